@@ -195,7 +195,7 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
 def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
     """Return each table read: whether its program's last line is there, its kind, and itself."""
-    log = outputs.read(text.expandtabs(), origin, bidirectional=_ways_round(origin))
+    log = outputs.read(outputs.shown(text), origin, bidirectional=_ways_round(origin))
     return [
         (
             output.ended and not _is_bare(output),
@@ -222,7 +222,7 @@ def of_reader(given: Input, origins: Sequence[str]) -> str:
     found = _believed(given.text, given.origin)
     if not found:
         return REFUSED
-    lines, outcome = given.text.expandtabs().split("\n"), RIGHT
+    lines, outcome = outputs.shown(given.text).split("\n"), RIGHT
     for ended, kind, table in found:
         points, guessed = _points(table), GUESS in table.remark
         same = [one for other, one in known if guessed or other == kind]
@@ -318,6 +318,7 @@ SMALL = 8000
 READERS = {
     "IMB output": ("imb/*/*.txt", "formats/imb-*"),
     "OMB output": ("osu/*/*.out",),
+    "NetPIPE 5 print": ("netpipe/5.x/*.stdout", "formats/netpipe-5*"),
     **{
         name: (f"formats/{name.split('-', maxsplit=1)[0].lower()}-*",)
         for name in ("nccl-tests", "perftest", "iperf3", "GPCNeT")

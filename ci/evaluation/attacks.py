@@ -1,9 +1,9 @@
-"""Attack netproof's inputs, trust and outputs, and print a table.
+"""Attack netproof's readers by mutated inputs, and print a table.
 
 An oracle judges each mutated input. It has to be refused, or read with the recorded values, or,
 where the mutation is valid, with its own. All else is wrong: another error than netproof's own, a
 value from nowhere, an input not refused, more than a second of CPU time or 200 MiB. Damaged stores
-are tried by ``ci/store-flips``, single attacks by their tests.
+are tried by ``ci/store-flips``; single attacks are tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,70 +42,6 @@ MUTATED = (
 )
 """Names of the attacks by mutated inputs, in the order of the table."""
 FLIPS = "bits of a store flipped, files cut"
-_JUDGING, _HISTORY = (
-    "tests/netproof/commands/test_judging.py",
-    "tests/netproof/history/test_command.py",
-)
-_PAGES, _EXPORT = (
-    "tests/netproof/present/html/test_pages.py",
-    "tests/netproof/present/test_export.py",
-)
-_NETPIPE, _LOADING = (
-    "tests/netproof/benchmarks/test_parse_netpipe.py",
-    "tests/netproof/intake/test_loading.py",
-)
-_TRUST, _REFERENCES = (
-    "tests/netproof/intake/test_trust.py",
-    "tests/netproof/verdict/test_references.py",
-)
-LISTED = {
-    "code and configuration where others can write": (
-        _TRUST,
-        f"--deselect={_TRUST}::TestASlurmConfThatNamesNothing",
-    ),
-    "reports that contradict themselves, references since changed": (
-        "tests/netproof/verdict/test_contradictions.py",
-    ),
-    "faults that nobody foresaw, faulty input to every verb": (
-        "tests/netproof/commands/test_entry.py",
-        "tests/netproof/commands/test_exit_statuses.py",
-    ),
-    "a link to nothing, a report cut short among others": (
-        f"{_JUDGING}::test_a_link_to_nothing_alongside_the_reports_is_named_and_stops_no_verdict",
-        f"{_JUDGING}::test_an_earlier_report_that_cannot_be_read_is_told",
-    ),
-    "a damaged session among sound ones": (
-        f"{_HISTORY}::test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so",
-        f"{_HISTORY}::test_with_a_damaged_session_what_is_worse_fails_all_the_same",
-        f"{_HISTORY}::test_where_no_session_can_be_read_the_files_are_named",
-    ),
-    "keys twice, no numbers, bombs, depth, endless expressions": (
-        _LOADING,
-        f"{_REFERENCES}::test_what_loosens_a_bound_unseen_or_never_ends_is_refused_with_its_line",
-        f"{_REFERENCES}::test_bombs_of_aliases_and_merges_are_refused_at_once",
-        "tests/netproof/criteria/test_settings.py",
-    ),
-    "pipes and devices in a file's place": (
-        f"{_LOADING}::test_what_is_no_file_is_refused_and_not_waited_for",
-    ),
-    "a line of 100 MB": (f"{_NETPIPE}::test_a_line_of_100_mb_is_quoted_by_its_beginning",),
-    "a NetPIPE file that lost lines": (
-        f"{_NETPIPE}::test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes",
-        f"{_NETPIPE}::test_sizes_that_no_run_visits_are_refused",
-    ),
-    "control characters in charts and pages": (
-        f"{_PAGES}::test_charts_of_names_with_control_characters_are_xml",
-        "tests/netproof/present/html/test_html.py",
-    ),
-    "formulas in CSV": (
-        f"{_EXPORT}::test_text_that_a_spreadsheet_takes_for_a_formula_is_marked_as_text",
-    ),
-    "a SLURM_CONF that names nothing": (f"{_TRUST}::TestASlurmConfThatNamesNothing",),
-    "text from outside in job scripts, JUnit, hook, crontab, names": (
-        "tests/netproof/commands/test_hostile_text.py",
-    ),
-}
-"""Single attacks, and the tests that try them."""
 
 
 def flips(tries: int, seed: int) -> tuple[int, str, list[str]]:
@@ -121,34 +56,6 @@ def flips(tries: int, seed: int) -> tuple[int, str, list[str]]:
         if not one.named == one.checked == one.tries
     ]
     return count, f"{named:,} found and named", wrong
-
-
-def listed(tests: Sequence[str]) -> tuple[int, str, list[str]]:
-    """Run an attack's tests; return their number, their outcome, and the failures."""
-    with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
-        junit = Path(folder) / "junit.xml"
-        options = ["-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
-        ran = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *tests],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if not junit.exists():
-            end = (ran.stdout + ran.stderr)[-300:].strip()
-            return 0, "not tried", [f"pytest left no result (ci/setup --test installs it): {end}"]
-        cases = list(ET.parse(junit).getroot().iter("testcase"))
-    wrong = [
-        f"{case.get('classname')}::{case.get('name')}: {child.tag}"
-        for case in cases
-        for child in case
-        if child.tag in ("failure", "error", "skipped")
-    ]
-    if ran.returncode and not wrong:
-        wrong = [f"pytest ended with {ran.returncode}: {ran.stdout[-300:]}"]
-    held = len(cases) - len({sentence.rpartition(":")[0] for sentence in wrong})
-    return len(cases), f"{held} held" if cases else "not tried", wrong
 
 
 SECONDS, MIB = 1.0, 200
@@ -224,16 +131,7 @@ def batch(name: str, seed: int, tries: int) -> dict[str, Any]:
 
 def one_batch(name: str, seed: int, tries: int) -> dict[str, Any]:
     """Run ``batch`` in a process of its own; if it is killed, all its tries count as wrong."""
-    command = [
-        sys.executable,
-        "-m",
-        "ci.evaluation",
-        "attacks",
-        "--batch",
-        name,
-        "--seed",
-        f"{seed}",
-    ]
+    command = [sys.executable, "-m", "ci.evaluation", "attacks", "--batch", name]
     try:
         ran = subprocess.run(
             [*command, "--seed", f"{seed}", "--tries", f"{tries}"],
@@ -260,7 +158,7 @@ SHOWN = 5
 
 def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
     """Try attacks and print the tables; return 0 if nothing was wrong, otherwise 1."""
-    out, err = terminal.console(), terminal.console(stderr=True)
+    out = terminal.console()
     known = ("ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in known)
     terminal.say(
@@ -269,22 +167,10 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
         f" Python {platform.python_version()}, {versions}; seed {seed}",
     )
     wrong = _run_mutated([name for name in names if name in MUTATED], seed, tries, jobs)
-    others = [name for name in names if name not in MUTATED]
-    with ThreadPoolExecutor(jobs) as pool:
-        done = [
-            pool.submit(flips, max(1, tries // 10), seed)
-            if name == FLIPS
-            else pool.submit(listed, LISTED[name])
-            for name in others
-        ]
-        table = _table(("attack", "tries", "outcome"), left=("attack", "outcome"))
-        for name, one in zip(others, done, strict=True):
-            count, came, sentences = one.result()
-            terminal.say(err, f"{name}: {count:,} tried, {came}")
-            table.add_row(name, f"{count:,}", came)
-            wrong += [f"{name}: {sentence}" for sentence in sentences[:SHOWN]]
-    if others:
-        out.print(table)
+    if FLIPS in names:
+        count, came, sentences = flips(max(1, tries // 10), seed)
+        terminal.say(out, f"{FLIPS}: {count:,} tried, {came}")
+        wrong += [f"{FLIPS}: {sentence}" for sentence in sentences[:SHOWN]]
     for sentence in wrong:
         terminal.say(out, sentence)
     return 1 if wrong else 0
@@ -293,7 +179,9 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
 def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list[str]:
     """Print the table of mutated inputs, and return the wrong outcomes."""
     heads = ("attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB")
-    table = _table(heads, left=("attack",))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        table.add_column(head, justify="left" if head == "attack" else "right", no_wrap=True)
     wrong: list[str] = []
     err = terminal.console(stderr=True)
     with ThreadPoolExecutor(jobs) as pool:
@@ -324,16 +212,9 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
     return wrong
 
 
-def _table(heads: Sequence[str], left: Sequence[str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in heads:
-        table.add_column(head, justify="left" if head in left else "right", no_wrap=True)
-    return table
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
-    every = (*MUTATED, FLIPS, *LISTED)
+    every = (*MUTATED, FLIPS)
     parser = argparse.ArgumentParser(prog="ci/attacks", description=__doc__.split("\n")[0])
     parser.add_argument(
         "--tries", type=int, default=1000, help="mutated inputs of each kind (default 1000)"

@@ -42,40 +42,16 @@ def number(kind: type, least: float) -> Any:
     return read_number
 
 
-def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
-    """Add settings that are counts, from 0 on: each as name, default, help."""
-    for name, count, what in counts:
-        group.add_argument(
-            f"--{name}",
-            type=number(int, 0),
-            default=count,
-            metavar="N",
-            help=f"{what} (default: %(default)s)",
-        )
-
-
-def add_seconds(group: Any, *several: tuple[str, float, str]) -> None:
-    """Add settings in seconds or shares: each as name, default, help."""
+def add_numbers(group: Any, kind: type, least: float, *several: tuple[str, Any, str]) -> None:
+    """Add settings that are numbers: each as name, default, help."""
     for name, default, what in several:
         group.add_argument(
             f"--{name}",
-            type=number(float, 0.01),
+            type=number(kind, least),
             default=default,
             metavar="N",
-            help=f"{what} (default: %(default)g)",
+            help=f"{what} (default: {default:g})",
         )
-
-
-def add_kinds(group: Any, kinds: Sequence[str]) -> None:
-    """Add the option that selects kinds of runs."""
-    group.add_argument(
-        "--kinds",
-        nargs="+",
-        choices=list(kinds),
-        default=list(kinds),
-        metavar="KIND",
-        help=f"only these: {', '.join(kinds)}",
-    )
 
 
 def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
@@ -92,10 +68,20 @@ def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
         if evaluation.rejudges or name != "judge-again":
             where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
     settings = parser.add_argument_group("with --out")
+    add_numbers(settings, int, 0, *evaluation.counts)
+    if kinds := list(evaluation.faults):
+        settings.add_argument(
+            "--kinds",
+            nargs="+",
+            choices=kinds,
+            default=kinds,
+            metavar="KIND",
+            help=f"only these: {', '.join(kinds)}",
+        )
     evaluation.add_options(settings)
     settings.add_argument("--seed", type=int, help="of all that is drawn; drawn by default")
-    add_seconds(
-        settings,
+    add_numbers(
+        *(settings, float, 0.01),
         ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
         ("quiet-seconds", 5.0, "seconds over which that is measured"),
         ("quiet-limit", 600.0, "seconds to wait for it"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -44,8 +43,6 @@ from netproof.site import site
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 
 HEALTHY_RUNS = 30
-LEAST_RIGHT = 0.9
-"""Aim: the share of a kind's runs that are right; no healthy run accuses anything."""
 FLAP_WITHIN_S, FLAP_WITHIN_PAIRS_S = 30.0, 3.0
 """Seconds after the first launch within which a link goes down; a run lasts longer."""
 LEAVES = "ci/testbed/leaves.yaml"
@@ -172,23 +169,24 @@ class DiagnosedFaults(Evaluation):
     """
 
     name = "diagnose-campaign"
-    plants: Mapping[str, Plant] = {**KINDS, HEALTHY: Plant(said=HEALTHY)}
+    verb = "diagnose"
+    plants: Mapping[str, Plant] = {
+        **KINDS,
+        HEALTHY: Plant(said=HEALTHY, least_runs=HEALTHY_RUNS, least_good=1.0),
+    }
+    faults = KINDS
+    counts = (
+        ("runs", RUNS, "runs of each kind of fault"),
+        ("healthy", HEALTHY_RUNS, "runs without a fault"),
+    )
     heads = (
         *("planted", "on", "runs"),
         *(Grade.RIGHT, Grade.HALF, Grade.MISSED, Grade.FALSE, Grade.NOT_JUDGED),
         *("inconclusive", f"not right{AT_MOST}", "median s", "longest s"),
     )
-    without = ("NETPROOF_STORE",)
-    """No other session may date the fault."""
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add counts, kinds, and what a run measures."""
-        command.add_counts(
-            parser,
-            ("runs", RUNS, "runs of each kind of fault"),
-            ("healthy", HEALTHY_RUNS, "runs without a fault"),
-        )
-        command.add_kinds(parser, list(KINDS))
+    def add_options(self, parser: argparse._ArgumentGroup) -> None:
+        """Add what a run measures."""
         parser.add_argument(
             "--pairs",
             action="store_true",
@@ -208,8 +206,7 @@ class DiagnosedFaults(Evaluation):
         A healthy run is like one of the kinds, without its fault.
         """
         kinds = [name for name in KINDS if name in settings["kinds"]]
-        names = [name for name in kinds for _ in range(settings["runs"])]
-        names += [HEALTHY] * settings["healthy"]
+        names = self.names(settings) + [HEALTHY] * settings["healthy"]
         there = environments()
         if settings["pairs"]:
             there = dict.fromkeys(there, there[Measured.ONE_IMB])
@@ -249,33 +246,28 @@ class DiagnosedFaults(Evaluation):
         """Ask for the diagnosis."""
         return ["diagnose", str(report), f"testbed:{run.switch}", "--back", "0"]
 
-    def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
-        """Grade ``netproof diagnose --format json`` by its status, document and errors.
+    def judge(self, run: Run, status: int, document: Any) -> Answer:
+        """Grade ``netproof diagnose --format json``.
 
-        The run is not judged where they contradict each other or docs/reference/json.md.
+        The run is not judged where status and document contradict each other or
+        docs/reference/json.md.
         """
-        try:
-            document = json.loads(text)
-        except ValueError:
-            said = " ".join(errors.split()) or "nothing else was said"
-            return not_judged(f"netproof diagnose ended with {status} and left no JSON: {said}")
-        try:
-            return _judge(run, status, document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            return not_judged(f"what netproof diagnose printed is no diagnosis: {error!r}")
-
-    def least(self, kind: str) -> int:
-        """Return how many judged runs of a kind the aim takes."""
-        return HEALTHY_RUNS if kind == HEALTHY else RUNS
-
-    def aim(self, kind: str, judged: Sequence[Answer]) -> str | None:
-        """Nine of ten runs of a fault are right, and no healthy one accuses anything."""
-        right = sum(one.found is Grade.RIGHT for one in judged)
-        if kind == HEALTHY and right < len(judged):
-            return f"{len(judged) - right} of {len(judged)} healthy runs accuse something"
-        if right < LEAST_RIGHT * len(judged):
-            return f"{self.plants[kind].said}: {right} of {len(judged)} right"
-        return None
+        if document["format"] != documents.FORMAT:
+            return not_judged(f"its format is {document['format']}, not {documents.FORMAT}")
+        (partition,) = document["partitions"]
+        culprits, outcome = partition["culprits"], DiagnosisOutcome(partition["outcome"])
+        fits = _OUTCOMES.get(status) is outcome and bool(culprits) is (
+            outcome is DiagnosisOutcome.FOUND
+        )
+        if partition["partition"] != run.switch or not fits:
+            return not_judged(
+                f"netproof diagnose ended with {status} and says {outcome.value!r} of"
+                f" {partition['partition']}, with {len(culprits)} culprits"
+            )
+        said = [culprit["sentence"] for culprit in culprits]
+        if outcome is DiagnosisOutcome.INCONCLUSIVE:
+            said = [f"inconclusive: {'; '.join(partition['incomplete'])}"]
+        return Answer(_worth(run, culprits), tuple(map(short, said)), outcome=outcome.value)
 
     def cells(self, results: Sequence[Result]) -> dict[str, str]:
         """Return the switches of a kind, and how many diagnoses were inconclusive."""
@@ -328,25 +320,6 @@ def _drawn(
     places = (drawn.choice(plant.places()),) if name != HEALTHY else ()
     fault = dict(drawn.choice(plant.faults)) if name != HEALTHY else {}
     return Run(number, name, seed, several, plant.topology, plant.switch, places, fault)
-
-
-def _judge(run: Run, status: int, document: Mapping[str, Any]) -> Answer:
-    if document["format"] != documents.FORMAT:
-        return not_judged(f"its format is {document['format']}, not {documents.FORMAT}")
-    (partition,) = document["partitions"]
-    culprits, outcome = partition["culprits"], DiagnosisOutcome(partition["outcome"])
-    fits = _OUTCOMES.get(status) is outcome and bool(culprits) is (
-        outcome is DiagnosisOutcome.FOUND
-    )
-    if partition["partition"] != run.switch or not fits:
-        return not_judged(
-            f"netproof diagnose ended with {status} and says {outcome.value!r} of"
-            f" {partition['partition']}, with {len(culprits)} culprits"
-        )
-    said = [culprit["sentence"] for culprit in culprits]
-    if outcome is DiagnosisOutcome.INCONCLUSIVE:
-        said = [f"inconclusive: {'; '.join(partition['incomplete'])}"]
-    return Answer(_worth(run, culprits), tuple(map(short, said)), outcome=outcome.value)
 
 
 def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Grade:

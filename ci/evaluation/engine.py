@@ -45,7 +45,10 @@ SHOWN = 6
 """Largest number of a run's sentences in a table."""
 RUNS = 10
 """Aim: runs of each kind."""
+LEAST_GOOD = 0.9
+"""Aim: share of a kind's judged runs that have the good grade."""
 HEALTHY = "healthy"
+SILENT = "nothing was found"
 
 
 class Ended(BaseException):
@@ -76,7 +79,8 @@ class Plant:
     place of ``switch``, one drawn, or each of its nodes if empty; ``faults``: keys and values for
     ``testbed plant``, one drawn; ``seconds``: duration of a temporary fault; ``environments``: one,
     drawn, is measured; ``variables``: planted settings of its library, by environment; ``slow``:
-    time that slow_mpi.c adds to calls instead, only in ``program`` unless empty.
+    time that slow_mpi.c adds to calls instead, only in ``program`` unless empty; ``least_runs`` and
+    ``least_good``: the aim, of how many judged runs which share has the good grade.
     """
 
     said: str
@@ -89,6 +93,8 @@ class Plant:
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     slow: str = ""
     program: str = ""
+    least_runs: int = RUNS
+    least_good: float = LEAST_GOOD
 
     def places(self) -> tuple[str, ...]:
         """Return where its fault can be planted, sorted; without ``place`` it is in all of them."""
@@ -182,25 +188,31 @@ class Evaluation:
     """Measurements, questions and expectations of a program's runs; subclasses have its table."""
 
     name = ""
+    verb = "verdict"
+    """The netproof command that answers."""
     plants: Mapping[str, Plant]
+    faults: Mapping[str, Plant]
+    """Plants that ``--kinds`` selects."""
+    counts: tuple[tuple[str, int, str], ...] = ()
+    """Options that are counts: name, default, help."""
     good = Grade.RIGHT
     heads: tuple[str, ...]
     """Columns of the table: the row's name, grades, ``cells``, and those that each table has."""
     described = "Smoke runs"
-    silent = "nothing was found"
-    odd = ("Not right:", "All runs that were made are right.")
     repeats_broken = True
     rejudges = True
-    without: tuple[str, ...] = ()
-    """Variables that the question must not see."""
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of a new evaluation."""
-        raise NotImplementedError
+    def add_options(self, parser: argparse._ArgumentGroup) -> None:
+        """Add the options of a new evaluation besides counts and kinds."""
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
         """Plan the runs; ``seed`` draws all that is drawn."""
         raise NotImplementedError
+
+    def names(self, settings: Mapping[str, Any]) -> list[str]:
+        """Return the selected kinds, each as often as it is to run."""
+        chosen = [name for name in self.faults if name in settings["kinds"]]
+        return [name for name in chosen for _ in range(settings["runs"])]
 
     def name_of(self, run: Run) -> str:
         """Describe a run in words."""
@@ -231,18 +243,35 @@ class Evaluation:
         """Return the arguments of the netproof command that answers."""
         raise NotImplementedError
 
-    def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
-        """Grade an answer by exit status, document and errors; one that contradicts itself is not
-        judged."""
+    def judge(self, run: Run, status: int, document: Any) -> Answer:
+        """Grade an answer by exit status and document; one that contradicts itself is not judged.
+
+        A document of another form than expected may raise what reading it raises.
+        """
         raise NotImplementedError
 
-    def least(self, kind: str) -> int:
-        """Return how many judged runs of a kind the aim takes."""
-        return RUNS
+    def without_document(self, status: int, errors: str) -> Answer:
+        """Grade an answer that is no JSON."""
+        said = " ".join(errors.split()) or "nothing else was said"
+        return not_judged(f"netproof {self.verb} ended with {status} and left no JSON: {said}")
 
-    def aim(self, kind: str, judged: Sequence[Answer]) -> str | None:
+    def graded(self, run: Run, status: int, text: str, errors: str) -> Answer:
+        """Grade an answer by exit status, output and errors."""
+        try:
+            document = json.loads(text)
+        except ValueError:
+            return self.without_document(status, errors)
+        try:
+            return self.judge(run, status, document)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return not_judged(f"what netproof {self.verb} printed cannot be read: {error!r}")
+
+    def aim(self, plant: Plant, judged: Sequence[Answer]) -> str | None:
         """Return a sentence if the judged runs of a kind miss their aim."""
-        raise NotImplementedError
+        good = sum(one.found is self.good for one in judged)
+        if good < plant.least_good * len(judged):
+            return f"{plant.said}: {good} of {len(judged)} {self.good}"
+        return None
 
     def missed(self, campaign: Campaign, results: Sequence[Result]) -> list[str]:
         """Return a sentence for each aim that was missed or that takes more runs."""
@@ -255,10 +284,11 @@ class Evaluation:
         for kind, plant in self.plants.items():
             judged = [one.judged for one in results if one.run.kind == kind]
             judged = [one for one in judged if one.found is not Grade.NOT_JUDGED]
-            least = self.least(kind)
-            if len(judged) < least:
-                sentences.append(f"{plant.said}: {len(judged)} of the {least} runs that it takes")
-            sentence = self.aim(kind, judged)
+            if len(judged) < plant.least_runs:
+                sentences.append(
+                    f"{plant.said}: {len(judged)} of the {plant.least_runs} runs that it takes"
+                )
+            sentence = self.aim(plant, judged)
             sentences += [sentence] if sentence else []
         return sentences
 
@@ -392,7 +422,7 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
                 place.mkdir()
                 result = attempt(evaluation, run, campaign, testbed, place, lock)
                 write(place / RESULT_FILE, dataclasses.asdict(result))
-                said = " · ".join(result.judged.said) or evaluation.silent
+                said = " · ".join(result.judged.said) or SILENT
                 print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
         finally:
             testbed.restore()
@@ -484,7 +514,8 @@ def ask(
     variables: Mapping[str, str],
 ) -> Answer:
     """Ask netproof, and grade its answer, which stays as ``name``.json and .err."""
-    ours = {key: value for key, value in os.environ.items() if key not in evaluation.without}
+    # No stored session may date a fault.
+    ours = {key: value for key, value in os.environ.items() if key != "NETPROOF_STORE"}
     ran = answered(
         [*evaluation.question(run, settings, folder / REPORT), "--format", "json"],
         folder,
@@ -492,7 +523,7 @@ def ask(
     )
     (folder / f"{name}.json").write_text(ran.stdout)
     (folder / f"{name}.err").write_text(ran.stderr)
-    return evaluation.judge(run, ran.returncode, ran.stdout, ran.stderr)
+    return evaluation.graded(run, ran.returncode, ran.stdout, ran.stderr)
 
 
 def answered(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 from collections import Counter
@@ -57,27 +56,25 @@ class FalseReds(Evaluation):
 
     name = "false-reds"
     plants = CONDITIONS
+    faults: Mapping[str, Plant] = {}
+    counts = tuple((name, count, CONDITIONS[name].said) for name, count in COUNTS.items())
     heads = (
         *("condition", "runs"),
         *(Grade.GREEN, Grade.INCONCLUSIVE, Grade.RED, Grade.NOT_JUDGED),
         *(f"wrong{AT_MOST}", "median s", "longest s", "CPUs taken alongside", "waiting for a CPU"),
     )
-    odd = ("Not as it should be:", "All runs ended as they should.")
     repeats_broken = False
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add counts of each condition, the kind of run, and the lengths of bursts."""
-        command.add_counts(
-            parser, *((name, count, CONDITIONS[name].said) for name, count in COUNTS.items())
-        )
+    def add_options(self, parser: argparse._ArgumentGroup) -> None:
+        """Add the kind of run, and the lengths of bursts."""
         kind = parser.add_mutually_exclusive_group()
         kind.add_argument(
             "--smoke", dest="whole", action="store_false", help="as ci/quickstart --smoke (default)"
         )
         kind.add_argument("--whole", action="store_true", help="as ci/quickstart")
         parser.set_defaults(whole=False)
-        command.add_seconds(
-            parser,
+        command.add_numbers(
+            *(parser, float, 0.01),
             ("burst", 2.0, "mean seconds of a burst"),
             ("pause", 2.0, "mean seconds between bursts"),
         )
@@ -135,9 +132,9 @@ class FalseReds(Evaluation):
         """Ask for the verdict."""
         return ["verdict", str(report), _system(run, settings)]
 
-    def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
+    def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Return the verdict's own word, if all of it agrees."""
-        return judge(status, text, errors)
+        return judge(status, document)
 
     def is_wrong(self, result: Result) -> bool:
         """Red or not judged; for a sick one, anything but red by a criterion."""
@@ -228,23 +225,11 @@ def _environments() -> list[str]:
     return sorted(several - {JUDGE_ENVIRONMENT})
 
 
-def judge(status: int, text: str, errors: str) -> Answer:
+def judge(status: int, document: Mapping[str, Any]) -> Answer:
     """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red.
 
     It is not judged where they contradict each other or docs/reference/json.md.
     """
-    try:
-        document = json.loads(text)
-    except ValueError:
-        said = " ".join(errors.split()) or "nothing else was said"
-        return not_judged(f"netproof verdict ended with {status} and left no JSON: {said}")
-    try:
-        return _judge(status, document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return not_judged(f"what netproof verdict printed is no verdict: {error!r}")
-
-
-def _judge(status: int, document: Mapping[str, Any]) -> Answer:
     if document["format"] != documents.FORMAT:
         return not_judged(f"the verdict's format is {document['format']}, not {documents.FORMAT}")
     levels = [(_level(case), case) for case in document["cases"]]

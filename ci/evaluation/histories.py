@@ -1,39 +1,51 @@
-"""Histories with known answers, methods that find changes in them, and how well they do.
+"""Measure how well changes in nightly series are found, on histories with known answers.
 
-A history has noise, normal or recorded, and a change that begins on a known night. Every method is
-calibrated on histories without a change to one false alarm in 1,000 series-nights.
+A history has noise, normal or recorded, and a change that begins on a known night. The alarm's
+threshold is first brought to one false alarm in 1,000 series-nights. docs/validation/history.md has
+the results.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
-import subprocess
+import multiprocessing
+import os
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import ruptures
 from numpy.typing import NDArray
 
-from netproof.history.changes import Change, ChangeKind
+from ci.evaluation.markdown import markdown
+from netproof.history.changes import Change, ChangeKind, controlled, expected_false_alarms
 from netproof.history.followers import follow_all
 from netproof.history.series import pooled
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 Floats = NDArray[np.float64]
+Shape = Callable[[Floats], Floats]
+"""From nights since a change began to the relative change."""
 RECORDED = Path(__file__).resolve().parents[2] / "tests/data/history/noise.json"
 NOISE = 0.02
 """Relative noise of a night."""
-BEFORE = 180
-"""Nights before a change by default."""
-AFTER = 30
-"""Nights within which a change has to be found."""
+BEFORE, AFTER = 180, 30
+"""Nights before a change by default, and nights within which it has to be found."""
 SHARED = 0.5
 """Share of the variance that the series of a pool share, if any."""
 SEED = 20061
+TARGET = 1e-3
+"""False alarms per series and night to which the threshold is brought."""
+NEAR = (1.5e-3, 4e-3)
+"""Thresholds near the right one."""
+ROUNDS, STRIDE = 2, 3.0
+"""Steps of a calibration, and the longest step of the threshold's logarithm."""
+NIGHTS_A_YEAR = 365
 
 
 @dataclass(frozen=True)
@@ -45,8 +57,7 @@ class Size:
     series: int
 
 
-FULL = Size(400, 300, 1000)
-SMOKE = Size(100, 100, 200)
+FULL, SMOKE = Size(400, 300, 1000), Size(100, 100, 200)
 
 
 @dataclass(frozen=True)
@@ -77,11 +88,13 @@ class Noise:
         return NOISE * rows[which[:, :, np.newaxis], sessions]
 
 
+NORMAL, REAL = Noise("normal"), Noise("recorded")
+
+
 @cache
 def recorded() -> Floats:
     """Return recorded deviations, series x sessions, in standard deviations of each series."""
-    document = json.loads(RECORDED.read_text())
-    off = np.array(list(document["deviations"].values()))
+    off = np.array(list(json.loads(RECORDED.read_text())["deviations"].values()))
     spread = MAD_OF_NORMAL * np.median(np.abs(off), axis=1)
     return off / spread[:, np.newaxis]
 
@@ -101,190 +114,74 @@ def histories(noise: Noise, series: int, nights: int, seed: int, change: Floats 
     return np.array([pooled(several.tolist()) for several in values])
 
 
-def changed(before: int, after: int, shape: Callable[[Floats], Floats]) -> Floats:
+def changed(before: int, after: int, shape: Shape) -> Floats:
     """Return a relative change: 0 for ``before`` nights, then ``shape``."""
     return np.concatenate([np.zeros(before), shape(np.arange(float(after)))])
 
 
-def step(size: float) -> Callable[[Floats], Floats]:
+def step(size: float) -> Shape:
     """Return the shape of a step by a relative size."""
     return lambda nights: np.full(len(nights), size)
 
 
-def drift(size: float, over: int) -> Callable[[Floats], Floats]:
+def drift(size: float, over: int) -> Shape:
     """Return the shape of a drift to a relative size within ``over`` nights, which then stays."""
     return lambda nights: size * np.minimum((nights + 1) / over, 1.0)
 
 
-def bad_night(size: float) -> Callable[[Floats], Floats]:
+def bad_night(size: float) -> Shape:
     """Return the shape of one bad night."""
     return lambda nights: np.where(nights == 0, size, 0.0)
 
 
-NORMAL, REAL = Noise("normal"), Noise("recorded")
+def alarms(values: Floats, threshold: float) -> list[list[tuple[int, bool]]]:
+    """Return each series' alarms of a new level: the night, and whether it rose.
 
-
-Alarms = Callable[[Floats, float], list[list[tuple[int, int]]]]
-"""From histories and a threshold to each one's alarms: night, and 1 for up or -1 for down."""
-
-
-def by_netproof(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """Return alarms of ``follow_all``; the threshold is the p-value of the alarm."""
+    ``threshold``: p-value of an alarm.
+    """
     return [
-        [
-            (change.found, _side(change))
-            for change in changes
-            if change.kind is not ChangeKind.BAD_NIGHT
-        ]
-        for changes in followed(values, threshold)
+        [(change.found, change.size > 0) for change in one.changes if is_step(change)]
+        for one in follow_all(values.tolist(), alarm=threshold)
     ]
 
 
-def followed(values: Floats, threshold: float) -> list[tuple[Change, ...]]:
-    """Return the changes that netproof finds in each series."""
-    return [followed.changes for followed in follow_all(values.tolist(), alarm=threshold)]
+def is_step(change: Change) -> bool:
+    """Check for a new level instead of a single bad night."""
+    return change.kind is not ChangeKind.BAD_NIGHT
 
 
-def _side(change: Change) -> int:
-    return 1 if change.size > 0 else -1
+def a_year(count: int, nights: int) -> str:
+    """Return alarms per series and year with their 95 % interval (Poisson's root)."""
+    factor = NIGHTS_A_YEAR / nights
+    low, high = (max(math.sqrt(count) + side * 0.98, 0.0) ** 2 for side in (-1, 1))
+    return f"{count * factor:.2f} ({low * factor:.2f} to {high * factor:.2f})"
 
 
-def by_cusum(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """Run Page's two-sided CUSUM tuned to a step of 5 %, given the true level and noise.
-
-    It restarts after an alarm; the threshold is its negative, so that less is stricter.
-    """
-    off = np.log(values) / NOISE
-    slack = 0.05 / NOISE / 2
-    sums = np.zeros((2, len(values)))
-    alarms: list[list[tuple[int, int]]] = [[] for _ in values]
-    for night in range(values.shape[1]):
-        for place, side in enumerate((1, -1)):
-            sums[place] = np.maximum(sums[place] + side * off[:, night] - slack, 0.0)
-        for number in np.flatnonzero(sums.max(axis=0) > -threshold):
-            alarms[number].append((night, 1 if sums[0, number] > sums[1, number] else -1))
-            sums[:, number] = 0.0
-    return alarms
+def false_alarms(
+    noise: Noise, size: Size, threshold: float, before: int, seed: int
+) -> tuple[int, int]:
+    """Return alarms without a change after ``before`` nights, and their series-nights."""
+    values = histories(noise, size.null_series, before + size.null_nights, seed, None)
+    found = sum(night >= before for row in alarms(values, threshold) for night, _ in row)
+    return found, size.null_series * size.null_nights
 
 
-NEW = 7
-"""Nights within which a change has to begin to count as tonight's."""
-SEEN = 90
-"""Nights shown to a library."""
+def calibrated(noise: Noise, size: Size) -> float:
+    """Find the threshold with the rate ``TARGET`` of false alarms, by the secant method."""
 
+    def point(logarithm: float) -> tuple[float, float]:
+        count, nights = false_alarms(noise, size, math.exp(logarithm), BEFORE, seed=1)
+        return logarithm, math.log(max(count, 0.5) / nights / TARGET)
 
-def by_ruptures(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """Run PELT on the newest nights, every night; the threshold is the negative penalty."""
-    search = ruptures.KernelCPD(kernel="linear", min_size=2, jump=1)
-    found = []
-    for row in np.log(values) / NOISE:
-        alarms: list[tuple[int, int]] = []
-        for night in range(SEEN, len(row)):
-            seen = row[night + 1 - SEEN : night + 1]
-            places = search.fit(seen).predict(pen=-threshold)[:-1]
-            if places and places[-1] > SEEN - NEW and (not alarms or night - alarms[-1][0] >= NEW):
-                rises = seen[places[-1] :].mean() > seen[: places[-1]].mean()
-                alarms.append((night, 1 if rises else -1))
-        found.append(alarms)
-    return found
-
-
-OTAVA = """
-asked = json.load(sys.stdin)
-new, seen, found = asked["new"], asked["seen"], []
-for row in asked["rows"]:
-    alarms = []
-    for night in range(seen, len(row)):
-        points, _ = compute_change_points(
-            row[night + 1 - seen : night + 1], window_len=30, max_pvalue=asked["p"]
-        )
-        begun = [point for point in points if point.index > seen - new]
-        if begun and (not alarms or night - alarms[-1][0] >= new):
-            stats = begun[-1].stats
-            alarms.append((night, 1 if stats.mean_2 > stats.mean_1 else -1))
-    found.append(alarms)
-print(json.dumps(found))
-"""
-
-
-def by_otava(python: str, values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """Run Apache Otava on the newest nights, every night; the threshold is its p-value."""
-    asked = {"rows": values.tolist(), "p": threshold, "new": NEW, "seen": SEEN}
-    run = subprocess.run(
-        [python, "-c", OTAVA], input=json.dumps(asked), capture_output=True, text=True, check=True
-    )
-    return [[(night, side) for night, side in alarms] for alarms in json.loads(run.stdout)]
-
-
-TARGET = 1e-3
-"""False alarms per series and night to which every method is calibrated."""
-NIGHTS_A_YEAR = 365
-
-
-@dataclass(frozen=True)
-class Rate:
-    """False alarms, and the series-nights among which they were."""
-
-    alarms: int
-    nights: int
-
-    def a_year(self) -> str:
-        """Return false alarms per series and year with their 95 % interval (Poisson's root)."""
-        factor = NIGHTS_A_YEAR / self.nights
-        low, high = (max(math.sqrt(self.alarms) + side * 0.98, 0.0) ** 2 for side in (-1, 1))
-        return f"{self.alarms * factor:.2f} ({low * factor:.2f} to {high * factor:.2f})"
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to find changes.
-
-    ``near``: thresholds near the right one; ``logarithmic``: whether the threshold is a p-value;
-    ``part``: share of the series, less for slow methods.
-    """
-
-    name: str
-    alarms: Alarms
-    near: tuple[float, float]
-    logarithmic: bool
-    part: float = 1.0
-
-    def rate(self, noise: Noise, size: Size, threshold: float, before: int, seed: int) -> Rate:
-        """Count false alarms on histories without a change, after their first ``before`` nights."""
-        series = max(int(size.null_series * self.part), 1)
-        values = histories(noise, series, before + size.null_nights, seed, None)
-        found = sum(
-            night >= before for alarms in self.alarms(values, threshold) for night, _ in alarms
-        )
-        return Rate(found, series * size.null_nights)
-
-    def calibrated(self, noise: Noise, size: Size) -> float:
-        """Find the threshold with the rate ``TARGET`` of false alarms, by the secant method.
-
-        If ``near`` is a single threshold, return it, whatever its rate.
-        """
-        if self.near[0] == self.near[1]:
-            return self.near[0]
-        scale = np.log if self.logarithmic else float
-        back = math.exp if self.logarithmic else float
-        points = []
-        for threshold in self.near:
-            rate = self.rate(noise, size, threshold, BEFORE, seed=1)
-            points.append((scale(threshold), math.log(max(rate.alarms, 0.5) / rate.nights)))
-        for _ in range(ROUNDS):
-            points.sort(key=lambda point: abs(point[1] - math.log(TARGET)))
-            (x, y), (other_x, other_y) = points[0], points[1]
-            if x == other_x or y == other_y:
-                break
-            new = x + (math.log(TARGET) - y) * (x - other_x) / (y - other_y)
-            new = min(max(new, x - STRIDE), x + STRIDE)
-            rate = self.rate(noise, size, back(new), BEFORE, seed=1)
-            points.append((new, math.log(max(rate.alarms, 0.5) / rate.nights)))
-        return back(min(points, key=lambda point: abs(point[1] - math.log(TARGET)))[0])
-
-
-ROUNDS, STRIDE = 2, 3.0
-"""Steps of a calibration, and the longest step in the threshold's own scale."""
+    points = [point(math.log(threshold)) for threshold in NEAR]
+    for _ in range(ROUNDS):
+        points.sort(key=lambda one: abs(one[1]))
+        (x, y), (other_x, other_y) = points[:2]
+        if x == other_x or y == other_y:
+            break
+        new = x - y * (x - other_x) / (y - other_y)
+        points.append(point(min(max(new, x - STRIDE), x + STRIDE)))
+    return math.exp(min(points, key=lambda one: abs(one[1]))[0])
 
 
 @dataclass(frozen=True)
@@ -305,36 +202,19 @@ class Found:
         return "not found" if math.isinf(middle) else str(middle)
 
 
-def found(
-    method: Method,
-    threshold: float,
-    noise: Noise,
-    size: Size,
-    change: Floats,
-) -> Found:
-    """Try a method on many series with a change, half upwards and half downwards."""
+def found(threshold: float, noise: Noise, size: Size, change: Floats) -> Found:
+    """Try many series with a change, half upwards and half downwards."""
     begin = int(np.flatnonzero(change)[0])
-    series = max(int(size.series * method.part), 2)
-    values = histories(noise, series, len(change), 2, change)
+    values = histories(noise, max(size.series, 2), len(change), 2, change)
     nights: list[int | None] = []
-    for number, alarms in enumerate(method.alarms(values, threshold)):
-        side = -1 if number % 2 else 1
-        right = [night for night, up in alarms if night >= begin and up == side]
+    for number, row in enumerate(alarms(values, threshold)):
+        right = [night for night, up in row if night >= begin and up is (number % 2 == 0)]
         nights.append(min(right) - begin + 1 if right else None)
     return Found(tuple(nights))
 
 
-@dataclass(frozen=True)
-class BadNights:
-    """Single bad nights: reported as such, and as steps."""
-
-    series: int
-    as_such: int
-    as_step: int
-
-
-def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> BadNights:
-    """Count how ``follow_all`` reports single bad nights, upwards and downwards.
+def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> tuple[int, int]:
+    """Count single bad nights, upwards and downwards, reported as such and as a step.
 
     A step counts if the same history without the bad night has no step.
     """
@@ -342,33 +222,148 @@ def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> BadNig
     values = histories(noise, size.series, len(change), 3, change)
     if off > 0.9:
         values[::2, BEFORE] *= (1 + off) / 1.9
-    with_it = followed(values, threshold)
     missing = [[*row[:BEFORE], None, *row[BEFORE + 1 :]] for row in values.tolist()]
-    without = [followed.changes for followed in follow_all(missing, alarm=threshold)]
-    return BadNights(
-        len(values),
-        sum(
-            any(c.kind is ChangeKind.BAD_NIGHT and c.index == BEFORE for c in row)
-            for row in with_it
-        ),
-        sum(_alarmed(a) and not _alarmed(b) for a, b in zip(with_it, without, strict=True)),
+    with_it, without = (
+        [one.changes for one in follow_all(rows, alarm=threshold)]
+        for rows in (values.tolist(), missing)
+    )
+    as_such = sum(any(not is_step(c) and c.index == BEFORE for c in row) for row in with_it)
+
+    def alarmed(changes: Sequence[Change]) -> bool:
+        return any(is_step(change) and change.found >= BEFORE for change in changes)
+
+    as_step = sum(alarmed(a) and not alarmed(b) for a, b in zip(with_it, without, strict=True))
+    return as_such, as_step
+
+
+Cells = Callable[[float], tuple[str, ...]]
+"""From the threshold of a row's noise to the row's cells."""
+Row = tuple[str, tuple[str, ...], Noise, Cells]
+"""The table, the first cells, the noise, and what computes the others."""
+WITHIN = (3, 4, 7)
+_FOUND = (*(f"within {nights} nights" for nights in WITHIN), "median nights")
+HEADS = {
+    "nights": ("noise", "nights before", "false alarms a series and year", *_FOUND),
+    "pools": ("series", "noise", "false alarms a pool and year", *_FOUND),
+    "changes": ("change", "noise", *_FOUND),
+    "cold": ("change", "nights before", "false alarms a series and year", *_FOUND),
+    "bad nights": ("off by", "noise", "reported as such", "reported as a step"),
+    "noisier": ("noise", "false alarms a series and year, nights 1 to 30", "31 to 60"),
+    "control": (
+        *("noise", "series", "false alarms in 30 nights", "expected at most"),
+        *(f"p up to {p}" for p in ("0.01", "0.001", "0.0001")),
+    ),
+}
+
+
+def _by_change(noise: Noise, size: Size, change: Floats, threshold: float) -> tuple[str, ...]:
+    nights_to = found(threshold, noise, size, change)
+    return (*(f"{nights_to.within(nights):.1%}" for nights in WITHIN), nights_to.median)
+
+
+def _with_alarms(
+    noise: Noise, size: Size, before: int, off: float, seed: int, threshold: float
+) -> tuple[str, ...]:
+    """Return false alarms per year, and how a step is found after ``before`` nights."""
+    rate = a_year(*false_alarms(noise, size, threshold, before, seed))
+    return rate, *_by_change(noise, size, changed(before, AFTER, step(off)), threshold)
+
+
+def _by_bad_night(noise: Noise, size: Size, off: float, threshold: float) -> tuple[str, ...]:
+    return tuple(f"{one} of {size.series}" for one in bad_nights(threshold, noise, size, off))
+
+
+def _noisier(size: Size, threshold: float) -> tuple[str, ...]:
+    """Return false alarms in the 60 nights after the noise doubled."""
+    values = histories(NORMAL, size.series, BEFORE + 60, 6, None)
+    values[:, BEFORE:] **= 2
+    nights = [night - BEFORE for row in alarms(values, threshold) for night, _ in row]
+    return tuple(
+        a_year(sum(low <= night < low + 30 for night in nights), 30 * size.series)
+        for low in (0, 30)
     )
 
 
-def _alarmed(changes: Sequence[Change]) -> bool:
-    return any(
-        change.kind is not ChangeKind.BAD_NIGHT and change.found >= BEFORE for change in changes
-    )
+def _over_all(noise: Noise, size: Size, _: float) -> tuple[str, ...]:
+    """Return false alarms that ``controlled`` lets through on many unchanged series."""
+    nights, series = 30, size.null_series
+    values = histories(noise, series, 90 + nights, 7, None).tolist()
+    let_through: list[frozenset[int]] = [frozenset()]
+    p_values = []
+    for night in range(90, 90 + nights):
+        tonight = [one.p_value for one in follow_all([row[: night + 1] for row in values])]
+        p_values += tonight
+        let_through.append(controlled(dict(enumerate(tonight))))
+    new = sum(len(after - before) for before, after in pairwise(let_through))
+    shares = (f"{np.mean(np.array(p_values) <= p):.1e}" for p in (1e-2, 1e-3, 1e-4))
+    return str(new), f"{expected_false_alarms(series, nights):.1f}", *shares
 
 
-CUSUM = Method("CUSUM with known level and noise", by_cusum, (-4.0, -2.5), False)
-NETPROOF = Method("netproof", by_netproof, (1.5e-3, 4e-3), True)
-PELT = Method("ruptures, PELT", by_ruptures, (-13.0, -11.0), False, 0.2)
+def rows(size: Size) -> list[Row]:
+    """Return all rows of all tables."""
+    made: list[Row] = []
+    for noise, before in (*((NORMAL, nights) for nights in (BEFORE, 90, 40, 20)), (REAL, BEFORE)):
+        cells: Cells = partial(_with_alarms, noise, size, before, 0.05, 4)
+        made.append(("nights", (noise.name, str(before)), noise, cells))
+    for name, shared, words in (
+        ("normal", False, "normal, each its own"),
+        ("normal", True, "normal, half of it shared"),
+        ("recorded", True, "recorded, of the same nights"),
+    ):
+        for pool in (2, 4, 8):
+            noise = Noise(name, pool, shared)
+            cells = partial(_with_alarms, noise, size, BEFORE, 0.05, 4)
+            # Pooled normal noise stays normal, with the same threshold.
+            made.append(("pools", (str(pool), words), NORMAL if name == "normal" else noise, cells))
+    changes = [(f"step of {off:.1%}", step(off), AFTER) for off in (0.02, 0.05, 0.10, 0.20)]
+    changes += [(f"drift of {off:.1%} over 60 nights", drift(off, 60), 120) for off in (0.05, 0.10)]
+    for noise in (NORMAL, REAL):
+        for name, shape, after in changes:
+            cells = partial(_by_change, noise, size, changed(BEFORE, after, shape))
+            made.append(("changes", (name, noise.name), noise, cells))
+        for off in (0.10, 0.20, 0.50, 1.00):
+            cells = partial(_by_bad_night, noise, size, off)
+            made.append(("bad nights", (f"{off:.1%}", noise.name), noise, cells))
+        cells = partial(_over_all, noise, size)
+        made.append(("control", (noise.name, str(size.null_series)), NORMAL, cells))
+    for before in (5, 9):
+        few = replace(size, null_nights=10 - before, null_series=20 * size.null_series)
+        for off in (0.10, 0.20, 0.50):
+            cells = partial(_with_alarms, NORMAL, few, before, off, 5)
+            made.append(("cold", (f"step of {off:.1%}", str(before)), NORMAL, cells))
+    return [*made, ("noisier", ("from 2 % to 4 %",), NORMAL, partial(_noisier, size))]
 
 
-def otava(python: str) -> Method:
-    """Return Apache Otava from an environment of its own, since it needs another numpy.
+def _computed(task: tuple[Cells, float]) -> tuple[str, ...]:
+    return task[0](task[1])
 
-    It has its default p of 0.001: calibrating takes hours.
-    """
-    return Method("Apache Otava, p up to 0.001", partial(by_otava, python), (1e-3, 1e-3), True, 0.1)
+
+def tables(made: Sequence[Row], done: Sequence[tuple[str, ...]]) -> str:
+    """Return the rows as Markdown, a table for each kind."""
+    lines = []
+    for name, head in HEADS.items():
+        of_it = [
+            (*first, *cells)
+            for (table, first, *_), cells in zip(made, done, strict=True)
+            if table == name
+        ]
+        lines += [*markdown([head, *of_it]), ""]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
+    size = SMOKE if parser.parse_args(arguments).smoke else FULL
+    made = rows(size)
+    noises = list(dict.fromkeys(noise for _, _, noise, _ in made))
+    with multiprocessing.Pool(os.cpu_count()) as processes:
+        found_ = processes.map(partial(calibrated, size=size), noises, chunksize=1)
+        thresholds = dict(zip(noises, found_, strict=True))
+        for noise, threshold in thresholds.items():
+            print(f"{noise}: threshold {threshold:.3g}", file=sys.stderr)
+        tasks = [(cells, thresholds[noise]) for _, _, noise, cells in made]
+        done = processes.map(_computed, tasks, chunksize=1)
+    print(tables(made, done))
+    return 0

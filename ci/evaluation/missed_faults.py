@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import re
@@ -17,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ci.evaluation import command, engine, false_reds
+from ci.evaluation import engine, false_reds
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import (
     HEALTHY,
@@ -50,8 +48,6 @@ FLOOR = 0.025
 """Least tolerance of derived references: half the smallest planted loss of bandwidth."""
 DERIVING_RUNS = 8
 """Healthy runs that make the references of a campaign."""
-LEAST_NAMED = 0.9
-"""Aim: share of a fault's runs that name it; no healthy run fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,28 +169,22 @@ class MissedFaults(Evaluation):
     name = "missed-faults"
     plants: Mapping[str, Fault] = {
         **KINDS,
-        HEALTHY: Fault(said=HEALTHY, environments=WITH_NETPIPE),
-        HEALTHY_DERIVED: _by_derived("healthy, by derived references"),
-        DERIVING: _by_derived("healthy, to derive references"),
+        HEALTHY: Fault(said=HEALTHY, environments=WITH_NETPIPE, least_good=1.0),
+        HEALTHY_DERIVED: _by_derived("healthy, by derived references", least_good=1.0),
+        DERIVING: _by_derived("healthy, to derive references", least_runs=0, least_good=0.0),
     }
+    faults = KINDS
+    counts = (
+        ("runs", RUNS, "runs of each fault"),
+        ("healthy", RUNS, "runs without a fault, and as many by derived references"),
+        ("deriving", DERIVING_RUNS, "runs without a fault that make those, at least 3"),
+    )
     good = Grade.NAMED
     heads = (
         *("planted", "runs", Grade.NAMED, Grade.OTHERWISE, Grade.INCONCLUSIVE, Grade.MISSED),
         *(Grade.FALSE, Grade.NOT_JUDGED),
         *(f"not named{AT_MOST}", "named by", "median s", "longest s"),
     )
-    silent = "nothing failed"
-    odd = ("Not named:", "All runs that were made are as they should be.")
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add counts and kinds."""
-        command.add_counts(
-            parser,
-            ("runs", RUNS, "runs of each fault"),
-            ("healthy", RUNS, "runs without a fault, and as many by derived references"),
-            ("deriving", DERIVING_RUNS, "runs without a fault that make those, at least 3"),
-        )
-        command.add_kinds(parser, list(KINDS))
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
         """Plan runs of each fault and healthy ones, in an order that ``seed`` draws.
@@ -206,10 +196,9 @@ class MissedFaults(Evaluation):
             raise CannotRunError(
                 f"--deriving {settings['deriving']}: references take {LEAST_SESSIONS} runs"
             )
-        kinds = [name for name in KINDS if name in settings["kinds"]]
-        by_derived = {KINDS[name].derived for name in kinds}
-        names = [name for name in kinds for _ in range(settings["runs"])]
-        if False in by_derived or not kinds:
+        names = self.names(settings)
+        by_derived = {KINDS[name].derived for name in settings["kinds"]}
+        if False in by_derived:
             names += [HEALTHY] * settings["healthy"]
         if True in by_derived:
             names += [HEALTHY_DERIVED] * settings["healthy"]
@@ -259,18 +248,18 @@ class MissedFaults(Evaluation):
         """Ask for the verdict."""
         return ["verdict", str(report), f"testbed:{run.switch}"]
 
-    def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
+    def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Grade a verdict.
 
         A run measures two of the site's environments, for some faults not all cases. Cases outside
         it do not count.
         """
-        whole = false_reds.judge(status, text, errors)
+        whole = false_reds.judge(status, document)
         if whole.found is Grade.NOT_JUDGED:
             return replace(whole, said=whole.said[:1])
         measured = [
             case
-            for case in json.loads(text)["cases"]
+            for case in document["cases"]
             if case["environment"] in run.environments and NOT_IN_SESSION not in case["faults"]
         ]
         if {case["environment"] for case in measured} != {*run.environments}:
@@ -279,22 +268,6 @@ class MissedFaults(Evaluation):
             return _of_fault(run, measured)
         # An inconclusive run makes no references.
         return _of_healthy(measured, certain=run.kind == DERIVING)
-
-    def least(self, kind: str) -> int:
-        """Return how many judged runs of a kind the aim takes."""
-        return 0 if kind == DERIVING else RUNS
-
-    def aim(self, kind: str, judged: Sequence[Answer]) -> str | None:
-        """Nine of ten runs name their fault, and no healthy run fails anything."""
-        if kind == DERIVING:
-            return None
-        said = self.plants[kind].said
-        named = sum(one.found is Grade.NAMED for one in judged)
-        if kind not in KINDS and named < len(judged):
-            return f"{said}: {len(judged) - named} of {len(judged)} runs fail something"
-        if named < LEAST_NAMED * len(judged):
-            return f"{said}: {named} of {len(judged)} named"
-        return None
 
     def cells(self, results: Sequence[Result]) -> dict[str, str]:
         """Return how often each criterion named the fault."""

@@ -26,7 +26,7 @@ from scipy.stats import binomtest
 from ci.evaluation.markdown import markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import Kind, PairObservation, PairTable
-from netproof.pairs.rounds import Mode, next_round, tournament
+from netproof.pairs.rounds import Mode, next_round, rounds_of_all, tournament
 from netproof.pairs.topology import UPLINK_OF, Topology
 from netproof.site.pair_settings import PairQuantity, PairSettings
 
@@ -151,13 +151,13 @@ def rounds_of(nodes: int, fault: Fault, noise_name: str, random: np.random.Gener
 def _pairs(nodes: int, random: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
     """Draw both ends of the pairs of each round."""
     if nodes <= ROUNDS:
-        turns = tournament([str(number) for number in range(nodes)])
+        each = [str(number) for number in range(nodes)]
         rounds = []
         while len(rounds) < ROUNDS:
             names = random.permutation(nodes)
             rounds += [
-                names[np.array(turns[turn].pairs, dtype=int)]
-                for turn in random.permutation(len(turns))
+                names[np.array(tournament(each, turn), dtype=int)]
+                for turn in random.permutation(rounds_of_all(nodes))
             ]
         ends = np.array(rounds[:ROUNDS])
         return list(ends[:, :, 0]), list(ends[:, :, 1])

@@ -3,8 +3,9 @@
 Run ``python -m ci.evaluation.scale_sessions --session REPORT`` by hand, with a report of
 ``ci/quickstart``. Its partition is copied under further names, nodes and jobs included, until a
 session has so many cases; each copy has records of its own, and a site's configuration expects all
-of them. Each verb runs once in a process of its own, and is refused where its exit status says that
-it could not answer. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
+of them. Earlier nights are the same session on other days. Each verb runs once in a process of its
+own, and is refused where its exit status says that it could not answer. The exponent is that of the
+seconds over the counts from 1,000 on: 1 is linear.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Session:
 
     @property
     def earlier(self) -> list[str]:
-        """Paths of the reports of the same session, one and two days before."""
+        """Paths of the reports of the same session on the days before, the last day first."""
         return [str(path) for path in sorted(self.folder.glob("earlier-*/run-1.json"))]
 
     def environment(self) -> dict[str, str]:
@@ -111,8 +112,13 @@ class Session:
         return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
 
-def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Session:
-    """Make a session of about ``count`` cases, whole copies of the recorded one, in ``folder``."""
+def make(
+    folder: Path, recorded: Recorded, count: int, references: Path, nights: int = 3
+) -> Session:
+    """Make a session of about ``count`` cases, whole copies of the recorded one, in ``folder``.
+
+    Earlier ones make up the number of ``nights``.
+    """
     copies = max(1, round(count / len(recorded.measured)))
     for name in ("reports", "site-config", "reference-values"):
         (folder / name).mkdir(parents=True)
@@ -139,7 +145,7 @@ def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Sess
                 report.write(",\n" if copy or number else "\n")
                 report.write(_copied(own, recorded.partitions, copy, indent=2))
         report.write("]}]}\n")
-    for days in (1, 2):
+    for days in range(1, nights):
         _earlier(folder, days, begun, info)
     _site(folder / "site-config", recorded, copies)
     (folder / "reference-values" / f"{recorded.system}.yaml").write_text(references.read_text())
@@ -164,7 +170,7 @@ def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any
 
 def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:
     """Make the same session so many days before, of the same records."""
-    place = folder / f"earlier-{days}" / begun
+    place = folder / f"earlier-{days:04}" / begun
     shutil.copytree(folder / "reports" / begun, place, copy_function=os.link)
     text = (folder / "reports" / "run-1.json").read_text()
     text = text.replace(info["uuid"], f"{days:08}{info['uuid'][8:]}")
@@ -233,9 +239,11 @@ VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
     "stored verdict": (lambda _: ["verdict", "newest"], (0, 1)),
     "compare": (lambda one: ["compare", str(one.report), one.earlier[0]], (0,)),
     "references derive": (
-        lambda one: ["references", "derive", str(one.report), *one.earlier],
+        lambda one: ["references", "derive", str(one.report), *one.earlier[:2]],
         (0, 1),
     ),
+    "store add nights": (lambda one: ["store", "add", *one.earlier], (0,)),
+    "history": (lambda _: ["history"], (0, 1)),
 }
 """Arguments and answers of each verb, in an order in which each finds what it needs."""
 
@@ -287,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--session", type=Path, default=SMALL, help="report to copy")
     parser.add_argument("--references", type=Path, help="default: those of the checkout")
     parser.add_argument("--cases", type=lambda text: [*map(int, text.split(","))], default=COUNTS)
+    parser.add_argument("--nights", type=int, default=3, help="of the history (default: 3)")
     parser.add_argument("--verbs", type=lambda text: text.split(","), default=[*VERBS])
     parser.add_argument("--keep", type=Path, help="leave the sessions in this new folder")
     asked = parser.parse_args(arguments)
@@ -300,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for count in asked.cases:
         with tempfile.TemporaryDirectory(dir=asked.keep) as scratch:
             own = Path(scratch) if asked.keep is None else asked.keep
-            session = make(own / f"cases-{count}", recorded, count, references)
+            session = make(own / f"cases-{count}", recorded, count, references, asked.nights)
             counts.append(session.cases)
             for verb in VERBS:
                 if verb in asked.verbs:

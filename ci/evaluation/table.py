@@ -8,7 +8,7 @@ from statistics import median
 
 from scipy.stats import binomtest
 
-from ci.evaluation.engine import Campaign, Evaluation, Grade, Result
+from ci.evaluation.engine import SILENT, Campaign, Evaluation, Grade, Result
 from ci.evaluation.markdown import AT_MOST, markdown
 
 CONFIDENCE = 0.95
@@ -27,7 +27,7 @@ def table(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result])
     for note in evaluation.notes(results):
         lines += ["", note]
     odd = [one for one in results if evaluation.is_odd(one)]
-    lines += ["", evaluation.odd[0 if odd else 1]]
+    lines += ["", "Not as it should be:" if odd else "All runs ended as they should."]
     if odd:
         lines += ["", *(_line(evaluation, one) for one in odd)]
     aims = evaluation.missed(campaign, results)
@@ -83,7 +83,7 @@ def _line(evaluation: Evaluation, result: Result) -> str:
         facts.append(f"CPU {result.cpu} taken")
     if result.launches and result.launches[1]:
         facts.append(f"{result.launches[1]} of {result.launches[0]} launches failed")
-    said = " · ".join(judged.said) or evaluation.silent
+    said = " · ".join(judged.said) or SILENT
     return (
         f"- run {run.number}, {evaluation.name_of(run)} ({', '.join(facts)}):"
         f" **{judged.found}**: {said}"

@@ -122,7 +122,7 @@ def settle(
     ``before``: faults planted before. Raises FaultError as lines(), and StepFailedError if a line
     does not start or stop.
     """
-    wanted, there = lines(topology, planted), _there(folder)
+    wanted, there = lines(topology, planted), network.in_nodes(folder.path, ROLE)
     unchanged = {node for node, line in wanted.items() if _right(there.get(node, []), line, node)}
     old = [node for node in {**topology.delays(before), **there} if node not in unchanged]
     for node in old:
@@ -154,7 +154,7 @@ def settle(
 
 def differences(folder: StateFolder, topology: Topology, planted: Faults) -> list[str]:
     """Return a sentence for each delay line that is not as ``planted``."""
-    wanted, there = lines(topology, planted), _there(folder)
+    wanted, there = lines(topology, planted), network.in_nodes(folder.path, ROLE)
     wrong = [f"{n}: its packets are held and should not be" for n in there if n not in wanted]
     for node, line in wanted.items():
         found = there.get(node, [])
@@ -187,17 +187,6 @@ def _queue(pid: int) -> Queue | None:
     except OSError:
         return None
     return read_queue(table, pid)
-
-
-def _there(folder: StateFolder) -> dict[str, list[processes.Process]]:
-    """Return the running delay lines by node."""
-    names = network.by_inode()
-    found: dict[str, list[processes.Process]] = {}
-    for process in processes.running():
-        ours = process.state == str(folder.path) and process.role == ROLE
-        if ours and process.network in names:
-            found.setdefault(names[process.network], []).append(process)
-    return found
 
 
 def _wait(still: Callable[[], list[str]]) -> None:

@@ -16,11 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ci.testbed import cables, mending
+from ci.testbed import cables, mending, processes
 from ci.testbed.cables import PREFIX, SWITCHES, TWINS, Bucket, Cable, namespace
 from ci.testbed.errors import CannotRunError, StepFailedError
 from ci.testbed.faults import Faults
 from ci.testbed.mending import Orders, Seen
+from ci.testbed.processes import Process
 from ci.testbed.topology import CONTROLLER_ADDRESS, Topology
 
 HOST_INTERFACE = "netproof0"
@@ -57,6 +58,16 @@ def by_inode() -> dict[int, str]:
     own = os.stat("/proc/self/ns/net")
     stats = [(name, os.stat(NAMED_NAMESPACES / name)) for name in existing()]
     return {s.st_ino: name.removeprefix(PREFIX) for name, s in stats if s.st_dev == own.st_dev}
+
+
+def in_nodes(state: Path, role: str) -> dict[str, list[Process]]:
+    """Return the processes of a role of the testbed in the folder ``state``, by node."""
+    names = by_inode()
+    found: dict[str, list[Process]] = {}
+    for process in processes.running():
+        if (process.state, process.role) == (str(state), role) and process.network in names:
+            found.setdefault(names[process.network], []).append(process)
+    return found
 
 
 def built_for() -> str | None:

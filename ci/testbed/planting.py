@@ -95,7 +95,7 @@ def differences(folder: StateFolder, topology: Topology, planted: Faults) -> lis
         found = _sysctl(node, key) if network.namespace(node) in present else None
         if found != planted[node][key]:
             wrong.append(f"{node}: {key} is {found} and should be {planted[node][key]}")
-    busy = _busy(folder)
+    busy = network.in_nodes(folder.path, BUSY_ROLE)
     for node in topology.nodes:
         found, should = len(busy.get(node.name, [])), _busy_wanted(planted, node)
         if found != should:
@@ -147,20 +147,9 @@ def _busy_wanted(planted: Faults, node: Node) -> int:
     return int(planted.get(node.name, {}).get("busy_cpus", 0))
 
 
-def _busy(folder: StateFolder) -> dict[str, list[processes.Process]]:
-    """Return the processes that keep CPUs busy, by node."""
-    names = network.by_inode()
-    busy: dict[str, list[processes.Process]] = {}
-    for process in processes.running():
-        ours = process.state == str(folder.path) and process.role == BUSY_ROLE
-        if ours and process.network in names:
-            busy.setdefault(names[process.network], []).append(process)
-    return busy
-
-
 def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: Faults) -> None:
     """Keep CPUs of nodes busy, at a task's priority."""
-    busy = _busy(folder)
+    busy = network.in_nodes(folder.path, BUSY_ROLE)
     wanted = {node.name: _busy_wanted(planted, node) for node in topology.nodes}
     surplus = {
         (process.pid, process.started)
@@ -182,7 +171,10 @@ def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: 
             daemons.start(BUSY_ROLE, command, processes.go_first)
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
-        found = {node: [p.command for p in of_it] for node, of_it in _busy(folder).items()}
+        found = {
+            node: [p.command for p in of_it]
+            for node, of_it in network.in_nodes(folder.path, BUSY_ROLE).items()
+        }
         wrong = [n for n, count in wanted.items() if found.get(n, []) != ["sh"] * count]
         if not wrong:
             return

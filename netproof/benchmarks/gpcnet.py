@@ -1,13 +1,15 @@
-"""GPCNeT's ``network_test`` and ``network_load_test`` (not compiled as verbose) of version 1.3.
+"""GPCNeT's ``network_test`` and ``network_load_test`` of version 1.3, also compiled as verbose.
 
 The first has one table, of tests alone; the second also the same tests while congestors run, and
-the factors between both. Any other text between the first line and the last is refused.
+the factors between both. Verbose ones have more columns, a table for each test beside congestors,
+and the congestors' rates, which are checked and left out. Any other text between the first line and
+the last is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -15,8 +17,9 @@ from netproof.benchmarks.fixed import Lines, Row, TableError, printed_lines
 from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
 from netproof.measurement.units import MEBI
 
-ALONE, CONGESTED, FACTORS = (
+ALONE, CONGESTORS, CONGESTED, FACTORS = (
     "Isolated Network Tests",
+    "Isolated Congestion Tests",
     "Network Tests running with Congestion Tests",
     "Network Tests running with Congestion Tests - Key Results",
 )
@@ -24,12 +27,19 @@ ALONE, CONGESTED, FACTORS = (
 _FIRST = re.compile(r"Network(Load)? Tests v(\d+\.\d+) *")
 _RANKS = re.compile(r" *Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\) *")
 _TESTS = re.compile(r" *(\d{1,9}) nodes running Network Tests *")
-_CONGESTORS = re.compile(r" *\d+ nodes running Congestion Tests \(min \d+ nodes per congestor\) *")
+_NODES_OF_CONGESTORS = re.compile(
+    r" *\d+ nodes running Congestion Tests \(min \d+ nodes per congestor\) *"
+)
 _LEGEND = re.compile(r" *(Legend|[\w+]+ = .*)")
 _RULE = re.compile(r" *\+[+-]{70,}\+ *")
 _ROW = re.compile(r" *\|(.+)\| *")
 _NUMBER = re.compile(r"\d{1,15}\.\d")
 _SIZE = re.compile(r"(.+) \((\d{1,12}) B\)")
+_HEADS = (
+    ["Name", "Avg", "99%", "Units"],
+    ["Name", "Min", "Max", "Avg", "Avg(Worst)", "99%", "99.9%", "Units"],
+)
+_VERBOSE = re.compile(rf"{CONGESTED} \( *(.+) Network Test\)")
 _LAST = "Multiple Alltoall"
 """Last test of ``network_test``."""
 _BESIDE = "beside congestors"
@@ -101,13 +111,19 @@ def _read_run(lines: Lines) -> GpcnetOutput:
     tests = nodes
     if first[1]:
         tests = int(_expect(lines, _TESTS, "the nodes of the network tests")[1])
-        _expect(lines, _CONGESTORS, "the nodes of the congestion tests")
+        _expect(lines, _NODES_OF_CONGESTORS, "the nodes of the congestion tests")
     while _match(lines, _LEGEND):
         pass
-    alone = tuple(_tests(lines, ALONE))
+    title, alone = _tests(lines)
+    if title != ALONE:
+        lines.refuse(f"is not the title {[ALONE]}")
     congested: tuple[NetworkTest, ...] = ()
     if first[1]:
-        congested = tuple(_tests(lines, CONGESTED))
+        title, congested = _tests(lines)
+        if title == CONGESTORS:
+            congested = tuple(_congested(lines, test) for test in alone)
+        elif title != CONGESTED:
+            lines.refuse(f"is not the title {[CONGESTED]}")
         if [(one.name, one.unit) for one in alone] != [(one.name, one.unit) for one in congested]:
             lines.refuse("the tests alone and those with congestors are not the same")
         _insist_on_factors(lines, [one.name for one in alone])
@@ -130,21 +146,38 @@ def _at_row(lines: Lines) -> bool:
     return at_row
 
 
-def _tests(lines: Lines, title: str) -> Iterator[NetworkTest]:
-    _heads(lines, [[title], ["Name", "Avg", "99%", "Units"]])
+def _tests(lines: Lines) -> tuple[str, tuple[NetworkTest, ...]]:
+    """Return the title and the rows of a table of tests."""
+    title, heads = " ".join(_cells(lines, "the title")), _cells(lines, "the columns")
+    if heads not in _HEADS:
+        lines.refuse(f"is not the title {_HEADS[0]}")
     if not _at_row(lines):
         lines.refuse(f"the table {title!r} has no row")
+    found = []
     while _at_row(lines):
-        cells = _cells(lines, "a test")
-        numbers = cells[1:3]
-        whole = len(cells) == 4 and cells[0] and cells[3] in (TIME, RATE)
-        if not whole or not all(map(_NUMBER.fullmatch, numbers)):
-            lines.refuse("is no test, two numbers and a unit")
-        mean, tail = map(float, numbers)
-        if not (mean > 0 and tail > 0):
+        row = dict(zip(heads, cells := _cells(lines, "a test"), strict=False))
+        name, unit, figures = row.pop("Name"), row.pop("Units", ""), list(row.values())
+        whole = len(cells) == len(heads) and name and unit in (TIME, RATE)
+        if not whole or not all(map(_NUMBER.fullmatch, figures)):
+            lines.refuse("is no test, its numbers and a unit")
+        values = {key: float(figure) for key, figure in row.items()}
+        if min(values.values()) <= 0:
             lines.refuse("is of no time or rate above 0")
-        yield NetworkTest(cells[0], mean, tail, cells[3], lines.number)
+        mean, tail = values["Avg"], values["99%"]
+        if not values.get("Min", mean) <= mean <= values.get("Max", mean):
+            lines.refuse("expected min <= avg <= max")
+        found.append(NetworkTest(name, mean, tail, unit, lines.number))
     _expect(lines, _RULE, "the last line of the table")
+    return title, tuple(found)
+
+
+def _congested(lines: Lines, alone: NetworkTest) -> NetworkTest:
+    """Return a test beside congestors, from the table that a verbose program has for each."""
+    title, tests = _tests(lines)
+    found = _VERBOSE.fullmatch(title)
+    if found is None or not tests[0].name.startswith(f"{found[1]} ("):
+        lines.refuse(f"is not of {alone.name} beside congestors")
+    return tests[0]
 
 
 def _insist_on_factors(lines: Lines, tests: list[str]) -> None:

@@ -519,13 +519,13 @@ class MpiBenchmark(Benchmark):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """Return each function on each count of ranks; those for two ranks once."""
+        """Return each function on each count of ranks; those for two ranks once, if any is."""
         cases = []
         for function in self.functions:
             if not (function.default or all_functions):
                 continue
             if function.pair:
-                cases.append(Case(*where, self.name, function.name, 2, 1))
+                cases += [Case(*where, self.name, function.name, 2, 1)] * bool(rank_counts)
                 continue
             cases += [
                 Case(*where, self.name, function.name, ranks, ranks_per_node)

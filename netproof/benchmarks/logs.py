@@ -29,7 +29,8 @@ _TIME = re.compile(
 _ANCHOR = re.compile(
     r"# OSU (?:One Sided )?MPI|# {4}Intel ?\(R\) MPI Benchmarks|# Benchmarking [A-Z]"
     r"|Now starting (?:the )?main loop|# (?:nccl|rccl)-tests version|# nThread [0-9]"
-    r"|START mpiGraph|Network(?:Load)? Tests v[0-9]| {20}(?:RDMA_(?:Write|Read)|Send) .*Test"
+    r"|Start testing with [0-9]+ trials|START mpiGraph|Network(?:Load)? Tests v[0-9]"
+    r"| {20}(?:RDMA_(?:Write|Read)|Send) .*Test"
 )
 
 _FAILURES = re.compile(
@@ -53,10 +54,14 @@ _NO_FAILURE = re.compile(
     r"|\b(?:errors?|failures?|failed|invalid|aborted|killed)[:= ]+0\b"
     r"|\b(?:exit(?:ed)?|return(?:ed)?)(?: with)?"
     r"[ _]?(?:exit )?(?:code|status|value)?[:= ]+0(?::0)?\b"
-    r"|\b[A-Za-z][\w.:/-]*[_.][\w.]*[:= ]+[0-9]+(?=\s*$)",
+    r"|\b[A-Za-z][\w.:/-]*[_.][\w.]*[:= ]+[0-9]+(?=\s*$)"
+    r"|\bsee all help / error messages|\bbusbw +error\b",
     re.IGNORECASE,
 )
-"""Words of failures that did not happen, and counters, whose names have more than one word."""
+"""Words of failures that did not happen, and counters, whose names have more than one word.
+
+Open MPI prints how to see its hints, and nccl-tests has a column of errors.
+"""
 
 _PROGRAM = r"(?:osu_[a-z_]+|IMB-[A-Z0-9]+|NP(?:mpi|tcp))"
 _LAUNCHER = (
@@ -85,7 +90,7 @@ _ENDINGS = re.compile(
     r"|[0-9]+inputs\+[0-9]+outputs \([0-9]+major\+[0-9]+minor\)pagefaults [0-9]+swaps"
     r"|.* [0-9.]+s user [0-9.]+s system [0-9]+% cpu [0-9:.]+ total"
     r"|[0-9.]+u [0-9.]+s [0-9:.]+ [0-9.]+% .*"
-    r"|[-=#*_~+.]{3,}|`{3}.*|~{3}.*|</?(?:pre|code)>|\{\{\{|\}\}\}"
+    r"|[-=#*_~+.]{2,}|`{3}.*|~{3}.*|</?(?:pre|code)>|\{\{\{|\}\}\}"
     r"|[-=#*~+<>|]{2,} ?\S.*|\S.* ?[-=#*~+<>|]{2,}"
     r"|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:[0-9]{1,2}\.? )?"
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* "
@@ -101,7 +106,8 @@ _ENDINGS = re.compile(
 """Lines that end a log whose run did not break off: times, counters, rules, words like done."""
 
 ROW = re.compile(
-    r" *[0-9]+ +(?:[0-9]+ +)?[0-9]+\.[0-9]{2}(?: .*)?| *[0-9]+: +[0-9]+ bytes +[0-9]+.*"
+    r" *[0-9]+ +(?:[0-9]+ +)?[0-9]+\.[0-9]{2}(?: .*)?"
+    r"| *[0-9]+: +(?:[0-9]+ bytes|[0-9.]+ +[KMG]?B) +[0-9]+.*"
     r"| *[0-9]+ +[0-9]+ +(?:u?int|float|half|double|bfloat|fp8|f8)\w* +.*"
 )
 """A row of a benchmark's table, wherever it stands."""

@@ -56,6 +56,7 @@ _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
 _NO_FIGURES = ["N/A"] * 3
 
 MOST_SIZES = 100_000
+_ONE = "build nccl-tests with MPI=1, or give it the GPUs of a node with -g"
 
 Sweeps = dict[tuple[str, ...], tuple[list[Row], list[Row]]]
 """Rows out of place and in place, by type, operation and root."""
@@ -77,6 +78,11 @@ def _steps(least: int, most: int, step: int, unit: str) -> list[int]:
     return sizes
 
 
+def _step(size: int, following: int) -> int:
+    """Return the factor between two sizes, or their distance, negative."""
+    return following // size if size and not following % size else size - following
+
+
 def _half(token: str) -> float:
     """Return half a unit of the last place of a printed number."""
     mantissa, _, exponent = token.partition("e")
@@ -87,24 +93,27 @@ def _output(
     path: str,
     version: str | None,
     function: str,
+    ranks: int | None,
     devices: Sequence[tuple[str, str]],
-    asked: Sequence[int],
     sweeps: Sweeps,
-    average: float,
+    factor: float,
     *,
+    asked: Sequence[int],
+    average: float,
     first: int = 0,
     amd: bool = False,
     note: str = "",
 ) -> Output:
     """Return an output; ParseError unless all sizes are there, and have this mean.
 
-    ``devices``: host and GPU of each rank; ``average``: of all bus bandwidths, in GB/s.
+    ``ranks``: None where nothing says how many; ``devices``: host and GPU of each; ``factor``: the
+    bus bandwidth over bytes and time; ``asked``: sizes, none where nothing says which; ``average``:
+    of all bus bandwidths, in GB/s.
     """
-    ranks = len(devices)
-    hosts = len({host for host, _ in devices})
-    amd = amd or "AMD" in devices[0][1]
-    where = "inside one node" if hosts == 1 else f"on {hosts} nodes"
-    place = f"{'ROCm' if amd else 'CUDA'} device memory, {ranks} GPUs {where}"
+    place = f"{'ROCm' if amd or 'AMD' in ' '.join(map(str, devices)) else 'CUDA'} device memory"
+    if devices:
+        hosts = len({host for host, _ in devices})
+        place += f", {ranks} GPUs {'inside one node' if hosts == 1 else f'on {hosts} nodes'}"
     every = [row for both in sweeps.values() for rows in both for row in rows]
     rates = [row.values["busbw"] for row in every]
     mean = math.fsum(rates) / len(rates) if rates else 0.0
@@ -113,8 +122,11 @@ def _output(
         several = " ".join(key) if len(sweeps) > 1 else ""
         for rows, how in zip(both, ("", "in place"), strict=True):
             sizes = [row.size for row in rows]
-            if rows and len(rows) != len(asked):
+            if rows and asked and len(rows) != len(asked):
                 reason = f"{len(rows)} sizes are there, and {len(asked)} were asked for"
+                raise TableError(path, rows[-1].line, "", reason)
+            if not asked and len({*map(_step, sizes, sizes[1:])}) > 1:
+                reason = "sizes have no constant step: a row is missing"
                 raise TableError(path, rows[-1].line, "", reason)
             if sizes != sorted(sizes) or any(map(int.__gt__, sizes, asked)):
                 reason = "sizes increase, and none is above the one that was asked for"
@@ -124,20 +136,13 @@ def _output(
             if not by_size:
                 continue
             each = [row.values.get("times_us") for row in by_size.values()]
-            remark = (place, several, GUESS if note else "", how)
+            remark = ", ".join(filter(None, (place, several, GUESS if note else "", how)))
+            facts = {"times_us": each} if any(each) else {}
+            mine = tuple(by_size.values())
             tables.append(
-                Table(
-                    path,
-                    function,
-                    ranks,
-                    tuple(by_size.values()),
-                    first,
-                    _factor(function, ranks),
-                    remark=", ".join(filter(None, remark)),
-                    facts={"times_us": each} if any(each) else {},
-                )
+                Table(path, function, ranks, mine, first, factor, remark=remark, facts=facts)
             )
-    if not tables or abs(average - mean) > 0.006 + 0.005 * mean:
+    if not tables or abs(average - mean) > 0.006 + 0.0005 * mean:
         reason = f"the mean of the rows' bus bandwidths is {mean:.4g}: a row is missing"
         line = every[-1].line if every else first
         raise TableError(path, line, f"{average}", reason)
@@ -146,8 +151,8 @@ def _output(
     )
 
 
-def _read_rows(lines: Lines, *, counts: bool) -> tuple[Sweeps, float | None]:
-    """Return the rows of a table, and the bus bandwidth over the other one, None if unknown.
+def _read_rows(lines: Lines, ranks: int | None, *, counts: bool) -> tuple[Sweeps, float | None]:
+    """Return a table's rows, and the bus bandwidth over bytes and time, None if unknown.
 
     ``counts``: wrong values are counted.
     """
@@ -163,8 +168,9 @@ def _read_rows(lines: Lines, *, counts: bool) -> tuple[Sweeps, float | None]:
         both = sweeps.setdefault(tuple(tokens[2:-8]), ([], []))
         for rows, figures in zip(both, (tokens[-8:-4], tokens[-4:]), strict=True):
             if figures[:3] != _NO_FIGURES:
-                row, rate = _row(lines, int(tokens[0]), figures, counts=counts)
+                row = _row(lines, int(tokens[0]), figures, ranks, counts=counts)
                 rows.append(row)
+                rate = row.size / 1e3 / row.time_us
                 # Rates of few digits say little.
                 factors += [row.values["busbw"] / rate] if rate >= 1 else []
     if not sweeps:
@@ -172,29 +178,44 @@ def _read_rows(lines: Lines, *, counts: bool) -> tuple[Sweeps, float | None]:
     return sweeps, sorted(factors)[len(factors) // 2] if factors else None
 
 
-def _row(lines: Lines, size: int, figures: Sequence[str], *, counts: bool) -> tuple[Row, float]:
-    """Return a row and its rate; ParseError unless that follows from bytes and time."""
+def _row(
+    lines: Lines, size: int, figures: Sequence[str], ranks: int | None, *, counts: bool
+) -> Row:
+    """Return a row; ParseError unless its rate follows from bytes and time."""
     time, rate, bus = (
         number(lines, f"{float(token):f}" if "e+" in token else token, name)
         for token, name in zip(figures, ("time", "algbw", "busbw"), strict=False)
     )
     if not time:
         lines.refuse("a time of 0, which no collective takes")
-    slack = _half(figures[0])
-    least = size / 1e3 / (time + slack) - _half(figures[1])
-    most = size / 1e3 / max(time - slack, 1e-9) + _half(figures[1])
-    if not least * (1 - 1e-6) - 1e-6 <= rate <= most * (1 + 1e-6) + 1e-6:
+    slack, error = _half(figures[0]), _half(figures[1])
+    # Releases before 2021 count one rank's part of some collectives.
+    for part in {1, ranks or 1}:
+        least = size / part / 1e3 / (time + slack) - error
+        most = size / part / 1e3 / max(time - slack, 1e-9) + error
+        if least * (1 - 1e-6) - 1e-6 <= rate <= most * (1 + 1e-6) + 1e-6:
+            break
+    else:
         lines.refuse(f"algbw does not follow from bytes and time: {size / 1e3 / time:.2f} would")
     wrong = 0.0 if _ERROR.fullmatch(figures[3]) else number(lines, figures[3], "#wrong")
     failure = f"#wrong {figures[3]}" if wrong and counts else ""
-    return Row(lines.number, size, {"busbw": bus}, time, failure), rate
+    return Row(lines.number, size, {"busbw": bus}, time, failure)
 
 
-def _guessed(factor: float | None, ranks: int, *, reduces: bool) -> str:
+def _guessed(factor: float | None, ranks: int | None, *, reduces: bool) -> str:
     """Return a function whose rates have that factor; alltoall has the rates of all_gather."""
     several = ("all_reduce", "reduce_scatter", "reduce") if reduces else ("all_gather", "broadcast")
-    distance = {name: abs((factor or 1) - _factor(name, ranks)) for name in several}
-    return min(distance, key=lambda name: distance[name])
+    if factor is None:
+        return several[0]
+    return min(several, key=lambda name: abs(factor - (_likely(name, factor, ranks))))
+
+
+def _likely(function: str, factor: float | None, ranks: int | None) -> float:
+    """Return the bus bandwidth over bytes and time; of any number of ranks, the nearest one."""
+    if ranks or factor is None or not _SHARE[function]:
+        return _factor(function, ranks or 2)
+    rest = max(1 - factor / _SHARE[function], 1 / MOST_SIZES)
+    return _factor(function, max(2, round(1 / rest)))
 
 
 class Nccl(Benchmark):
@@ -209,7 +230,7 @@ class Nccl(Benchmark):
     )
     heads: ClassVar[re.Pattern[str]] = re.compile(
         r"(?P<program># (?:nccl|rccl)-tests version )"
-        r"|(?P<columns>#? ?nThread \d+ nGpus |# Collective test starting)"
+        r"|(?P<columns>#? ?nThread \d+ nGpus |# Collective test starting|#? +size +count +type )"
     )
 
     def program(self, function: str) -> str:
@@ -219,23 +240,28 @@ class Nccl(Benchmark):
     def read_next(
         self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
-        """Return a run from the version or the sizes on, to the mean of its rates."""
-        first, devices = lines.number + 1, []
+        """Return a run from the version, the sizes or the header on, to the mean of its rates."""
+        first, devices, asked = lines.number + 1, [], []
         tests, starting = lines.match(_TESTS), lines.match(_STARTING)
         while not _SWEEP.fullmatch(lines.peek() or "") and lines.match(_OWN):
             pass
-        sweep = lines.expect(_SWEEP, "the sizes, `# nThread 1 nGpus 1 minBytes …`")
-        while not (header := lines.match(_HEADER)):
+        if not (header := lines.match(_HEADER)):
+            sweep = lines.expect(_SWEEP, "the sizes, `# nThread 1 nGpus 1 minBytes …`")
+            asked = _steps(*map(int, sweep.groups()[:3]), sweep[4])
+        while not header and not (header := lines.match(_HEADER)):
             if found := lines.match(_RANK):
                 if int(found[1]) != len(devices):
-                    lines.refuse(f"expected rank {len(devices)}: several runs may be mixed")
+                    lines.refuse(f"expected rank {len(devices)}, several runs are mixed: {_ONE}")
                 devices.append((found[2], found[3]))
+            elif lines.match(_SWEEP):
+                lines.refuse(f"several runs are mixed: {_ONE}")
             elif not lines.match(_OWN):
                 lines.take("the header of the table")
                 lines.refuse("is no line that nccl-tests prints before its table", TableError)
-        if not devices:
-            lines.refuse("no line names a rank and its device", TableError)
-        sweeps, factor = _read_rows(lines, counts=header[1] == "#wrong")
+        if len(devices) == 1 or (asked and not devices):
+            lines.refuse(f"one GPU has no bus: {_ONE}", TableError)
+        ranks = len(devices) or None
+        sweeps, factor = _read_rows(lines, ranks, counts=header[1] == "#wrong")
         if lines.expect(_BOUNDS, "`# Out of bounds values`")[2] == "FAILED":
             lines.refuse("results were wrong", TableError)
         average = number(lines, lines.expect(_AVERAGE, "`# Avg bus bandwidth`")[1], "busbw")
@@ -246,25 +272,26 @@ class Nccl(Benchmark):
         note = ""
         if not named:
             reduces = any({"sum", "prod"} & {*key} for key in sweeps)
-            named = _guessed(factor, len(devices), reduces=reduces)
+            named = _guessed(factor, ranks, reduces=reduces)
             note = (
                 f"{lines.path}:{first}: no line names the program of this table of nccl-tests; its"
                 f" rates are those of {named}, which is a guess: say --from 'nccl {named}'"
             )
         if named not in _SHARE:
             lines.refuse(f"{named}_perf is no program of nccl-tests that is read", TableError)
-        expected = _factor(named, len(devices))
+        expected = _likely(named, factor, ranks)
         if factor is not None and abs(factor - expected) > 0.02 * max(factor, expected):
-            lines.refuse(f"busbw is {factor:.3g} of algbw, and of {named} it is {expected:.3g}")
-        asked = _steps(*map(int, sweep.groups()[:3]), sweep[4])
+            lines.refuse(f"busbw is {factor:.3g} of the rate, and of {named} it is {expected:.3g}")
         output = _output(
             lines.path,
             tests[2] if tests else None,
             named,
+            ranks,
             devices,
-            asked,
             sweeps,
-            average,
+            expected,
+            asked=asked,
+            average=average,
             first=first,
             amd=tests is not None and tests[1] == "rccl",
             note=note,
@@ -309,7 +336,12 @@ def _of_document(content: Mapping[str, Any], path: str) -> Output:
     keys = ("minimum_bytes", "maximum_bytes", f"step_{unit}")
     asked = _steps(*(int(config[key]) for key in keys), unit)
     average = float(content["average_bus_bandwidth"]["bandwidth"])
-    return _output(path, str(content["nccl_version"]), function, devices, asked, sweeps, average)
+    version, factor = str(content["nccl_version"]), _factor(function, len(devices))
+    return _output(
+        *(path, version, function, len(devices), devices, sweeps, factor),
+        asked=asked,
+        average=average,
+    )
 
 
 BENCHMARK = Nccl()

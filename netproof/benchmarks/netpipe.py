@@ -3,8 +3,8 @@
 NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs. Bandwidth is
 computed from bytes and time; the Mbps only check the row. Likewise with NetPIPE 5.x, whose Gbit/s
 (10⁹) have three decimals, too few for small messages. Its rates are those of its average, longest
-and shortest time, the last taken as at least 1 µs. Its terminal output is coloured and rounded,
-also sizes from a megabyte, and is not read.
+and shortest time, the last taken as at least 1 µs. What it prints has rounded sizes from a
+megabyte on: they are those of the run that visits the smaller ones, which are exact.
 
 In bidirectional mode (``-2``, ``--bidir`` of 5.x) the bytes of the ``-o`` file count both
 directions, so that a message is half of them, while printed lines count one; the rate counts both
@@ -14,6 +14,7 @@ directions in either. Here a size is always one message's and a bandwidth one di
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import shlex
@@ -25,7 +26,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
+from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ONE_WAY,
@@ -80,12 +81,19 @@ _ROW_2 = re.compile(
 
 LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
 
-_PRINTED_BY_5 = (
-    "is what NetPIPE 5.x prints, where sizes and rates are rounded: give the file that it wrote,"
-    " np.out unless -o names another"
+_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+_ROW_5 = re.compile(
+    r" *([0-9]{1,15}): +([0-9]{1,3}(?:\.[0-9]{3})?) +([KMG]?)B +[0-9]{1,10} times -->"
+    r" +([0-9]{1,7}\.[0-9]{3}) +([KMGT]?)bps  in  +([0-9]{1,7}\.[0-9]{3}) +([num]?)secs *"
 )
 
-_BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
+_END_5 = re.compile(r"Completed with +max bandwidth .* latency *")
+
+_BOTH_WAYS = re.compile(
+    r"Passing data in both directions simultaneously\."
+    r"|Bidirectional mode using [0-9]+ pairs of processes\. *"
+)
 
 _PREAMBLE = re.compile(
     r"|[0-9]{1,15}: \S+|(?:Latency|Sync Time): [0-9.]+"
@@ -100,6 +108,7 @@ _PREAMBLE = re.compile(
     r"|\(A bug in Linux doubles the requested buffer sizes\)"
     r"|MPI implementations do not have to guarantee message progress\."
     r"|You may need to run using -a to avoid locking up\."
+    r"| *Clock resolution ~ .*|Saving output to .+|The output shows the combined throughput\. *"
 )
 
 
@@ -107,9 +116,10 @@ def _output(
     lines: Lines,
     release: str,
     rows: Sequence[Row],
-    preamble: tuple[str, ...] = (),
+    before: Sequence[str] = (),
     *,
     bidirectional: bool,
+    ended: bool = False,
 ) -> Output:
     """Return a run of ``release`` "3" or "5", whose rows have the one-way time of a message."""
     both_ways = [2 * bandwidth_mb_s(row.size, row.time_us) for row in rows]
@@ -130,8 +140,9 @@ def _output(
         release,
         (table,),
         {"bidirectional": bidirectional},
+        ended=ended,
         next_word=f"{len(rows)}:",
-        preamble=preamble,
+        preamble=printed_lines(line for line in before if not _PREAMBLE.fullmatch(line)),
     )
 
 
@@ -247,10 +258,13 @@ def _twice(sizes: Sequence[int]) -> str:
 
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
     """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
-    lines.expect(_LOOP, "NetPIPE's main loop")
-    for number, line in enumerate(before, lines.number - len(before)):
+    for number, line in enumerate(before, lines.number + 1 - len(before)):
         if _BOTH_WAYS.fullmatch(line) and not bidirectional:
             raise ParseError(lines.path, number, line, "is a bidirectional run, read as one way")
+    if lines.match(LOOP_5):
+        rows = _read_rows_5(lines, bidirectional)
+        return _output(lines, "5", rows, before, bidirectional=bidirectional, ended=True)
+    lines.expect(_LOOP, "NetPIPE's main loop")
     points: list[Row] = []
     release = "3"
     while (line := lines.peek()) is not None:
@@ -282,8 +296,73 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
             lines.refuse("the run ends before its first size", TableError)
         lines.take("a row")
         lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
-    foreign = tuple(line for line in before if not _PREAMBLE.fullmatch(line) and line.strip())
-    return _output(lines, release, points, foreign, bidirectional=bidirectional)
+    return _output(lines, release, points, before, bidirectional=bidirectional)
+
+
+def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
+    """Return the rows that 5.x printed, to its last line, with the sizes that it rounds."""
+    printed: list[re.Match[str]] = []
+    first = lines.number + 1
+    while found := lines.match(_ROW_5):
+        if int(found[1]) != len(printed) + 1:
+            lines.refuse(f"is no row {len(printed) + 1}: a row is missing")
+        printed.append(found)
+    lines.skip_blank()
+    if not printed or not lines.match(_END_5):
+        lines.take("`Completed with max bandwidth`, its last line")
+        lines.refuse("is no row of a run that only measures, as NetPIPE 5.x prints it", TableError)
+    visited = _visited(printed)
+    if visited is None:
+        raise TableError(
+            lines.path,
+            first,
+            printed[0][0],
+            "no run of NetPIPE 5.x visits these sizes; if none is below a megabyte, where they are"
+            " rounded, give the file that it wrote, np.out unless -o names another",
+        )
+    rows = []
+    for number, (found, size) in enumerate(zip(printed, visited, strict=True), first):
+        (rate, rate_error), (seconds, error) = (_printed_5(found, at) for at in (4, 6))
+        ways = [
+            way
+            for way in (1, 2)
+            if 8 * way * size / (seconds + error) - rate_error <= rate * (1 + 1e-9)
+            and rate * (1 - 1e-9) <= 8 * way * size / max(seconds - error, 1e-12) + rate_error
+        ]
+        if (2 if bidirectional else 1) not in ways:
+            reason = f"the rate does not follow from {size} bytes and time"
+            if ways:
+                reason = "is a run both ways: say --bidirectional" if ways == [2] else "is one way"
+            raise ParseError(lines.path, number, found[0], reason)
+        time_us = round(us(seconds), 6)
+        rows.append(Row(number, size, {f"{found[7]}secs": float(found[6])}, time_us))
+    return rows
+
+
+def _printed_5(row: re.Match[str], at: int) -> tuple[float, float]:
+    """Return a number, whose unit is in the next group, and the error of its three decimals."""
+    unit = _UNITS[row[at + 1]]
+    return float(row[at]) * unit, 0.0005 * unit
+
+
+def _visited(printed: Sequence[re.Match[str]]) -> tuple[int, ...] | None:
+    """Return the sizes in bytes that a run visits and 5.x prints so; None where none does."""
+    known = [round(_printed_5(found, 2)[0]) for found in printed if found[3] in ("", "K")]
+    if not known or known[0] < 1:
+        return None
+    count, end = len(printed), int(_printed_5(printed[-1], 2)[0] * 1.001) + 1
+    runs = [tuple(known[0] * 2**power for power in range(count))]
+    for perturbation in dict.fromkeys([0, *(after - one for one, after in pairwise(known[-3:]))]):
+        for lower in dict.fromkeys((known[0], known[0] + perturbation)):
+            with contextlib.suppress(NetproofError):
+                runs.append(sizes(lower, end, perturbation)[:count])
+    shown = [f"{float(found[2]):.3f}{found[3]}" for found in printed]
+    return next((run for run in runs if [*map(_shown_5, run)] == shown), None)
+
+
+def _shown_5(size: int) -> str:
+    unit = next((one for one in "GMK" if size >= _UNITS[one]), "")
+    return f"{size / _UNITS[unit]:.3f}{unit}"
 
 
 def _printed_2(
@@ -472,10 +551,11 @@ class Netpipe(Benchmark):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """Return each protocol on each path in each direction."""
+        """Return each protocol on each path in each direction; without ranks, inside a node."""
         return [
             Case(*where, self.name, protocol, 2, 1 if path == "inter-node" else 2, path, direction)
             for protocol, path, direction in VARIANTS
+            if rank_counts or path == "intra-node"
         ]
 
     def job_what(self, ranks: int, *, default: bool) -> str:
@@ -548,14 +628,11 @@ class Netpipe(Benchmark):
     def read_next(
         self, lines: Lines, before: Sequence[str], *, bidirectional: bool, **_: Any
     ) -> Output:
-        """Return the run of 3.7.2 whose main loop begins here; TableError for one of 5.x."""
-        if LOOP_5.match(lines.peek() or ""):
-            lines.take("a main loop")
-            lines.refuse(_PRINTED_BY_5, TableError)
+        """Return the run whose main loop begins here."""
         return _read_run(lines, before, bidirectional=bidirectional)
 
     def read(self, text: str, path: str, *, bidirectional: bool = False, **how: bool) -> Output:
-        """Read what 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
+        """Read what it printed, or what ``-o`` wrote."""
         if self.is_one(text):
             return read_file(text, path, bidirectional=bidirectional)
         return super().read(text, path, bidirectional=bidirectional)

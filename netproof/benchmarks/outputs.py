@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof.benchmarks import logs, registry
-from netproof.benchmarks.fixed import CUT_SHORT, Lines, TableError
+from netproof.benchmarks.fixed import CUT_SHORT, Lines, TableError, printed_lines
 from netproof.benchmarks.interface import Benchmark, Output, Table
 from netproof.errors import NetproofError, ParseError, shortened
 from netproof.intake import json_reading, loading
 
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
 """Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
-
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _NEAR = 8
 """Lines after a fault in which the last words of a program that broke off are looked for."""
@@ -54,17 +54,23 @@ class Log:
 
 
 def text_of(path: Path) -> str:
-    """Return an output file's content as a terminal shows it: line ends, TABs, byte order marks.
-
-    Bytes that are not UTF-8 become escapes. Raise ParseError where nothing can be read.
-    """
+    """Return an output file's content as ``shown``; ParseError where nothing can be read."""
     try:
         content = loading.read_bytes(path)
     except OSError as fault:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
-    text = content.decode("utf-8-sig", "backslashreplace").replace("\ufeff#", "#")
-    # The pattern begins with no letter to look for, and is slow.
-    return (_LINE_END.sub("\n", text) if "\r" in text else text).expandtabs()
+    return shown(content.decode("utf-8-sig", "backslashreplace"))
+
+
+def shown(text: str) -> str:
+    """Return a text as a terminal shows it, without colours and blanks at ends of lines."""
+    # A Markdown page has a backslash before the sign.
+    text = text.replace("\ufeff#", "#").replace("\\#", "#")
+    # The patterns begin with no letter to look for, and are slow.
+    for sign, pattern, shown in (("\x1b", _COLOUR, ""), ("\r", _LINE_END, "\n")):
+        if sign in text:
+            text = pattern.sub(shown, text)
+    return "\n".join(line.rstrip(" ") for line in text.expandtabs().split("\n"))
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,8 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     nothing foreign is accepted. Raise ParseError where no output is there, and where rows are that
     belong to no table: outputs may be mixed, so that none can be believed.
     """
-    if text.lstrip().startswith(("{", "[")) and (document := _document(text, path)) is not None:
-        return Log((document,))
+    if documents := _documents(text, path):
+        return Log(documents)
     unmarked, tags = logs.without_prefixes(text)
     lines = Lines(unmarked, path)
     heads = _heads(lines)
@@ -130,6 +136,37 @@ _HEADS = re.compile(
     )
 )
 """The beginning of any output, by the name of its benchmark and of the kind of line."""
+
+
+_JSON = re.compile(r'^\{(?:$|\s*".*\}$)', re.MULTILINE)
+"""The first line of a JSON object, or all of it in one line."""
+
+
+def _documents(text: str, path: str) -> tuple[Output, ...]:
+    """Return the outputs in a JSON text, or in JSON objects between lines of others; none without.
+
+    An object begins and ends at the beginning of a line. Raise ParseError for another's.
+    """
+    found: list[Output] = []
+    end, left_out = 0, []
+    for start in _JSON.finditer(text):
+        if start.start() < end:
+            continue
+        left_out.append(text[end : start.start()])
+        end = start.end()
+        if start[0] == "{":
+            end = text.find("\n}", end) + 2
+            if end < 2:
+                line = text.count("\n", 0, start.start()) + 1
+                raise ParseError(path, line, "{", "has no end: the file is cut short or damaged")
+        if (one := _document(text[start.start() : end], path)) is not None:
+            before = printed_lines(left_out.pop().split("\n"))
+            found.append(replace(one, preamble=before))
+    if found:
+        found[-1] = replace(found[-1], epilogue=printed_lines(text[end:].split("\n")))
+    elif text.lstrip().startswith(("{", "[")) and (whole := _document(text, path)) is not None:
+        found = [whole]
+    return tuple(found)
 
 
 def _document(text: str, path: str) -> Output | None:

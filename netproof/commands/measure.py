@@ -51,9 +51,10 @@ def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None)
     """Run ReFrame with its output on standard error, and return its exit status.
 
     ``said``: stands before the command on standard error; ``report``: where it leaves its report,
-    None for the folder that RFM_REPORT_FILE names. Raise NetproofError where it is not installed,
-    and where it leaves no ``report``.
+    None for the folder that RFM_REPORT_FILE names. ReFrame ends with this process, and cancels its
+    jobs. Raise NetproofError where it is not installed, and where it leaves no ``report``.
     """
+    from netproof.commands.night import end_reframe, ending_with_this_process
     from netproof.present import terminal
 
     program = Path(sys.executable).with_name(REFRAME)
@@ -67,19 +68,25 @@ def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None)
         report.parent.mkdir(parents=True, exist_ok=True)
         environment = {"RFM_REPORT_FILE": str(report)}
     terminal.say(terminal.console(stderr=True), f"{said}: {shlex.join(command)}")
-    ended = subprocess.run(
+    process = subprocess.Popen(
         command,
         stdout=STDERR,
         stdin=subprocess.DEVNULL,
         env={**os.environ, **environment},
-        check=False,
+        # A signal to the terminal's processes would reach it twice.
+        start_new_session=True,
+        preexec_fn=ending_with_this_process(),
     )
+    try:
+        ended = process.wait()
+    finally:
+        if process.poll() is None:
+            end_reframe(process)
     if report is not None and not report.is_file():
         raise NetproofError(
-            f"reframe left no report {report} (exit status {ended.returncode}); what it printed"
-            " says why"
+            f"reframe left no report {report} (exit status {ended}); what it printed says why"
         )
-    return ended.returncode
+    return ended
 
 
 class Where(NamedTuple):

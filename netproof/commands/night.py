@@ -505,11 +505,11 @@ def measure(
         try:
             _watch(process, patience_s)
         except NetproofError:
-            _end(process, IN_VAIN_S)
+            end_reframe(process, IN_VAIN_S)
             raise
         finally:
             if process.poll() is None:
-                _end(process, ENDING_S)
+                end_reframe(process)
     try:
         slurm.answers()
     except NetproofError as error:
@@ -559,7 +559,8 @@ def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
                 ) from None
 
 
-def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
+def end_reframe(process: subprocess.Popen[bytes], seconds: float = ENDING_S) -> None:
+    """Let ReFrame cancel its jobs within these seconds; kill it after."""
     process.terminate()
     try:
         with suppress(subprocess.TimeoutExpired):

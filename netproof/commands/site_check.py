@@ -32,7 +32,15 @@ from netproof.site import folders, module_path, site, slurm
 from netproof.site.discover import MOST_NODES, associations, module_says, plugins_of
 from netproof.site.hostlist import fold
 from netproof.site.look import differing, lacking, look, setup_of
-from netproof.site.matrix import Matrix, environments_in, jobs, matrix, nodes_of, partitions_in
+from netproof.site.matrix import (
+    Matrix,
+    PlannedJob,
+    environments_in,
+    jobs,
+    matrix,
+    nodes_of,
+    partitions_in,
+)
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site_file import SiteError
 from netproof.verdict.references import NotThere, ReferenceFile
@@ -346,16 +354,18 @@ def _slurm(
         return False
     try:
         slurm.answers()
-        known, limits = slurm.partitions(), slurm.time_limits_s()
+        known = slurm.partitions()
     except NetproofError as error:
         checked.wrong("Slurm", f"system {checked.system}", "scontrol", str(error))
         return False
     before = len(checked.faults)
-    needed: dict[str, int] = defaultdict(int)
+    planned: dict[str, list[PlannedJob]] = defaultdict(list)
     for job in jobs(expected):
-        needed[job.partition] = max(needed[job.partition], nodes_of(job, expected))
+        planned[job.partition].append(job)
     for entry in partitions:
         place = f"partition {checked.system}:{entry['name']}"
+        several = planned[entry["name"]]
+        needed = max((nodes_of(job, expected) for job in several), default=0)
         access = entry.get("access", [])
         named = slurm.names_in(access)
         if not named:
@@ -381,8 +391,9 @@ def _slurm(
                     f"names {name!r}, which Slurm does not have; it has {', '.join(known)}",
                 )
                 continue
-            _fits(checked, path, place, entry, known[name], needed[entry["name"]])
-            seconds, limit = time_limit_s(entry), limits.get(name)
+            right = len(checked.faults)
+            _fits(checked, path, place, entry, known[name], needed)
+            seconds, limit = time_limit_s(entry), known[name].limit_s
             if seconds is not None and limit is not None and seconds > limit:
                 checked.wrong(
                     path,
@@ -391,6 +402,9 @@ def _slurm(
                     f"is {entry['time_limit']}, and Slurm's partition {name} allows"
                     f" {limit / 60:g} minutes: its jobs would be refused or wait for ever",
                 )
+            if len(checked.faults) == right:
+                nodes = {job: nodes_of(job, expected) for job in several}
+                _every_job(checked, path, place, entry, nodes)
     if len(checked.faults) == before:
         names = ", ".join(entry["name"] for entry in partitions)
         checked.right.append(f"Slurm answers and can run the largest job on {names}")
@@ -434,6 +448,30 @@ def _fits(
             f"{place}: {usable - most} of {usable} usable nodes, which are never measured: Slurm"
             f" lets a job have {most}: {refusal}"
         )
+
+
+def _every_job(
+    checked: CheckedSite,
+    path: Path,
+    place: str,
+    entry: Mapping[str, Any],
+    nodes: Mapping[PlannedJob, int],
+) -> None:
+    """Check by ``sbatch --test-only`` that Slurm takes each job with ReFrame's options for it."""
+    seconds = time_limit_s(entry)
+    limit = [] if seconds is None else [f"--time={-(-seconds // 60)}"]
+    by_options: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for job, count in nodes.items():
+        per_node = 1 if registry.named(job.benchmark).by_protocol else job.ranks // count
+        tasks = (f"--ntasks={count * per_node}", f"--ntasks-per-node={per_node}")
+        by_options[(*_access(entry), *tasks, *limit)].append(job.what())
+    for options, whats in by_options.items():
+        try:
+            slurm.test(options)
+        except NetproofError as error:
+            what = ", ".join(dict.fromkeys(whats))
+            checked.wrong(path, place, f"the job of {what}", _refused(entry, str(error)))
+            return
 
 
 _REMEDIES = {

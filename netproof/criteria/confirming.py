@@ -1,11 +1,10 @@
-"""Measuring again (7): whether a flagged size shows again, and what shows between sizes."""
+"""Measuring again: whether a flagged size shows again, and what shows between sizes."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from netproof.criteria.findings import (
@@ -19,7 +18,6 @@ from netproof.criteria.findings import (
     sizes_in_words,
     times_of,
 )
-from netproof.criteria.interface import Criterion
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -46,7 +44,6 @@ class ConfirmSettings:
     most_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the values as the class describes."""
         if self.launches < 3 or self.sizes < 8 or self.element_bytes < 1:
             raise NetproofError(
                 f"{self}: confirming takes at least 3 launches, 8 sizes and elements of 1 byte"
@@ -65,11 +62,11 @@ def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings())
     From half to twice the flagged size, evenly spaced in their logarithms, with its neighbours and
     the sizes that it was compared with. Raises NetproofError for a finding without a size.
     """
-    window, neighbours = _around(flagged, settings)
-    least, element, steps = flagged.size / 2, settings.element_bytes, settings.sizes
+    size, window, neighbours = _around(flagged, settings)
+    element, steps = settings.element_bytes, settings.sizes
     while True:
         powers = (4 ** (step / (steps - 1)) for step in range(steps))
-        dense = {round(least * power / element) * element for power in powers}
+        dense = {round(size / 2 * power / element) * element for power in powers}
         dense = {one for one in dense if one in window} | neighbours
         if len(dense) >= min(settings.sizes, len(window)):
             return tuple(sorted(dense | set(flagged.compared_sizes)))
@@ -84,12 +81,12 @@ def needed_sizes(
     ``settings.sizes`` of the window are needed, and all of the sizes. Raises NetproofError for a
     finding without a size.
     """
-    window, neighbours = _around(flagged, settings)
+    _, window, neighbours = _around(flagged, settings)
     return window, frozenset(neighbours | set(flagged.compared_sizes))
 
 
-def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[range, set[int]]:
-    """Return the multiples of an element from half to twice a flagged size, and its neighbours."""
+def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[int, range, set[int]]:
+    """Return a flagged size, the multiples of an element around it, and its neighbours."""
     size, element = flagged.size, settings.element_bytes
     if size is None or size < 1:
         raise NetproofError(
@@ -103,7 +100,8 @@ def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[range, set[int
     # A session from before this setting may have flagged a smaller one.
     least = max(min(settings.least_bytes, size), size / 2)
     window = range(max(1, math.ceil(least / element)) * element, last + 1, element)
-    return window, {one for one in (size - element, size, size + element) if one in window}
+    neighbours = {one for one in (size - element, size, size + element) if one in window}
+    return size, window, neighbours
 
 
 def confirm(
@@ -119,18 +117,26 @@ def confirm(
     half of the usable launches confirm, each at any size from half to twice the flagged one. Raises
     NetproofError for another criterion than inversion, jump and dropout.
     """
-    how, (window, needed) = _again(flagged.criterion), needed_sizes(flagged, settings)
+    read, at_sizes, _ = _again(flagged.criterion)
+    window, needed = needed_sizes(flagged, settings)
+    wanted = min(settings.sizes, len(window))
     levels, unused = [], ""
     for number, curve in enumerate(launches, 1):
+        measured = sum(size in window for size in curve.sizes)
         try:
-            _insist(curve, window, needed, settings)
-            points = how.read(curve, bounds, at_least=3)
+            if missing := needed - set(curve.sizes):
+                raise CannotJudgeError(f"it lacks {sizes_in_words(sorted(missing))}")
+            if measured < wanted:
+                raise CannotJudgeError(
+                    f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
+                )
+            points = read(curve, bounds, at_least=3)
         except CannotJudgeError as error:
             unused += f"; launch {number} could not be used: {error}"
             continue
         reached = {
             bounds.level(found.value)[0]
-            for found in how.at_sizes(points)
+            for found in at_sizes(points)
             if window[0] <= found.size <= window[-1]
         }
         worst = [level for level in (Level.FAIL, Level.WARN) if level in reached]
@@ -148,27 +154,17 @@ def confirm(
     return Confirmation(level, again, len(levels), reason)
 
 
-def _again(criterion: str) -> Criterion:
-    """Return a criterion of single sizes. Raises NetproofError for others."""
-    if criterion not in CONFIRMED_BY_MEASURING:
+def _again(
+    criterion: str,
+) -> tuple[Callable[..., dict[int, float]], Callable[[Mapping[int, float]], list[AtSize]], str]:
+    """Return how a criterion of single sizes reads and judges; NetproofError for others."""
+    how = BY_FINDING.get(criterion)
+    if how is None or how.at_sizes is None:
         raise NetproofError(
             f"{criterion} is not confirmed by measuring again: only "
             f"{', '.join(CONFIRMED_BY_MEASURING)} are"
         )
-    return BY_FINDING[criterion]
-
-
-def _insist(curve: Curve, window: range, needed: frozenset[int], settings: ConfirmSettings) -> None:
-    """Raise CannotJudgeError for a curve that lacks sizes around the flagged one."""
-    missing = needed - set(curve.sizes)
-    if missing:
-        raise CannotJudgeError(f"it lacks {sizes_in_words(sorted(missing))}")
-    measured = sum(size in window for size in curve.sizes)
-    wanted = min(settings.sizes, len(window))
-    if measured < wanted:
-        raise CannotJudgeError(
-            f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
-        )
+    return how.read, how.at_sizes, how.sentence
 
 
 MOST_PLACES = 3
@@ -303,59 +299,44 @@ def found_closer(
     bounds: Mapping[str, Bounds],
     *,
     where: str,
-) -> Finding | None:
+) -> tuple[Finding, Confirmation] | None:
     """Return the worst finding that most launches show at the same size of a region, or None.
 
     ``grid``: the sizes of the curve; ``bounds``: by the name of the finding. A criterion sees no
     size outside the region. A lasting fault shows at the same size, and a passing one does not.
     """
-    worst: list[tuple[bool, float, Finding]] = []
+    worst: list[tuple[bool, float, Finding, Confirmation]] = []
     for name, held in bounds.items():
-        for found, flagged in _by_majority(name, held, region, launches):
+        read, at_sizes, sentence = _again(name)
+        by_size: dict[int, list[AtSize]] = {}
+        for launch in launches:
+            try:
+                points = read(launch, held)
+            except CannotJudgeError:
+                continue
+            inside = {s: v for s, v in points.items() if region[0].below <= s <= region[-1].above}
+            for found in at_sizes(inside) if len(inside) >= 3 else ():
+                by_size.setdefault(found.size, []).append(found)
+        for size, several in by_size.items():
+            if 2 * len(several) <= len(launches):
+                continue
+            by_worst = sorted(several, key=lambda one: one.value, reverse=not held.flags_small)
+            found = by_worst[len(launches) // 2]
             level, bound = held.level(found.value)
             if level not in FLAGGED or bound is None:
                 continue
+            flagged = sum(held.reached(one.value, bound) for one in several)
             beyond = abs(math.log(max(found.value, TINY) / max(bound, TINY)))
-            value = _again(name).sentence.format(f"{found.value:.3g}")
+            smaller, larger = ([s for s in grid if s < size], [s for s in grid if s > size])
+            place = "between" if smaller and larger else "next to"
+            nearest = " and ".join(map(str, (*smaller[-1:], *larger[:1])))
             reason = (
-                f"at {found.size} bytes, {_place(found.size, grid)} bytes of its curve, {value}"
+                f"at {size} bytes, {place} the {nearest} bytes of its curve,"
+                f" {sentence.format(f'{found.value:.3g}')}"
             )
             finding = held.finding(
-                name, where, found.value, reason, size=found.size, compared_sizes=found.compared
+                name, where, found.value, reason, size=size, compared_sizes=found.compared
             )
-            shown = Confirmation(level, flagged, len(launches))
-            worst.append((level is Level.FAIL, beyond, replace(finding, confirmation=shown)))
-    return max(worst, key=lambda one: one[:2])[2] if worst else None
-
-
-def _by_majority(
-    name: str, bounds: Bounds, region: Region, launches: Sequence[Curve]
-) -> list[tuple[AtSize, int]]:
-    """Return a criterion's value at each size, and how many launches reach its level."""
-    how = _again(name)
-    at: dict[int, list[AtSize]] = {}
-    for launch in launches:
-        try:
-            points = how.read(launch, bounds)
-        except CannotJudgeError:
-            continue
-        inside = {s: v for s, v in points.items() if region[0].below <= s <= region[-1].above}
-        for found in how.at_sizes(inside) if len(inside) >= 3 else ():
-            at.setdefault(found.size, []).append(found)
-    by_size = []
-    for several in at.values():
-        if 2 * len(several) <= len(launches):
-            continue
-        by_worst = sorted(several, key=lambda one: one.value, reverse=not bounds.flags_small)
-        found = by_worst[len(launches) // 2]
-        _, bound = bounds.level(found.value)
-        reached = [bound is not None and bounds.reached(one.value, bound) for one in several]
-        by_size.append((found, sum(reached)))
-    return by_size
-
-
-def _place(size: int, grid: Sequence[int]) -> str:
-    """Return the words for the neighbours of a size in ``grid``."""
-    neighbours = [*grid[: bisect_left(grid, size)][-1:], *grid[bisect_right(grid, size) :][:1]]
-    word = "between" if len(neighbours) == 2 else "next to"
-    return f"{word} the {' and '.join(map(str, neighbours))}"
+            confirmed = Confirmation(level, flagged, len(launches))
+            worst.append((level is Level.FAIL, beyond, finding, confirmed))
+    return max(worst, key=lambda one: one[:2])[2:] if worst else None

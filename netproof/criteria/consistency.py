@@ -29,10 +29,10 @@ from netproof.criteria.findings import (
     in_brackets,
     interval_in_words,
     times_of,
+    times_or_reason,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement import interval as intervals
-from netproof.measurement.curve import Curve
 
 GUIDELINE = Above(4.0, 10.0)
 """Multiples of what the library's other calls take.
@@ -102,16 +102,10 @@ def ratios(
             interval = (interval[0] / explained, interval[1] / explained)
             level, bound = settings.level(value, interval)
         if level is Level.INCONCLUSIVE:
-            level = Level.SHOWN if value > bound else settings.level(value)[0]
+            level = Level.SHOWN if value > (bound or 0) else settings.level(value)[0]
         both = mine[size], theirs[size]
         found.append(Ratio(size, value, label, both, interval, level, bound))
     return found
-
-
-def _worst_of(compared: Sequence[Ratio]) -> Ratio:
-    """Return the largest ratio, among those that fail where some do."""
-    failing = [one for one in compared if one.level is Level.FAIL]
-    return max(failing or compared, key=lambda one: one.value)
 
 
 def _finding(
@@ -122,8 +116,9 @@ def _finding(
     words: Callable[[Ratio], str],
     advice: str,
 ) -> Finding:
-    """Return the finding on the worst ratio; ``words``: the ratio in words."""
-    worst = _worst_of(compared)
+    """Return the finding on the largest ratio, of those that fail if some do, in ``words``."""
+    failing = [one for one in compared if one.level is Level.FAIL]
+    worst = max(failing or compared, key=lambda one: one.value)
     return settings.finding(
         criterion,
         where,
@@ -152,7 +147,8 @@ def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Fin
     others = {label: one for label, one in compared.cases.items() if one is not case}
     if not others:
         return None
-    of_all, together = [], []
+    of_all: list[Ratio] = []
+    together: list[Finding] = []
     for label, other in others.items():
         of_sizes = ratios(case, other, label, settings)
         if of_sizes:
@@ -161,10 +157,10 @@ def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Fin
     if not of_all:
         raise CannotJudgeError("no other benchmark has a size in common with it")
     flagged = [one for one in together if one.level is Level.FAIL]
-    if not flagged and _worst_of(of_all).level is not Level.FAIL:
-        flagged = [one for one in together if one.level is Level.INCONCLUSIVE]
+    if not flagged and not any(one.level is Level.FAIL for one in of_all):
+        flagged = together
     if flagged:
-        return compared.weighed(max(flagged, key=lambda one: one.value))
+        return compared.weighed(max(flagged, key=lambda one: one.value or 0))
     finding = _finding(
         "agreement",
         case.where,
@@ -188,34 +184,32 @@ def _over_sizes(
     Where a side has few launches, its interval is over sizes, and it is inconclusive.
     """
     times_us = {one.size: one.times_us for one in compared}
-
-    def middles(launches: Sequence[Curve]) -> list[float]:
-        """Return each launch's median ratio to the other side's median curve."""
-        return [
-            median(
-                time / times_us[size][1]
-                for size, time in zip(launch.sizes, launch.time_us, strict=True)
-                if size in times_us
-            )
-            for launch in launches
-        ]
-
     sizes, interval = common_sizes(times_us), None
-    few = min(len(own.launches), len(other.launches)) < LAUNCHES
-    if few:
+    if min(len(own.launches), len(other.launches)) < LAUNCHES:
         values = [mine / theirs for mine, theirs in times_us.values()]
         ratio = median(values)
         if len(values) >= intervals.FEWEST_RANKED:
             interval = intervals.of_median(values)
-        over = "sizes"
+        level, over = Level.INCONCLUSIVE, "sizes"
         advice = f"measure it again: to be sure takes {LAUNCHES} launches of both"
     else:
-        mine, theirs = middles(own.launches), middles(other.launches)
+        # Each launch's median ratio to the other side's median curve.
+        mine, theirs = (
+            [
+                median(
+                    time / times_us[size][1]
+                    for size, time in zip(launch.sizes, launch.time_us, strict=True)
+                    if size in times_us
+                )
+                for launch in side.launches
+            ]
+            for side in (own, other)
+        )
         ratio, interval = median(mine) / median(theirs), intervals.of_ratio(mine, theirs)
-        over, advice = "launches", _DISAGREE
+        level, over, advice = Level.FAIL, "launches", _DISAGREE
     if interval is None or settings.level(ratio, interval)[0] is not Level.FAIL:
         return
-    level, label = Level.INCONCLUSIVE if few else Level.FAIL, compared[0].label
+    label = compared[0].label
     yield Finding(
         "agreement",
         level,
@@ -243,21 +237,21 @@ def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Findin
     # Of its work on a link, or of a rank to all others.
     work = case.on_link / fewer.on_link, (case.ranks - 1) / (fewer.ranks - 1)
     explained = max(1.0, *work)
-
-    def words(worst: Ratio) -> str:
-        mine, theirs = worst.times_us
-        return (
-            f"{worst.size} bytes took {mine:.4g} µs, {mine / theirs:.3g} times the {theirs:.4g} µs"
-            f" of {fewer.where}; its ranks explain {explained:.3g} times, which leaves"
-            f" {worst.value:.3g} times ({_spoken(worst)})"
-        )
-
-    advice = (
+    return _on_other_ranks(
+        "growth",
+        case,
+        fewer,
+        compared,
+        settings,
+        lambda one: (
+            f"{one.times_us[0] / one.times_us[1]:.3g} times the {one.times_us[1]:.4g} µs of"
+            f" {one.label}; its ranks explain {explained:.3g} times, which leaves {one.value:.3g}"
+            f" times ({_spoken(one)})"
+        ),
         "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
-        " there are as many CPUs as ranks"
+        " there are as many CPUs as ranks",
+        explained,
     )
-    several = _on_other_ranks(case, fewer, settings, explained)
-    return compared.weighed(_finding("growth", case.where, several, settings, words, advice))
 
 
 def monotony(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
@@ -269,17 +263,18 @@ def monotony(case: CaseCurves, compared: ComparedCases, settings: Above) -> Find
     more = _next_to(case, compared, 1)
     if more is None:
         return None
-
-    def words(worst: Ratio) -> str:
-        mine, theirs = worst.times_us
-        return (
-            f"{worst.size} bytes took {mine:.4g} µs, {worst.value:.3g} times"
-            f" ({_spoken(worst)}) the {theirs:.4g} µs of {more.where}, which has more to do"
-        )
-
-    advice = "look at the nodes of that job, and at which algorithm the library takes on few ranks"
-    several = _on_other_ranks(case, more, settings)
-    return compared.weighed(_finding("monotony", case.where, several, settings, words, advice))
+    return _on_other_ranks(
+        "monotony",
+        case,
+        more,
+        compared,
+        settings,
+        lambda one: (
+            f"{one.value:.3g} times ({_spoken(one)}) the {one.times_us[1]:.4g} µs of {one.label},"
+            " which has more to do"
+        ),
+        "look at the nodes of that job, and at which algorithm the library takes on few ranks",
+    )
 
 
 def _next_to(case: CaseCurves, compared: ComparedCases, step: int) -> CaseCurves | None:
@@ -290,16 +285,23 @@ def _next_to(case: CaseCurves, compared: ComparedCases, step: int) -> CaseCurves
 
 
 def _on_other_ranks(
-    own: CaseCurves, other: CaseCurves, settings: Above, explained: float = 1.0
-) -> list[Ratio]:
-    compared = ratios(own, other, other.where, settings, explained)
-    if not compared:
+    criterion: str,
+    own: CaseCurves,
+    other: CaseCurves,
+    compared: ComparedCases,
+    settings: Above,
+    words: Callable[[Ratio], str],
+    advice: str,
+    explained: float = 1.0,
+) -> Finding:
+    several = ratios(own, other, other.where, settings, explained)
+    if not several:
         raise CannotJudgeError(f"it has no size in common with {other.where}")
-    return compared
 
+    def took(one: Ratio) -> str:
+        return f"{one.size} bytes took {one.times_us[0]:.4g} µs, {words(one)}"
 
-def _same(size: int, _: int) -> int:
-    return size
+    return compared.weighed(_finding(criterion, own.where, several, settings, took, advice))
 
 
 def _of_all(size: int, ranks: int) -> int:
@@ -308,19 +310,6 @@ def _of_all(size: int, ranks: int) -> int:
 
 def _part(size: int, ranks: int) -> int | None:
     return size // ranks if size % ranks == 0 else None
-
-
-def _steps(ranks: int, _: int) -> int:
-    """Return the steps of an exchange that doubles what each rank has."""
-    return (ranks - 1).bit_length()
-
-
-def _to_each(ranks: int, a_node: int) -> int:
-    """Return the messages of a rank to all others, or of a node's ranks over its link, if more.
-
-    In Sendrecv one message leaves a node, however many ranks it has.
-    """
-    return max(ranks - 1, a_node * (ranks - a_node))
 
 
 @dataclass(frozen=True)
@@ -332,15 +321,17 @@ class Call:
     """
 
     operation: str
-    size: Callable[[int, int], int | None] = _same
+    size: Callable[[int, int], int | None] = lambda size, ranks: size
     times: Callable[[int, int], int] = lambda ranks, a_node: 1
 
 
 # Messages as IMB and OMB count them: Allgather, Gather, Scatter and Alltoall by the part of a rank.
 _MESSAGE = "Sendrecv"
 _RING = Call(_MESSAGE, times=lambda ranks, a_node: ranks - 1)
-_EACH = Call(_MESSAGE, times=_to_each)
-_DOUBLING = Call(_MESSAGE, times=_steps)
+# To all others, or of a node's ranks over its link if more: in Sendrecv one leaves a node.
+_EACH = Call(_MESSAGE, times=lambda ranks, a_node: max(ranks - 1, a_node * (ranks - a_node)))
+# The steps of an exchange that doubles what each rank has.
+_DOUBLING = Call(_MESSAGE, times=lambda ranks, a_node: (ranks - 1).bit_length())
 GUIDELINES: dict[str, dict[str, tuple[Call, ...]]] = {
     "Allreduce": {
         "Reduce + Bcast": (Call("Reduce"), Call("Bcast")),
@@ -413,7 +404,8 @@ def _met(case: CaseCurves, sides: Mapping[str, Sequence[Call]], settings: Above)
     )
     medians = {name: times_of(several[name].curve, settings, of=f"of {name}, ") for name in needed}
     by_launch = {
-        name: [_or_nothing(one, settings) for one in several[name].launches] for name in needed
+        name: [times_or_reason(one, settings)[0] for one in several[name].launches]
+        for name in needed
     }
     compared = []
     for name, calls in sides.items():
@@ -425,21 +417,15 @@ def _met(case: CaseCurves, sides: Mapping[str, Sequence[Call]], settings: Above)
             expected = _time(calls, medians, size, placed)
             if expected is None:
                 continue
-            spent = [_time(calls, at, size, placed) for at in launched]
-            taken = [at.get(size) for at in by_launch[operation]]
-            known = None not in spent and None not in taken
-            interval = intervals.of_ratio(taken, spent) if known else None
+            own = by_launch[operation]
+            taken = [at[size] for at in own if size in at]
+            spent = [us for at in launched if (us := _time(calls, at, size, placed)) is not None]
+            whole = len(taken) == len(own) and len(spent) == len(launched)
+            interval = intervals.of_ratio(taken, spent) if whole else None
             level, bound = settings.level(time / expected, interval)
             times = (time, expected)
             compared.append(Ratio(size, time / expected, name, times, interval, level, bound))
     return compared
-
-
-def _or_nothing(curve: Curve, settings: Above) -> dict[int, float]:
-    try:
-        return times_of(curve, settings)
-    except CannotJudgeError:
-        return {}
 
 
 def _time(
@@ -464,29 +450,28 @@ def _rests_on(operation: str, finding: Finding) -> tuple[str, ...]:
     return tuple(call.operation for call in calls)
 
 
-_OF_CALLS = {"of_launches": True, "others": others, "rests_on": _rests_on}
-_ON_MORE_RANKS = {
-    "group": lambda case: (
+_of_calls = partial(Criterion, of_launches=True, others=others, rests_on=_rests_on)
+_on_more_ranks = partial(
+    Criterion,
+    group=lambda case: (
         (*case.configuration, *case.function[:2]) if case.on_link and case.has_sizes else None
-    )
-}
+    ),
+)
 
 CRITERIA = (
-    Criterion(
+    _of_calls(
         BY_CALLS,
         "guideline",
         GUIDELINE,
         partial(guidelines, messages=False),
         sets=("warn", "fail", "least_size"),
-        **_OF_CALLS,
     ),
-    Criterion(
+    _of_calls(
         BY_MESSAGES,
         "guideline_messages",
         GUIDELINE,
         partial(guidelines, messages=True),
         sizes_of="guideline",
-        **_OF_CALLS,
     ),
     Criterion(
         "agreement",
@@ -500,6 +485,6 @@ CRITERIA = (
             else None
         ),
     ),
-    Criterion("growth", "growth", GROWTH, compare=growth, **_ON_MORE_RANKS),
-    Criterion("monotony", "growth", GROWTH, compare=monotony, **_ON_MORE_RANKS),
+    _on_more_ranks("growth", "growth", GROWTH, compare=growth),
+    _on_more_ranks("monotony", "growth", GROWTH, compare=monotony),
 )

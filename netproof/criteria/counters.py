@@ -6,8 +6,7 @@ two nodes share a clock. Retransmissions do: what a node sent again was lost on 
 
 from __future__ import annotations
 
-import operator
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -134,8 +133,9 @@ class Share:
             return other
         return replace(self, count=self.count + other.count, of=self.of + other.of)
 
-    def __str__(self) -> str:
-        return f"{self.count:,} of {self.of:,} ({_percent(self.value)})"
+    def counted(self, what: str = "") -> str:
+        """Return the count in words, of what."""
+        return f"{self.count:,} of {self.of:,}{what} ({_percent(self.value)})"
 
     @property
     def value(self) -> float:
@@ -150,18 +150,12 @@ def sent_again(counters: Counters, node: str) -> Share:
     where frames overtake each other, and are subtracted.
     """
 
-    def value(counter: str) -> int | None:
-        return counters.value(node, TCP, "", counter)
-
-    again, sent = value("Tcp.RetransSegs"), value("Tcp.OutSegs")
-    if again is None or sent is None:
-        missing = "Tcp.RetransSegs" if again is None else "Tcp.OutSegs"
-        return Share(node, "", None, None, counters.why(node, TCP, "", missing))
     # Kernels before 5.9 count reports and not the segments in them, which are as many or more.
-    for name in ("TcpExt.TCPDSACKRecvSegs", "TcpExt.TCPDSACKRecv"):
-        late = value(name)
-        if late is not None:
-            break
+    names = ("Tcp.RetransSegs", "Tcp.OutSegs", "TcpExt.TCPDSACKRecvSegs", "TcpExt.TCPDSACKRecv")
+    again, sent, late, reports = (counters.value(node, TCP, "", name) for name in names)
+    if again is None or sent is None:
+        return Share(node, "", None, None, counters.why(node, TCP, "", names[again is not None]))
+    late = reports if late is None else late
     # Linux leaves out of OutSegs what is sent again.
     return Share(node, "", max(0, again - (late or 0)), sent + again)
 
@@ -193,41 +187,40 @@ def sum_of(
 
 def _share(
     counters: Counters,
-    node: str,
+    node: NodeCounters,
     source: CounterSource,
     names: Iterable[str],
     packets: Iterable[str],
+    interface: str = "",
+    packets_of: CounterSource | None = None,
 ) -> Share:
+    """Return the packets of ``names``, of all ``packets`` that this or another source counted."""
     count, why = sum_of(counters, source, names)
-    of, why_of = sum_of(counters, source, packets)
-    return Share(node, source.name, count, of, why or why_of)
+    of, why_of = sum_of(counters, packets_of or source, packets)
+    return Share(node.node, interface or source.name, count, of, why or why_of)
 
 
 def errors_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
     """Yield the packets with errors at each of the rails, and at their ports."""
-    names = ("rx_errs", "tx_errs", "tx_colls")
-    yield from _on_interfaces(counters, node, rails, names)
+    yield from _on_interfaces(counters, node, rails, ("rx_errs", "tx_errs", "tx_colls"))
     for port in ports_of(node, rails):
-        yield _share(counters, node.node, port, _PORT_ERRORS, _PORT_PACKETS)
+        yield _share(counters, node, port, _PORT_ERRORS, _PORT_PACKETS)
 
 
 def drops_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
     """Yield the packets dropped by each rail, its card, its ports and the node's kernel."""
     yield from _on_interfaces(counters, node, rails, ("rx_drop", "tx_drop"))
-    for source in node.of_kind(DRIVER):
-        interface = node.source(INTERFACE, source.name)
-        if source.name in rails and interface is not None:
-            count, why = sum_of(counters, source, _DRIVER_DROPS)
-            of, why_of = sum_of(counters, interface, _INTERFACE_PACKETS)
-            yield Share(node.node, f"{source.name} (card)", count, of, why or why_of)
+    for card in node.of_kind(DRIVER):
+        sent, name = node.source(INTERFACE, card.name), f"{card.name} (card)"
+        if card.name in rails and sent is not None:
+            yield _share(counters, node, card, _DRIVER_DROPS, _INTERFACE_PACKETS, name, sent)
     for port in ports_of(node, rails):
-        yield _share(counters, node.node, port, _PORT_DROPS, _PORT_PACKETS)
-    softnet = node.source(SOFTNET)
-    if softnet is None:
+        yield _share(counters, node, port, _PORT_DROPS, _PORT_PACKETS)
+    kernel = node.source(SOFTNET)
+    if kernel is None:
         yield Share(node.node, SOFTNET, None, None, node.absent.get(SOFTNET, "was not read"))
     else:
-        found = _share(counters, node.node, softnet, ("dropped",), ("processed",))
-        yield replace(found, interface=SOFTNET)
+        yield _share(counters, node, kernel, ("dropped",), ("processed",), SOFTNET)
 
 
 def _on_interfaces(
@@ -236,10 +229,14 @@ def _on_interfaces(
     for name in rails:
         source = node.source(INTERFACE, name)
         if source is not None:
-            yield _share(counters, node.node, source, names, _INTERFACE_PACKETS)
+            yield _share(counters, node, source, names, _INTERFACE_PACKETS)
         elif not ports_of(node, [name]):
-            why = node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
-            yield Share(node.node, name, None, None, why or f"{node.node} has no {name}")
+            why = _why_no_interface(node, name) or f"{node.node} has no {name}"
+            yield Share(node.node, name, None, None, why)
+
+
+def _why_no_interface(node: NodeCounters, name: str) -> str | None:
+    return node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
 
 
 def again_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
@@ -247,7 +244,7 @@ def again_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> It
     yield replace(sent_again(counters, node.node), interface=", ".join(rails))
     for port in ports_of(node, rails):
         if any(counters.of_source(port, name) is not None for name in _PORT_AGAIN):
-            yield _share(counters, node.node, port, _PORT_AGAIN, _PORT_PACKETS[:1])
+            yield _share(counters, node, port, _PORT_AGAIN, _PORT_PACKETS[:1])
 
 
 def shares(
@@ -273,44 +270,27 @@ def shares(
             for one in read(launch.counters, node, case.rails):
                 key = (one.node, one.interface)
                 found[key] = found[key] + one if key in found else one
-    findings, unknown = [], {}
+    findings: list[Finding] = []
+    unknown: dict[str, Finding] = {}
     for one in found.values():
+        at = {"node": one.node, "interface": one.interface}
         if one.count is None or one.of is None:
-            unknown.setdefault(one.why, one)
+            why = f"{one.interface or TCP}: {one.why}"
+            unknown.setdefault(one.why, undefined(criterion, case.where, why, **at))
             continue
         level, bound = settings.level(one.value)
         if level is Level.FAIL and (one.count < settings.least or not undisturbed):
             level, bound = (Level.PASS, settings.fail) if not one.count else (Level.WARN, bound)
         if level is Level.WARN and one.count < settings.least and settings.warn:
             level, bound = Level.PASS, settings.warn
-        flagged = level in FLAGGED and bound is not None
-        held = f", bound {_percent(bound)}; {advice}" if flagged else ""
-        findings.append(
-            Finding(
-                criterion,
-                level,
-                case.where,
-                f"{one.node} {one.interface}: {one.count:,} of {one.of:,} {counted_as}"
-                f" ({_percent(one.value)}){held}",
-                value=one.value,
-                bound=bound,
-                node=one.node,
-                interface=one.interface,
-            )
-        )
+        why = f"{one.node} {one.interface}: {one.counted(f' {counted_as}')}"
+        if level in FLAGGED and bound is not None:
+            why += f", bound {_percent(bound)}; {advice}"
+        finding = Finding(criterion, level, case.where, why, value=one.value, bound=bound)
+        findings.append(replace(finding, node=one.node, interface=one.interface))
     reported = [one for one in findings if one.level in FLAGGED]
-    if not reported and findings:
-        reported = [max(findings, key=lambda one: one.value or 0)]
-    return reported + [
-        undefined(
-            criterion,
-            case.where,
-            f"{one.interface or TCP}: {why}",
-            node=one.node,
-            interface=one.interface,
-        )
-        for why, one in unknown.items()
-    ]
+    worst = max(findings, key=lambda one: one.value or 0, default=None)
+    return [*(reported or ([worst] if worst else [])), *unknown.values()]
 
 
 def carrier_changes(
@@ -324,14 +304,16 @@ def carrier_changes(
     Ports of rails that went down are among them.
     """
     changes: Counter[tuple[str, str, bool]] = Counter()
-    unknown: dict[str, tuple[str, str]] = {}
+    unknown: dict[str, Finding] = {}
     for launch in launches:
-        for node in launch.counters.nodes:
-            for name, on_rail, count, why in _carriers(launch.counters, node, rails):
+        for counted in launch.counters.nodes:
+            for name, on_rail, count, reason in _carriers(launch.counters, counted, rails):
                 if count is None:
-                    unknown.setdefault(f"{name}: {why}", (node.node, name))
+                    why = f"{name}: {reason}"
+                    missing = undefined("carrier changes", where, why)
+                    unknown.setdefault(why, replace(missing, node=counted.node, interface=name))
                 else:
-                    changes[node.node, name, on_rail] += count
+                    changes[counted.node, name, on_rail] += count
     findings = []
     for (node, name, on_rail), count in changes.items():
         if not count:
@@ -349,10 +331,7 @@ def carrier_changes(
     if changes and not findings:
         why = f"no carrier came or went on {len(changes)} interfaces of its nodes"
         findings.append(Finding("carrier changes", Level.PASS, where, why, value=0.0))
-    return findings + [
-        undefined("carrier changes", where, why, node=node, interface=name)
-        for why, (node, name) in unknown.items()
-    ]
+    return [*findings, *unknown.values()]
 
 
 def _carriers(
@@ -381,7 +360,9 @@ def _percent(share: float) -> str:
 class LeastShares(CountedSettings):
     """Bounds below which a share is flagged."""
 
-    reached = operator.lt
+    def reached(self, value: float, bound: float) -> bool:
+        """Check whether a value is beyond a bound."""
+        return value < bound
 
 
 def sent_over(launch: CountedLaunch, rails: Sequence[str]) -> tuple[int, Counter[str]]:
@@ -391,7 +372,8 @@ def sent_over(launch: CountedLaunch, rails: Sequence[str]) -> tuple[int, Counter
     interface and by a port of InfiniBand; a port of RoCE counts RDMA alone. Raises CannotJudgeError
     where it is not known.
     """
-    on_rails, elsewhere = 0, Counter()
+    on_rails = 0
+    elsewhere: Counter[str] = Counter()
     for node in launch.counters.nodes:
         on_rails += _sent(launch.counters, node, rails)
         elsewhere.update(_elsewhere(launch.counters, node, rails))
@@ -409,8 +391,8 @@ def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
     named = {rail for rail in rails if node.source(INTERFACE, rail) is not None}
     of_ports = {name for port in ports for name in (port.name, port.name.partition("/")[0])}
     for name in sorted({*rails} - named - of_ports):
-        why = node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
-        raise CannotJudgeError(f"{node.node} {name}: {why or 'is no interface of the node'}")
+        why = _why_no_interface(node, name) or "is no interface of the node"
+        raise CannotJudgeError(f"{node.node} {name}: {why}")
     for name in named | {name for port in ports for name in port.interfaces}:
         source = node.source(INTERFACE, name)
         if source is not None:
@@ -461,7 +443,7 @@ def path(
     """
     shares: list[tuple[float, int, int, int, Counter[str]]] = []
     reasons: dict[str, None] = {}
-    bound = settings.fail if settings.fail is not None else settings.warn or 0.0
+    bound = (settings.fail if settings.fail is not None else settings.warn) or 0.0
     for launch in launches:
         payload = launch.payload.bytes
         if payload == 0:
@@ -485,22 +467,23 @@ def path(
     if worst is None:
         return None
     share, number, payload, on_rails, elsewhere = worst
-    interface = named = ", ".join(rails)
+    named = ", ".join(rails)
     carried, least = f"{on_rails / 1e6:.3g} MB", f"{payload / 1e6:.3g} MB"
-    if level in (Level.PASS, Level.SHOWN):
-        why = f"at least {least} were sent between nodes, and {named} carried {carried}"
-    else:
-        interface, words = None, _NOWHERE
-        for name, sent in elsewhere.most_common(1):
-            if 2 * sent > payload - on_rails:
-                share_of_all = sent / max(payload, on_rails + elsewhere.total())
-                interface, words = name, f"{100 * share_of_all:.0f} % went over {name}"
-        why = (
-            f"launch {number}: {words}; {named} carried {carried} of the {least} or more that were"
-            f" sent between nodes (below {100 * held:.0f} % is flagged): look at the interface that"
-            " the MPI library and the addresses choose"
-        )
-    return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
+    why = f"at least {least} were sent between nodes, and {named} carried {carried}"
+    found = Finding(PATH, level, where, why, value=share, bound=held, interface=named)
+    if level not in FLAGGED:
+        return found
+    interface, words = None, _NOWHERE
+    for name, sent in elsewhere.most_common(1):
+        if 2 * sent > payload - on_rails:
+            share_of_all = sent / max(payload, on_rails + elsewhere.total())
+            interface, words = name, f"{100 * share_of_all:.0f} % went over {name}"
+    why = (
+        f"launch {number}: {words}; {named} carried {carried} of the {least} or more that were"
+        f" sent between nodes (below {100 * (held or 0):.0f} % is flagged): look at the interface"
+        " that the MPI library and the addresses choose"
+    )
+    return replace(found, reason=why, interface=interface)
 
 
 def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
@@ -522,10 +505,15 @@ def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
         return None
     ways, sent = [], []
     for node in nodes:
-        way, bytes_sent = _of_node(counted, node, rails)
-        if way.count is None or bytes_sent is None:
-            missing = f"{node} did not count what it sent over {', '.join(rails)}"
-            raise CannotJudgeError(way.why or missing)
+        way, bytes_sent = Share(node, "", 0, 0), 0
+        for launch in counted:
+            way += sent_again(launch.counters, node)
+            for rail in rails:
+                more = launch.counters.value(node, INTERFACE, rail, "tx_bytes")
+                if way.count is None or more is None:
+                    missing = f"{node} did not count what it sent over {', '.join(rails)}"
+                    raise CannotJudgeError(way.why or missing)
+                bytes_sent += more
         ways.append(way)
         sent.append(bytes_sent)
     if max(sent) > ALIKE * min(sent):
@@ -533,41 +521,20 @@ def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     better, worse = sorted(ways, key=lambda way: way.value)
     value = worse.value - better.value
     level, bound = Above(settings.warn).level(value)
-    advice = ""
+    why = (
+        f"from {worse.node} to {better.node} {worse.counted()} segments were sent again, and"
+        f" {better.counted()} on the way back"
+    )
     few = worse.value < TIMES * better.value or (worse.count or 0) < settings.least
     if level is Level.WARN and few:
         level = Level.PASS
     elif level is Level.WARN:
-        advice = (
+        why += (
             f", bound {100 * (bound or 0):.2g} % more; look at what {worse.node} sends with, what"
             f" {better.node} receives with, the fibre between them for this way, and duplex"
         )
-    return Finding(
-        "directions",
-        level,
-        case.where,
-        f"from {worse.node} to {better.node} {worse} segments were sent again, and {better} on the"
-        f" way back{advice}",
-        value=value,
-        bound=bound,
-        node=worse.node,
-        interface=", ".join(rails),
-    )
-
-
-def _of_node(
-    launches: Sequence[CountedLaunch], node: str, rails: Sequence[str]
-) -> tuple[Share, int | None]:
-    """Return a node's retransmissions and the bytes that it sent over the rails."""
-    total, bytes_sent = Share(node, "", 0, 0), 0
-    for launch in launches:
-        total += sent_again(launch.counters, node)
-        for rail in rails:
-            added = launch.counters.value(node, INTERFACE, rail, "tx_bytes")
-            if added is None:
-                return total, None
-            bytes_sent += added
-    return total, bytes_sent
+    found = Finding("directions", level, case.where, why, value=value, bound=bound)
+    return replace(found, node=worse.node, interface=", ".join(rails))
 
 
 def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
@@ -581,11 +548,11 @@ def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
     single = len(rails) < 2 or case.inside or case.operation == _STREAM
     if single or not launches or case.curve.sizes[-1] < SHARED_FROM:
         return []
-    by_node: dict[str, Counter[str]] = {}
+    by_node: dict[str, Counter[str]] = defaultdict(Counter)
     for launch in launches:
-        for node in launch.counters.nodes:
-            sent = {rail: _sent(launch.counters, node, (rail,)) for rail in rails}
-            by_node.setdefault(node.node, Counter()).update(sent)
+        for one in launch.counters.nodes:
+            each = {rail: _sent(launch.counters, one, (rail,)) for rail in rails}
+            by_node[one.node].update(each)
     most, findings = max(sent.total() for sent in by_node.values()), []
     for node, sent in by_node.items():
         for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():
@@ -600,75 +567,63 @@ def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
             found = Finding(RAIL_SHARE, level, case.where, why, value=value, bound=bound)
             findings.append(replace(found, node=node, interface=rail))
     flagged = [one for one in findings if one.level in FLAGGED]
-    return flagged or sorted(findings, key=lambda one: one.value)[:1]
-
-
-def _of_shares(
-    name: str,
-    key: str,
-    bounds: CountedSettings,
-    read: Callable,
-    counted_as: str,
-    advice: str,
-    shows: Shows | None = None,
-) -> Criterion:
-    judge = partial(shares, criterion=name, read=read, counted_as=counted_as, advice=advice)
-    return Criterion(name, key, bounds, judge, shows=shows, **_OF_COUNTERS)
+    return flagged or sorted(findings, key=lambda one: one.value or 0)[:1]
 
 
 def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
-    if not case.counted:
-        return []
-    both = (*case.counted, *case.counted_alongside)
+    both = (*case.counted, *case.counted_alongside) if case.counted else ()
     return carrier_changes(both, case.rails, case.where, settings)
 
 
-_OF_COUNTERS = {"of_counters": True, "note": "{name} of {count} not known: {why}: {cases}"}
+_counted = partial(Criterion, of_counters=True, note="{name} of {count} not known: {why}: {cases}")
+_damaged = partial(_counted, shows=Shows.DAMAGE)
 
 CRITERIA = (
-    Criterion(
-        "carrier changes",
-        "carrier_change",
-        CARRIER_CHANGES,
-        _carriers_of,
-        sets=("fail",),
-        **_OF_COUNTERS,
-    ),
-    _of_shares(
+    _counted("carrier changes", "carrier_change", CARRIER_CHANGES, _carriers_of, sets=("fail",)),
+    _damaged(
         "interface errors",
         "interface_error",
         INTERFACE_ERRORS,
-        errors_of,
-        "packets had errors",
-        "look at the cable, the transceiver and the settings of both ends",
-        Shows.DAMAGE,
+        partial(
+            shares,
+            criterion="interface errors",
+            read=errors_of,
+            counted_as="packets had errors",
+            advice="look at the cable, the transceiver and the settings of both ends",
+        ),
     ),
-    _of_shares(
+    _damaged(
         "drops",
         "drop",
         DROPS,
-        drops_of,
-        "packets were dropped",
-        "look at the rings, the interrupts and flow control",
-        Shows.DAMAGE,
+        partial(
+            shares,
+            criterion="drops",
+            read=drops_of,
+            counted_as="packets were dropped",
+            advice="look at the rings, the interrupts and flow control",
+        ),
     ),
-    _of_shares(
+    _counted(
         "retransmissions",
         "retransmission",
         RETRANSMISSIONS,
-        again_of,
-        "segments sent again",
-        "packets were lost between this node and those that it sent to",
+        partial(
+            shares,
+            criterion="retransmissions",
+            read=again_of,
+            counted_as="segments sent again",
+            advice="packets were lost between this node and those that it sent to",
+        ),
     ),
-    Criterion(
+    _counted(
         PATH,
         "path",
         LeastShares(None, 0.95),
         lambda case, settings: path(case.counted, case.rails, case.where, settings),
         sets=("fail",),
         shows=Shows.PATH,
-        **_OF_COUNTERS,
     ),
-    Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),
-    Criterion(RAIL_SHARE, "rail_share", LeastShares(0.5), rail_shares, sets=(), **_OF_COUNTERS),
+    _counted("directions", "retransmission", RETRANSMISSIONS, directions),
+    _counted(RAIL_SHARE, "rail_share", LeastShares(0.5), rail_shares, sets=()),
 )

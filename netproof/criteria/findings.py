@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -160,7 +159,7 @@ def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
     """
     if len(findings) < 2:
         return ""
-    sizes = [finding.size for finding in findings]
+    sizes = [finding.size for finding in findings if finding.size is not None]
     listed = ranges_in_words(sizes, measured) if measured else sizes_in_words(sizes)
     return f". Likewise at {len(findings)} sizes in all: {listed}"
 
@@ -193,23 +192,30 @@ class Bounds:
     warn: float | None = None
     fail: float | None = None
     least_size: int = 4
-    reached: ClassVar[Callable[[float, float], bool]] = operator.ge
 
     def __post_init__(self) -> None:
-        """Check the values as the class describes."""
         for bound in (self.warn, self.fail):
             if bound is not None and not math.isfinite(bound):
                 raise NetproofError(f"{bound} is no bound: give a number, or None")
-        both = None not in (self.warn, self.fail) and self.fail != self.warn
-        if both and not self.reached(self.fail, self.warn):
+        both = [one for one in (self.fail, self.warn) if one is not None]
+        if len({*both}) == 2 and not self.reached(*both):
             raise NetproofError(f"fail={self.fail} is milder than warn={self.warn}: exchange them")
         if self.least_size < 1:
             raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
+
+    def reached(self, value: float, bound: float) -> bool:
+        """Check whether a value is beyond a bound, or at it."""
+        return value >= bound
 
     @property
     def flags_small(self) -> bool:
         """Whether small values are flagged, and not large ones."""
         return self.reached(0.0, 1.0)
+
+    @property
+    def asserted(self) -> bool:
+        """Whether a value can be flagged."""
+        return (self.warn, self.fail) != (None, None)
 
     def level(
         self, value: float, interval: tuple[float, float] | None = None
@@ -266,13 +272,17 @@ class Bounds:
 class Above(Bounds):
     """Bounds above which a value is flagged."""
 
-    reached = operator.gt
+    def reached(self, value: float, bound: float) -> bool:
+        """Check whether a value is beyond a bound."""
+        return value > bound
 
 
 class Below(Bounds):
     """Bounds below which a value is flagged."""
 
-    reached = operator.lt
+    def reached(self, value: float, bound: float) -> bool:
+        """Check whether a value is beyond a bound."""
+        return value < bound
 
 
 @dataclass(frozen=True)
@@ -306,6 +316,14 @@ def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") ->
     Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged.
     """
     return _points(curve, curve.time_us, "µs", settings, at_least, of)
+
+
+def times_or_reason(curve: Curve, settings: Bounds) -> tuple[dict[int, float], str]:
+    """Return ``times_of`` a curve, or none and why it cannot be judged."""
+    try:
+        return times_of(curve, settings), ""
+    except CannotJudgeError as error:
+        return {}, str(error)
 
 
 def bandwidths_of(

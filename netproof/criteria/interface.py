@@ -68,21 +68,17 @@ class CountedLaunch:
 class CaseCurves:
     """Data of a case that a criterion may use.
 
-    ``curve``: the median of ``launches``, and ``first`` that of the first ones; ``inside``: two
-    ranks of one node; ``over_tcp``: compared with a case over TCP, among the ``others`` where that
-    is complete; ``cpu_seconds``: used on each node in ``seconds``; ``counted``: launches whose
-    counters were recorded; ``counted_alongside``: likewise paired and crashed ones; ``rails``:
-    interfaces, or RDMA devices, that should carry the traffic; ``others``: operations of the same
-    job; ``ping_pong``: a time is that of one MPI message there and one back; ``crashes``: attempts
-    that crashed, a sentence each; ``at_least``: launches, and sizes in bytes whose rate they
-    print as 0; ``layer``: what its times are of, for advice.
+    ``curve``: the median of ``launches``, and ``first`` that of the first ones; ``inside``: ranks
+    of one node; ``over_tcp``: compared with a case over TCP, which is one of ``others`` if it is
+    complete; ``cpu_seconds``: on each node in ``seconds``; ``counted``: launches with counters;
+    ``counted_alongside``: paired and crashed ones; ``rails``: interfaces, or RDMA devices, that
+    should carry the traffic; ``others``: operations of the same job; ``ping_pong``: a time is of
+    one message there and one back; ``at_least``: launches, and sizes whose rate they print as 0.
 
-    To compare it with others: ``settings`` of its partition; ``name``: in sentences on others;
-    ``function``: benchmark, function, ranks, path and direction; ``configuration``: system,
-    partition, environment and day; ``place``: partition and link, in which environments are
-    compared, empty where they are not; ``crossing``: the link that its messages cross;
-    ``on_link``: messages of a collective on a node's link, and else 0; ``disturbances``: of the
-    launches, a sentence each.
+    To compare it: ``name``: in sentences on others; ``function``: benchmark, function, ranks, path
+    and direction; ``configuration``: system, partition, environment and day; ``place``: partition
+    and link in which environments are compared; ``crossing``: the link that its messages cross;
+    ``on_link``: messages of a collective on a node's link.
     """
 
     where: str
@@ -109,11 +105,11 @@ class CaseCurves:
     layer: Layer = Layer.NETWORK
     settings: Any = None
     name: str = ""
-    function: tuple = ()
-    configuration: tuple = ()
-    place: tuple = ()
+    function: tuple[Any, ...] = ()
+    configuration: tuple[str, ...] = ()
+    place: tuple[Any, ...] = ()
     crossing: Crossing | None = None
-    on_link: int = 0
+    on_link: float = 0
     disturbances: tuple[str, ...] = ()
 
     @classmethod
@@ -125,11 +121,6 @@ class CaseCurves:
         found = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
         rate = None if curve.bandwidth_mb_s is None else line_rate
         return cls(where, curve, curve, tuple(launches), found, rate, **known)
-
-    @property
-    def environment(self) -> str:
-        """Environment of its configuration."""
-        return self.configuration[2]
 
     @property
     def has_sizes(self) -> bool:
@@ -145,10 +136,9 @@ Pairs = tuple[Sequence[tuple[Curve, Curve]], str]
 class ComparedCases:
     """Cases that a criterion compares, by their labels, which begin its findings' sentences.
 
-    ``only``: the case whose findings are asked for, None for all; ``pairs``: of each two cases with
-    interleaved launches, in both orders; ``baseline``: those that scores are relative to, None
-    where that is no part of what was to run, and its name; ``red``: sizes in bytes that another
-    criterion failed, by label; ``shared``: what a criterion computes once for all cases.
+    ``only``: the case that is judged, None for all; ``pairs``: of each two with interleaved
+    launches, in both orders; ``baseline``: labels, None where it is no part of what was to run;
+    ``red``: sizes that another criterion failed; ``shared``: what is computed once for all cases.
     """
 
     cases: Mapping[str, CaseCurves]
@@ -165,15 +155,16 @@ class ComparedCases:
 
     def noise(self, *labels: str | None) -> tuple[str, ...]:
         """Return the disturbances of several cases, each once."""
-        known = (self.cases[label] for label in labels if label in self.cases)
-        return tuple(dict.fromkeys(text for case in known for text in case.disturbances))
+        known = (self.cases.get(label or "") for label in labels)
+        return tuple(dict.fromkeys(text for case in known if case for text in case.disturbances))
 
     def weighed(self, finding: Finding) -> Finding:
         """Return a finding as far as its cases allow: no failure if disturbed, or placed unlike."""
-        own, other = (self.cases.get(label) for label in (finding.where, finding.against))
-        unlike = own and other and other.layer is Layer.INSIDE and own.layer is not Layer.INSIDE
+        own, other = (self.cases.get(label or "") for label in (finding.where, finding.against))
         # A rank that leaves a collective early shows no placement.
-        if unlike and other.ranks == 2 and finding.level in (*FLAGGED, Level.INCONCLUSIVE):
+        two = own and other and own.layer is not Layer.INSIDE and other.ranks == 2
+        flagged = finding.level in (*FLAGGED, Level.INCONCLUSIVE)
+        if two and flagged and other and other.layer is Layer.INSIDE:
             why = (
                 f"{other.name} is as fast as shared memory: its ranks may have run on one node, and"
                 " these on two; compare the same placement"
@@ -203,31 +194,29 @@ class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
 
     ``name``: of its findings; ``key``: of its settings, whose default is ``bounds``; criteria may
-    share one. ``sets``: the settings that a site may change; ``of_all_sizes``: whether the least
-    size of all curves does not concern it; ``sizes_of``: the key of another one whose least size
-    holds here. ``judge``: judges one case by its bounds; None for a criterion that compares a case
-    by ``compare`` with others of which ``group`` is the same and not None. ``of_baseline``: it is
-    relative to the baseline. ``asserts_inside``: whether its bounds hold within a node, where else
-    values are only shown. ``note``: the sentence on the cases for which it is only shown as
-    undefined, with ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and ``{name}``; empty where
-    nothing is said. ``of_launches``: whether it judges all launches, with intervals, and is decided
-    by more of them. Otherwise it flags sizes of the first launches, which are measured again if it
-    has ``at_sizes``: the value at each size of the points that are ``read``, whose meaning is
-    ``sentence``. ``of_counters``: it judges the nodes' counters, whatever else ran there, and no
-    repeat decides it; a missing counter is reported once per session, and fails where its settings
-    say so. ``of_measurement``: a flag is an error of measurement, which no known flaw excuses, and
-    an undefined value is only shown. ``of_peaks``: its size is random on a plateau, and
-    only peaks from the partition's ``line_rate_from_bytes`` on count. ``noted``: a
-    value that passes, and would warn by these bounds, has a sentence where files are judged;
-    ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself, for a diagnosis.
-    ``others``: the operations that an operation is compared with; ``rests_on``: the operations
-    whose launches a finding on one rests on.
+    share one. ``judge``: judges one case by its bounds; ``compare``: compares it with others of
+    which ``group`` is the same and not None. ``sets``: settings that a site may change;
+    ``of_all_sizes``: the least size of all curves does not concern it; ``sizes_of``: the key whose
+    least size holds here. ``asserts_inside``: its bounds hold within a node; else values are shown.
+    ``note``: the sentence on cases for which it is shown as undefined, with ``{count}``,
+    ``{have}``, ``{cases}``, ``{why}`` and ``{name}``.
+
+    ``of_launches``: it judges all launches, with intervals, and more of them decide. Else it flags
+    sizes of the first launches, which are measured again if it has ``at_sizes``: the value at each
+    size of the points that are ``read``, whose meaning is ``sentence``. ``of_counters``: it judges
+    the nodes' counters, whatever else ran there. ``of_measurement``: a flag is an error of
+    measurement, which no known flaw excuses, and an undefined value is shown. ``of_peaks``: its
+    size is random on a plateau, and only peaks from the partition's ``line_rate_from_bytes`` on
+    count. ``noted``: a value that passes, and would warn by these bounds, has a sentence where
+    files are judged; ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself.
+    ``others``: operations that an operation is compared with; ``rests_on``: those whose launches a
+    finding rests on.
     """
 
     name: str
     key: str
     bounds: Bounds
-    judge: Callable[[CaseCurves, Any], Found] | None = None
+    judge: Callable[[CaseCurves, Any], Found] = lambda case, bounds: None
     compare: Callable[[CaseCurves, ComparedCases, Any], Found] | None = None
     group: Callable[[CaseCurves], Hashable] = lambda case: case.function if case.has_sizes else None
     sets: tuple[str, ...] = ("warn", "fail")
@@ -251,9 +240,8 @@ class Criterion:
 
     def bounds_in(self, settings: Any, *, inside: bool) -> Bounds:
         """Return its bounds by the settings of a partition."""
-        if inside and not self.asserts_inside:
-            return type(self.bounds)()
-        return getattr(settings, self.key)
+        found: Bounds = getattr(settings, self.key)
+        return found if self.asserts_inside or not inside else type(self.bounds)()
 
     def on(
         self, case: CaseCurves, settings: Any, compared: ComparedCases | None = None
@@ -261,7 +249,7 @@ class Criterion:
         """Return its findings on a case, by itself or ``compared`` with others."""
         bounds = self.bounds_in(settings, inside=case.inside)
         try:
-            if compared is None:
+            if compared is None or self.compare is None:
                 found = self.judge(case, bounds)
             else:
                 found = self.compare(case, compared, bounds)

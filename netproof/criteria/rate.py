@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 
 from netproof.criteria.findings import (
@@ -69,16 +70,15 @@ class LineRateSettings(Above):
 
     ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
     ``of_files``: nothing will decide further, so that the value alone warns, and where r∞ is not
-    defined the rate of the largest message is judged if it has ``LARGEST_FROM`` bytes.
+    defined the rate of the largest message is judged if it has so many bytes; 0: it is of a run.
     """
 
     fail: float | None = 1.02
     warn_below: float | None = None
     fail_below: float | None = None
-    of_files: bool = False
+    of_files: int = 0
 
     def __post_init__(self) -> None:
-        """Check the values as the class describes."""
         super().__post_init__()
         # As in Bounds: both ends of what passes, from the mildest bound to the hardest.
         ordered = [
@@ -128,9 +128,8 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
     what = "an asymptotic bandwidth of {}"
     largest = case.launches[0].sizes[-1] if case.launches and settings.of_files else 0
-    if r_mb_s is None and largest >= LARGEST_FROM:
-        every = [curve.bandwidth_mb_s for curve in case.launches]
-        rates = [several[-1] for several in every if several is not None]
+    if r_mb_s is None and largest >= settings.of_files > 0:
+        rates = [curve.bandwidth_mb_s[-1] for curve in case.launches if curve.bandwidth_mb_s]
         r_mb_s = median(rates)
         interval = intervals.of_median(rates) or (r_mb_s, r_mb_s)
         what = f"at {largest} bytes {{}}{' of one launch' if len(rates) == 1 else ''}"
@@ -229,19 +228,21 @@ def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
         raise CannotJudgeError("its run over TCP in the same job is not complete")
     tcp = case.others[TCP]
     losses(case.curve, tcp.curve, Bounds())
-    found = []
-    for label, curve in (("MPI", case.curve), ("TCP", tcp.curve)):
-        rates = bandwidths_of(curve, settings, of=f"no peak of {label}: ")
-        found.append(max(rates.items(), key=lambda point: (point[1], -point[0])))
-    (mpi_size, mpi_peak), (tcp_size, tcp_peak) = found
+    (mpi_size, mpi_peak), (tcp_size, tcp_peak) = (
+        max(
+            bandwidths_of(curve, settings, of=f"no peak of {label}: ").items(),
+            key=lambda point: (point[1], -point[0]),
+        )
+        for label, curve in (("MPI", case.curve), ("TCP", tcp.curve))
+    )
     try:
-        peaks = [
+        of_mpi, of_tcp = (
             [max(bandwidths_of(curve, settings).values()) for curve in side.launches]
             for side in (case, tcp)
-        ]
+        )
     except CannotJudgeError:
-        peaks = [[], []]
-    value, interval = loss(mpi_peak, tcp_peak), _of_losses(*peaks)
+        of_mpi, of_tcp = [], []
+    value, interval = loss(mpi_peak, tcp_peak), _of_losses(of_mpi, of_tcp)
     spoken = in_brackets(interval_in_words(interval, ".1%"))
     return settings.finding(
         AT_THE_PEAK,
@@ -264,15 +265,15 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     at_sizes = losses(case.curve, tcp.curve, settings)
     if not at_sizes:
         raise CannotJudgeError("MPI and TCP have no size in common")
-    sides = (tcp.launches, case.launches)
     compared = []
     for size, lost in at_sizes.items():
-        interval = None
-        if all(size in one.sizes for one in (*tcp.launches, *case.launches)):
-            interval = _of_losses(
-                *([one.time_us[one.sizes.index(size)] for one in side] for side in sides)
-            )
-        compared.append((size, lost, interval))
+        # A ratio of bandwidths is that of the other one's time to its own.
+        of_tcp, of_mpi = (
+            [one.time_us[one.sizes.index(size)] for one in side.launches if size in one.sizes]
+            for side in (tcp, case)
+        )
+        whole = len(of_tcp) + len(of_mpi) == len(tcp.launches) + len(case.launches)
+        compared.append((size, lost, _of_losses(of_tcp, of_mpi) if whole else None))
     failing = [one for one in compared if settings.level(*one[1:])[0] is Level.FAIL]
     size, lost, interval = max(failing or compared, key=lambda one: one[1])
     common = common_sizes(at_sizes)
@@ -295,13 +296,14 @@ def _of_losses(mpi: Sequence[float], tcp: Sequence[float]) -> tuple[float, float
     return None if ratio is None else (1 - ratio[1], 1 - ratio[0])
 
 
-_OVER_TCP = {
-    "asserts_inside": False,
-    "of_launches": True,
-    "others": lambda operation: (TCP,) if operation == MPI else (),
-    "rests_on": lambda operation, finding: (TCP,),
-}
-"""Within a node MPI copies through shared memory and TCP through the kernel."""
+# Within a node MPI copies through shared memory and TCP through the kernel.
+_over_tcp = partial(
+    Criterion,
+    asserts_inside=False,
+    of_launches=True,
+    others=lambda operation: (TCP,) if operation == MPI else (),
+    rests_on=lambda operation, finding: (TCP,),
+)
 
 CRITERIA = (
     Criterion(
@@ -324,14 +326,13 @@ CRITERIA = (
         of_launches=True,
         of_measurement=True,
     ),
-    Criterion(AT_THE_PEAK, "mpi_loss", MPI_LOSS, loss_at_the_peak, of_peaks=True, **_OVER_TCP),
-    Criterion(
+    _over_tcp(AT_THE_PEAK, "mpi_loss", MPI_LOSS, loss_at_the_peak, of_peaks=True),
+    _over_tcp(
         AT_A_SIZE,
         "mpi_loss_at_size",
         MPI_LOSS_AT_A_SIZE,
         loss_at_a_size,
         sets=("fail",),
         of_all_sizes=True,
-        **_OVER_TCP,
     ),
 )

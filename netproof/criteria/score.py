@@ -95,7 +95,8 @@ def _bootstrap(
         columns = [several[0].sizes.index(size) for size in sizes]
         times = np.array([curve.time_us for curve in several])[:, columns]
         different, which = samples
-        return np.log(np.median(times[different], axis=1)).mean(axis=1)[which]
+        logs: np.ndarray = np.log(np.median(times[different], axis=1)).mean(axis=1)[which]
+        return logs
 
     of_baseline, own = _samples(len(baseline_launches), len(launches))
     logs = resampled_logs(baseline_launches, of_baseline) - resampled_logs(launches, own)
@@ -119,7 +120,8 @@ def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.n
     ``launches``: a row for each launch, a column for each size.
     """
     different, which = _drawn(len(launches), random)
-    return np.median(launches[different], axis=1)[which]
+    medians: np.ndarray = np.median(launches[different], axis=1)[which]
+    return medians
 
 
 def _drawn(count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

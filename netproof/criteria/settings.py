@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import make_dataclass
 from functools import cache
 from typing import Any, get_type_hints
@@ -59,7 +59,8 @@ _Fields = make_dataclass(
 )
 
 
-class Settings(_Fields):
+# Its fields are the keys of the criteria, which only their modules name.
+class Settings(_Fields):  # type: ignore[misc, valid-type]
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
     No criteria are ``curves`` and ``counters``, which hold for all along a curve and of counters;
@@ -91,7 +92,7 @@ class Settings(_Fields):
             return self
         fields = {field.name for field in dataclasses.fields(old)}
         values = {key: one for key, one in values.items() if key in fields or not _gone(name, key)}
-        model = _model(type(old), tuple(sorted({*set_by_sites(name), *values} & fields)))
+        model = _model(type(old), sorted({*set_by_sites(name), *values} & fields))
         try:
             model.model_validate(values)
         except ValidationError as error:
@@ -156,12 +157,8 @@ def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
     return settings
 
 
-@cache
-def _model(settings: type, names: tuple[str, ...]) -> type[Written]:
-    """Return the model of these settings of those names in a site's file, all optional.
-
-    NaN and infinity are refused as bounds; None means no bound.
-    """
+def _model(settings: type, names: Iterable[str]) -> type[Written]:
+    """Return the model of these settings in a site's file, all optional; None means no bound."""
     kinds = get_type_hints(settings, include_extras=True)
-    known = {name: (kinds[name], getattr(settings, name)) for name in names}
+    known: dict[str, Any] = {name: (kinds[name], getattr(settings, name)) for name in names}
     return create_model(settings.__name__, __base__=Written, **known)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from statistics import median
 
 from netproof.criteria.findings import (
@@ -147,12 +147,11 @@ def _flagged_sizes(
 
 def inversion_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
     """Return each size's time over the least of its own and all larger ones'."""
-    found = []
-    fastest = None
-    for size, time in reversed(times.items()):
-        if fastest is None or time <= times[fastest]:
-            fastest = size
-        found.append(AtSize(size, time / times[fastest], (fastest,)))
+    sizes = list(times)
+    found, fastest = [], sizes[-1]
+    for size in sizes[::-1]:
+        fastest = min(size, fastest, key=times.__getitem__)
+        found.append(AtSize(size, times[size] / times[fastest], (fastest,)))
     return found[::-1]
 
 
@@ -162,11 +161,10 @@ def rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
     It fails if a larger message took less, by whatever factor: where sizes double, rounding cannot
     do that, and the true time has no upper limit. Otherwise its time is not known.
     """
-    assert curve.bandwidth_mb_s is not None
     place = curve.sizes.index(size)
-    least = curve.time_us[place]
+    least, rates = curve.time_us[place], curve.bandwidth_mb_s or curve.time_us
     reason = (
-        f"at {size} bytes the rate, below {rate_in_words(curve.bandwidth_mb_s[place])}, was printed"
+        f"at {size} bytes the rate, below {rate_in_words(rates[place])}, was printed"
         f" as 0: a message took {least:.4g} µs or longer"
     )
     fastest = min(range(place, len(curve.sizes)), key=curve.time_us.__getitem__)
@@ -249,8 +247,10 @@ def dropout(case: CaseCurves, settings: Bounds) -> Sequence[Finding]:
     if case.first.bandwidth_mb_s is None:
         return ()
     rates = bandwidths_of(case.first, settings, at_least=3)
+    at_each = dropout_at_sizes(rates)
+    flagged = [one for one in at_each if settings.level(one.value)[0] in FLAGGED]
     findings = []
-    for found in dropout_at_sizes(rates):
+    for found in flagged or [min(at_each, key=lambda one: one.value)]:
         left, right = found.compared
         findings.append(
             settings.finding(
@@ -266,18 +266,17 @@ def dropout(case: CaseCurves, settings: Bounds) -> Sequence[Finding]:
                 compared_sizes=found.compared,
             )
         )
-    flagged = [one for one in findings if one.level in FLAGGED]
-    return flagged or (min(findings, key=lambda one: one.value),)
+    return findings
 
 
 def dropout_at_sizes(rates: Mapping[int, float]) -> list[AtSize]:
     """Return each inner size's bandwidth over the lesser of the best on either side."""
-    points = list(rates.items())
-    found = []
-    for i, (size, rate) in enumerate(points[1:-1], 1):
-        left = max(points[:i], key=lambda point: point[1])
-        right = max(points[i + 1 :], key=lambda point: point[1])
-        found.append(AtSize(size, rate / min(left[1], right[1]), (left[0], right[0])))
+    sizes, found = list(rates), []
+    for place, size in enumerate(sizes[1:-1], 1):
+        best = tuple(
+            max(side, key=rates.__getitem__) for side in (sizes[:place], sizes[place + 1 :])
+        )
+        found.append(AtSize(size, rates[size] / min(rates[one] for one in best), best))
     return found
 
 
@@ -329,14 +328,14 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
 
 def _neighbours(sizes: Sequence[int], size: int) -> tuple[list[int], list[int]]:
     """Return up to two neighbours on either side, the nearest first, each a ``STEP`` further."""
-    smaller, larger = [], []
+    smaller, larger = [size], [size]
     for one in reversed(sizes):
-        if len(smaller) < 2 and one * STEP <= (smaller[-1] if smaller else size):
+        if one * STEP <= smaller[-1]:
             smaller.append(one)
     for one in sizes:
-        if len(larger) < 2 and one >= STEP * (larger[-1] if larger else size):
+        if one >= STEP * larger[-1]:
             larger.append(one)
-    return smaller, larger
+    return smaller[1:3], larger[1:3]
 
 
 def _between(times: Mapping[int, float], smaller: int, larger: int, size: int) -> float:
@@ -384,12 +383,12 @@ def decline(case: CaseCurves, settings: DeclineSettings) -> Finding | None:
     if sizes[-1] < DECLINE_TO:
         return None
     rates = {size: median(one[size] for one in each) for size in sizes}
-    best = list(accumulate(sizes, lambda one, other: max(one, other, key=rates.__getitem__)))
-    falls = [
-        AtSize(size, rates[before] / max(rates[one] for one in sizes[place:]), (before,))
-        for place, (before, size) in enumerate(zip(best, sizes[1:], strict=False), 1)
-        if sizes[-1] >= STEP * size
-    ]
+    falls, peak = [], sizes[0]
+    for place, size in enumerate(sizes[1:], 1):
+        peak = max(peak, sizes[place - 1], key=rates.__getitem__)
+        if sizes[-1] >= STEP * size:
+            best = max(rates[one] for one in sizes[place:])
+            falls.append(AtSize(size, rates[peak] / best, (peak,)))
     if not falls:
         return None
     worst = max(falls, key=lambda found: found.value)

@@ -29,8 +29,8 @@ from netproof.criteria.findings import (
     in_brackets,
     in_common,
     interval_in_words,
-    times_of,
     times_of_each,
+    times_or_reason,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion, Layer
@@ -72,17 +72,9 @@ def envelope(
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
-        for size, time in _times_or_reason(curve, settings)[0].items():
+        for size, time in times_or_reason(curve, settings)[0].items():
             holders.setdefault(size, []).append((time, label))
     return {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
-
-
-def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], str]:
-    """Return the times by size, or the reason for which there are none."""
-    try:
-        return times_of(curve, settings), ""
-    except CannotJudgeError as error:
-        return {}, str(error)
 
 
 @dataclass(frozen=True)
@@ -146,16 +138,16 @@ class _Envelope:
         self.faults: dict[str, str] = {}
         self._able: dict[int, list[CaseCurves]] = {}
         self._crossed: dict[str, Mapping[int, float]] = {}
-        self._added: dict[tuple, Mapping[int, float]] = {}
-        self._expected: dict[tuple, _Expected] = {}
+        self._added: dict[tuple[str, Crossing | None], Mapping[int, float]] = {}
+        self._expected: dict[tuple[int, Crossing | None], _Expected] = {}
         for case in compared.cases.values():
-            times, self.faults[case.where] = _times_or_reason(case.curve, settings)
+            times, self.faults[case.where] = times_or_reason(case.curve, settings)
             self.times[case.where] = times
             for size in times:
                 self._able.setdefault(size, []).append(case)
             if case.crossing is not None and times:
                 # Latency is seen best at sizes that are not judged.
-                every = _times_or_reason(case.curve, replace(settings, least_size=1))[0] or times
+                every = times_or_reason(case.curve, replace(settings, least_size=1))[0] or times
                 self._crossed[case.where] = links.messages(every, case.crossing)
 
     def expected(self, size: int, crossing: Crossing | None) -> _Expected:
@@ -222,7 +214,8 @@ def above_envelope(
     for one in flagged or [nearest]:
         finding = _of_envelope(one, common, settings)
         one_each = len(case.launches) == len(one.other.launches) == 1
-        if one_each and finding.level is Level.FAIL and finding.value / apart <= settings.fail:
+        if one_each and settings.level(one.value / apart)[0] is not Level.FAIL:
+            # Only a failure is weighed.
             chance = "one launch was made of each, and sizes next to each other scatter by a factor"
             finding = finding.without_noise((f"{chance} of {apart:.2g}: repeat them",), "")
         findings.append(compared.weighed(finding))
@@ -244,8 +237,8 @@ def _decisive(
             both_us = every.times[case.where][size], every.times[other.where][size]
             return _Compared(size, case, other, added[place], both_us)
         ratios = [own / (theirs + added[place]) for own, theirs in both]
-        both_us = tuple(median(one) for one in zip(*both, strict=True))
-        return _Compared(size, case, other, added[place], both_us, ratios)
+        middles = median(own for own, _ in both), median(theirs for _, theirs in both)
+        return _Compared(size, case, other, added[place], middles, ratios)
 
     values = every.times[case.where][size] / times
     values[places[case.where]] = -np.inf
@@ -306,7 +299,7 @@ def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding
     others = [
         one
         for one in compared.cases.values()
-        if one.place and one.place == case.place and one.environment != case.environment
+        if one.place and one.place == case.place and one.configuration[2] != case.configuration[2]
     ]
     if not others:
         return None
@@ -373,7 +366,7 @@ def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> l
     there are no others. Of more than two configurations the envelope and the score say it.
     """
     several = compared.cases.values()
-    if len(several) != 2 or not any(_is_asserted(one.settings.slower) for one in several):
+    if len(several) != 2 or not any(one.settings.slower.asserted for one in several):
         return []
     first, second = several
     other = second if case is first else first
@@ -398,10 +391,6 @@ def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> l
         alike = Finding("slower", Level.PASS, case.where, reason, value=0.0, against=other.where)
         found.append(replace(alike, common=common_sizes(sizes)))
     return [compared.weighed(one) for one in found]
-
-
-def _is_asserted(settings: Above) -> bool:
-    return (settings.warn, settings.fail) != (None, None)
 
 
 def _times_of_launches(case: CaseCurves, settings: Above) -> list[dict[int, float]]:
@@ -445,7 +434,7 @@ def _of_range(
             by += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
         level, bound = settings.level(value, interval)
         reason = f"slower than {other.name}{where}, by {by}; {how}"
-        if level in (*FLAGGED, Level.INCONCLUSIVE):
+        if level in (*FLAGGED, Level.INCONCLUSIVE) and bound is not None:
             reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
         yield Finding(
             "slower",

@@ -7,7 +7,7 @@ culprit for each place. ``find_culprits`` merges those of one place.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from netproof.diagnosis import rules
@@ -29,7 +29,7 @@ class Cause:
 
     name: CauseName
     headline: str
-    rule: Callable[[PartitionView], Iterable[Culprit]]
+    rule: rules.Rule
     advice: str
     rules_out: str
     explains: frozenset[CauseName] = frozenset()
@@ -76,7 +76,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.OTHER_NETWORK,
         "MPI of {place}: messages went over {detail}",
-        rules.other_network,
+        rules.signs(Sign.OTHER_PATH),
         "set the interface that MPI uses (FI_TCP_IFACE, OMPI_MCA_btl_tcp_if_include,"
         " UCX_NET_DEVICES) and see what names resolve to",
         "a run in which the interface under test counts what was sent",
@@ -85,7 +85,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.MTU,
         "{place}: the MTU differs, or its packets do not come through",
-        rules.mtu,
+        rules.linked(Sign.MTU),
         "compare 'ip link show' of {node} with the others and its switch port, set the MTU, and run"
         f" {PAIRS_AGAIN}",
         "'ping -M do' with the largest payload from {node} and to it",
@@ -94,7 +94,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.NO_TCP,
         "{place}: {detail}",
-        rules.no_tcp,
+        rules.linked(Sign.NO_TCP),
         "look at 'nft list ruleset', 'iptables -S', firewalld ('firewall-cmd --list-all') and"
         " 'ip route' of {node}, let all TCP of the partition's nodes pass, see by 'arping' from"
         " another node whether two machines answer for one address, and run"
@@ -152,7 +152,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.ONE_DIRECTION,
         "{place}: slow in one direction, what it {detail}",
-        rules.one_direction,
+        rules.signs(Sign.ONE_WAY),
         "look at the counters of both ends of the cable of {node} for that direction, swap the"
         f" transceiver and run {PAIRS_AGAIN}",
         "streams in both directions at the same rate",

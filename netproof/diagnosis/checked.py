@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.criteria.interface import Shows
 from netproof.diagnosis.evidence import EvidenceSource, PartitionView, Sign, count_of
 from netproof.measurement import interval
@@ -60,26 +60,23 @@ def not_known(view: PartitionView) -> Iterator[str]:
     if not view.ran:
         yield from _what_pairs_get(view)
     yield from _of_pairs(view)
-    if view.ran and not view.totals:
-        yield "what interfaces counted: it was not recorded"
-    yield from dict.fromkeys(
-        f"the path of messages: {finding.why_undefined or finding.reason}"
-        for finding in view.paths()
-        if finding.own_level is Level.UNDEFINED
-    )
+    for environment, paths in view.paths().items():
+        if any(map(_judges, paths)):
+            for why in _undefined(paths):
+                yield f"the path of some messages of {environment}: {why}"
     if not view.described:
         yield "whether nodes are alike: the session does not describe them"
-    for one in view.findings:
-        if one.kind is NodeFindingKind.NOT_KNOWN and one.level is not Level.FAIL:
-            yield one.why
+    for finding in view.findings:
+        if finding.kind is NodeFindingKind.NOT_KNOWN and finding.level is not Level.FAIL:
+            yield finding.why
     for one in view.coverage:
         for word, nodes in (("down", one.down), ("drained", one.drained)):
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
         if one.never:
             yield f"{fold(one.never)}: never measured, a job can have {one.attainable}: {one.limit}"
-    for one in view.lost_once:
-        yield f"whether {one.node} loses packets: it did in few launches only"
+    for node, _ in view.lost_once:
+        yield f"whether {node} loses packets: it did in few launches only"
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{count_of(missing, 'case')} did not run in this session"
@@ -151,14 +148,40 @@ def incomplete(view: PartitionView) -> Iterator[str]:
             counted = count_of(len(several), "fault")
             first = ", the first" if several[1:] else ""
             yield f"{where} have {counted}{first}: {(*one.rounds.faults, *several)[0]}"
-    for one in view.coverage:
-        yield from _not_covered(one)
+    for coverage in view.coverage:
+        yield from _not_covered(coverage)
+    yield from _not_judged(view)
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
     if undecided:
         yield f"{count_of(undecided, 'case')} inconclusive"
     failing = [one for one in view.skipped if not one.reason.planned]
     if failing:
         yield f"{count_of(len(failing), 'case')} not measured: {failing[0].reason.why}"
+
+
+def _not_judged(view: PartitionView) -> Iterator[str]:
+    """Yield what was to be judged and could not be: a quantity of pairs, packets, the path."""
+    for one in view.pairs:
+        for quantity in one.unjudged():
+            yield f"whether the {quantity} of pairs of {one.rounds.environment} differs"
+    if (view.ran or any(one.rounds.launches for one in view.pairs)) and not view.totals:
+        yield "what interfaces counted: it was not recorded"
+    if view.rails and view.over_tcp and not any(one.again.of for one in view.rails):
+        why = view.rails[0].again.why or "no segments were counted"
+        yield f"whether packets are lost: {why}"
+    for environment, several in view.paths().items():
+        why = "; ".join(_undefined(several))
+        if why and not any(map(_judges, several)):
+            yield f"the path of messages of {environment}: {why}"
+
+
+def _judges(path: Finding) -> bool:
+    return path.own_level is not Level.UNDEFINED
+
+
+def _undefined(paths: Iterable[Finding]) -> list[str]:
+    """Return why paths of messages are not known, each reason once."""
+    return list(dict.fromkeys(one.why_undefined or one.reason for one in paths if not _judges(one)))
 
 
 def next_steps(view: PartitionView) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache, cached_property, partial
+from functools import partial
 from pathlib import Path
 
 from netproof.diagnosis import checked
@@ -75,14 +75,6 @@ class Earlier:
     started: datetime
     judge: Callable[[], JudgedSession]
 
-    @cached_property
-    def judged(self) -> JudgedSession | str:
-        """The judged session, or why it cannot be judged."""
-        try:
-            return self.judge()
-        except NetproofError as error:
-            return str(error)
-
 
 def partitions_of(judged: JudgedSession) -> tuple[str, ...]:
     """Return the partitions with results in the session, in the site's order."""
@@ -106,18 +98,12 @@ def diagnose(
         raise NetproofError(
             f"{judged.session.path}: has results of none of the partitions {', '.join(known)}"
         )
-    sessions = _read(earlier)
-    found = []
-    for name in names:
-        one = _of(judged, name)
-        before = cache(partial(_before, partition=name))
-        dated = []
-        for culprit in one.culprits:
-            # What a copy reads, the others have.
-            sessions, again = itertools.tee(sessions)
-            dated.append(replace(culprit, since=_since(culprit, again, before)))
-        found.append(replace(one, culprits=tuple(dated)))
-    return tuple(found)
+    found = [_of(judged, name) for name in names]
+    dates = iter(_dates([(one.partition, each) for one in found for each in one.culprits], earlier))
+    return tuple(
+        replace(one, culprits=tuple(replace(each, since=next(dates)) for each in one.culprits))
+        for one in found
+    )
 
 
 def status(diagnoses: Sequence[Diagnosis]) -> int:
@@ -146,48 +132,55 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
     )
 
 
-def _read(sessions: Iterable[Earlier]) -> Iterator[Earlier | str]:
-    """Yield earlier sessions, and at the end why the next one cannot be read."""
+def _dates(culprits: Sequence[tuple[str, Culprit]], earlier: Iterable[Earlier]) -> list[Since]:
+    """Date culprits, each with its partition, by earlier sessions, of which as few are judged."""
+    dates: dict[int, Since] = {}
+    had: list[list[Earlier]] = [[] for _ in culprits]
+    stopped, looked = "", False
+    for one, judged in _judged(earlier) if culprits else ():
+        looked = True
+        if one is None or isinstance(judged, str):
+            stopped = str(judged)
+            break
+        measured = set(partitions_of(judged)) & {name for name, _ in culprits}
+        before = {name: _of(judged, name) for name in measured}
+        for place, (name, culprit) in enumerate(culprits):
+            if place in dates or name not in before:
+                continue
+            source = culprit.evidence[0].source
+            if any(culprit.same(other) for other in before[name].culprits):
+                had[place].append(one)
+            elif source not in before[name].asked:
+                why = f"session {one.name} has nothing of its evidence ({source})"
+                dates[place] = _at_least(had[place], why)
+            elif had[place]:
+                since = _at_least(had[place], f"session {one.name} did not have it")
+                dates[place] = replace(since, began=Began.EARLIER)
+            else:
+                dates[place] = Since(Began.THIS, f"session {one.name} did not have it")
+        if len(dates) == len(culprits):
+            break
+    for place, several in enumerate(had):
+        none = "no earlier one was looked at"
+        none = none if several else "no earlier session measured this partition"
+        dates.setdefault(place, _at_least(several, stopped or none) if looked else NO_EARLIER)
+    return [dates[place] for place in range(len(culprits))]
+
+
+def _judged(
+    earlier: Iterable[Earlier],
+) -> Iterator[tuple[Earlier | None, JudgedSession | str]]:
+    """Yield earlier sessions, or at the end why the next one cannot be read or judged."""
     try:
-        yield from sessions
+        for one in earlier:
+            try:
+                judged = one.judge()
+            except NetproofError as error:
+                yield one, f"session {one.name} cannot be judged: {error}"
+                return
+            yield one, judged
     except NetproofError as error:
-        yield str(error)
-
-
-def _before(earlier: Earlier, partition: str) -> Diagnosis | str | None:
-    judged = earlier.judged
-    if isinstance(judged, str):
-        return f"session {earlier.name} cannot be judged: {judged}"
-    return _of(judged, partition) if partition in partitions_of(judged) else None
-
-
-def _since(
-    culprit: Culprit,
-    sessions: Iterable[Earlier | str],
-    before: Callable[[Earlier], Diagnosis | str | None],
-) -> Since:
-    """Date a culprit by earlier sessions, the newest first; ``before`` diagnoses one of them."""
-    had: list[Earlier] = []
-    nothing = ""
-    for one in sessions:
-        found = one if isinstance(one, str) else before(one)
-        if found is None:
-            nothing = "no earlier session measured this partition"
-        elif isinstance(found, str):
-            return _at_least(had, found)
-        elif any(culprit.same(other) for other in found.culprits):
-            had.append(one)
-        elif (source := culprit.evidence[0].source) not in found.asked:
-            return _at_least(had, f"session {one.name} has nothing of its evidence ({source})")
-        elif had:
-            return replace(
-                _at_least(had, f"session {one.name} did not have it"), began=Began.EARLIER
-            )
-        else:
-            return Since(Began.THIS, f"session {one.name} did not have it")
-    if had:
-        return _at_least(had, "no earlier one was looked at")
-    return Since(Began.NOT_KNOWN, nothing) if nothing else NO_EARLIER
+        yield None, str(error)
 
 
 def _at_least(had: Sequence[Earlier], why: str) -> Since:
@@ -214,7 +207,7 @@ def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
     for stored in reversed(store.sessions(system)):
         if began is None or stored.start < began:
             read = partial(questions.load, store, stored)
-            yield Earlier(stored.name, stored.start, _judging(read, system))
+            yield Earlier(stored.name, stored.start, partial(_judge, read, system))
 
 
 def _began(judged: JudgedSession) -> datetime | None:
@@ -243,16 +236,14 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
         when = datetime.fromtimestamp(written, UTC).replace(tzinfo=None)
         try:
             read = session.load(other)
-        except NetproofError as error:
-            yield Earlier(other.name, when, partial(_refuse, str(error)))
+        except NetproofError:
+            again = partial(session.load, other)
+            yield Earlier(other.name, when, partial(_judge, again, system))
             continue
         if any(result.system == system for result in read.results):
-            yield Earlier(other.name, when, _judging(lambda read=read: read, system))
+            judge = partial(session_verdict.judge_session, read, system=system, fold=0)
+            yield Earlier(other.name, when, judge)
 
 
-def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
-    return lambda: session_verdict.judge_session(read(), system=system, fold=0)
-
-
-def _refuse(why: str) -> JudgedSession:
-    raise NetproofError(why)
+def _judge(read: Callable[[], session.Session], system: str) -> JudgedSession:
+    return session_verdict.judge_session(read(), system=system, fold=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,8 +18,9 @@ from netproof.measurement.landmark_table import LATENCY_BELOW
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
-from netproof.session.measured import RankUse
+from netproof.session.measured import Measured, RankUse
 from netproof.session.node_facts import Node
+from netproof.session.pair_rounds import PairRounds
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.limits import size_of
@@ -266,8 +268,7 @@ class PartitionView:
         self.interface = ", ".join(self.site.rails_or_interface())
         self.cases = [one for one in verdict.cases if one.case.partition == partition]
         self.ran = [one for one in self.cases if one.result is not None]
-        self.measured = [one for one in self.ran if one.measured is not None]
-        self.passed = {one.case: self._ran_on(one) for one in self.measured if one.passed}
+        self.measured = [one.measured for one in self.ran if one.measured is not None]
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
         self.findings = [one for one in verdict.nodes if one.partition == partition]
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
@@ -298,6 +299,11 @@ class PartitionView:
                 if one.partition == partition and one.finding.level is Level.FAIL
             ),
         )
+        self.passed = {
+            one.case: self._ran_on(one)
+            for one in self.ran
+            if one.measured is not None and one.passed
+        }
         self.red = tuple(self._red(one) for one in self.ran if one.failed)
         self.losing = {one.node: one.again.value for one in self.rails if one.again.of}
         bounds = self.settings.retransmission
@@ -307,11 +313,13 @@ class PartitionView:
         self.cleared_by = self.pair_settings.quantities
         self.evidence: list[Evidence] = []
 
-    def _stands_out(self, criterion: str) -> list[Finding]:
+    def _stands_out(self, criterion: str) -> list[tuple[str, Finding]]:
         return [
-            one
+            (one.node, one)
             for one in self._standing_out
-            if one.criterion == criterion and one.where.startswith(f"{self.name} {one.node} ")
+            if one.criterion == criterion
+            and one.node is not None
+            and one.where.startswith(f"{self.name} {one.node} ")
         ]
 
     def of(self, *signs: Sign) -> tuple[Evidence, ...]:
@@ -349,10 +357,28 @@ class PartitionView:
             for one in self.ran:
                 yield from (found for found in one.findings if found.criterion == name)
 
-    def paths(self) -> list[Finding]:
-        """Return the findings on the path of messages, of cases and of rounds of pairs."""
-        of_pairs = [one.path for one in self.pairs if one.path is not None]
-        return [*self.showing(Shows.PATH), *of_pairs]
+    def paths(self) -> dict[str, list[Finding]]:
+        """Return the findings on the path of messages by environment: of cases, then of pairs."""
+        found: dict[str, list[Finding]] = defaultdict(list)
+        for one in self.ran:
+            for finding in one.findings:
+                if finding.criterion in SHOWING[Shows.PATH]:
+                    found[one.case.environment].append(finding)
+        for pairs in self.pairs:
+            if pairs.path is not None:
+                found[pairs.rounds.environment].append(pairs.path)
+        return found
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether MPI of some environment measured between nodes went over TCP."""
+        names = {one.rounds.environment for one in self.pairs if one.rounds.launches}
+        names |= {
+            one.case.environment
+            for one in self.ran
+            if one.measured is not None and one.case.path == "inter-node"
+        }
+        return not names <= {*self._not_over_tcp}
 
     def line_rate_mb_s(self, environment: str) -> float:
         """Return the line rate in MB/s of one link of a node for MPI of an environment."""
@@ -360,8 +386,8 @@ class PartitionView:
 
     def launches(self) -> Iterator[tuple[Sequence[NodeLoad], Sequence[RankUse]]]:
         """Yield the nodes' loads and the ranks' CPU use per launch, rounds of pairs included."""
-        several = [one.rounds for one in self.pairs] + [one.measured for one in self.measured]
-        for one in several:
+        several: list[PairRounds | Measured] = [one.rounds for one in self.pairs]
+        for one in [*several, *self.measured]:
             for launch in one.launches:
                 yield launch.loads, launch.ranks
 
@@ -384,7 +410,8 @@ class PartitionView:
             return tuple(dict.fromkeys(several))
         # If a job ended early, ReFrame reports the host of ReFrame itself.
         known = {*self.nodes, *(node for one in self.coverage for node in one.usable)}
-        return tuple(node for node in judged.result.nodes if node in known)
+        of_job = () if judged.result is None else judged.result.nodes
+        return tuple(node for node in of_job if node in known)
 
 
 def _quantity(judged: CaseVerdict) -> PairQuantity:
@@ -395,7 +422,7 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if judged.measured is None or judged.faults:
         return PairQuantity.RATE
     latency_us, rate_mb_s = judged.measured.landmarks.latency_us, judged.measured.line_rate_mb_s
-    short = LATENCY_BELOW
+    short: float = LATENCY_BELOW
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []

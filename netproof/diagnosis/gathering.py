@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -95,7 +95,7 @@ def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
 def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
     """Yield a node if it alone has ranks that die first."""
     crashes = [crash for one in view.pairs for crash in one.rounds.crashes]
-    crashes += [crash for one in view.measured for crash in one.measured.crashes]
+    crashes += [crash for one in view.measured for crash in one.crashes]
     located = [crash for crash in crashes if crash.nodes]
     on = {node for crash in located for node in crash.nodes}
     if len(on) == 1 and len(located) >= LEAST_LAUNCHES and len(view.nodes) > 1:
@@ -136,8 +136,8 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
         why = "the kernel of every node counted it"
         yield _BY_COUNTERS(Sign.LOSS, view.several(view.nodes), finding.reason, Sure.SEEN, why)
     reported: set[tuple[str, ...]] = set()
-    for finding in view.lossy:
-        names = tuple(sorted({finding.node, *(finding.against or "").split()}))
+    for node, finding in view.lossy:
+        names = tuple(sorted({node, *(finding.against or "").split()}))
         if names in reported:
             continue
         reported.add(names)
@@ -145,7 +145,7 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
         why = "TCP counts at the sender what was lost on the way, and this port explains it best"
         if finding.criterion == LOSES_TO:
             ports, why = (), "TCP counts at the sender what was lost on the way, and only there"
-        sentence = f"{finding.node}: {finding.reason.partition(': look at')[0]}"
+        sentence = f"{node}: {finding.reason.partition(': look at')[0]}"
         yield _BY_COUNTERS(
             Sign.LOSS, view.several(names), sentence, Sure.LIKELY, why, alternatives=ports
         )
@@ -179,6 +179,7 @@ def _of_paths(view: PartitionView) -> Iterator[Evidence]:
             Sure.SEEN,
             "the interfaces counted the bytes",
             names[0] if len(names) == 1 else "",
+            setting=over,
         )
 
 
@@ -240,7 +241,8 @@ def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
     """Return nodes whose ranks wait for CPUs in most launches: the median share, and others'."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for _, ranks in view.launches():
-        waited, wall = Counter(), Counter()
+        waited: dict[str, float] = defaultdict(float)
+        wall: dict[str, float] = defaultdict(float)
         for use in ranks:
             if use.scheduled is not None and use.scheduled.waited_s is not None and use.wall_s > 0:
                 waited[use.node] += use.scheduled.waited_s
@@ -283,12 +285,12 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 accusation.alternatives,
                 accusation.kind,
             )
-        for lone in one.lone_on(Side.BEYOND):
+        for nodes, sentence in one.asked(Side.BEYOND).items() if one.lone else ():
             yield Evidence(
                 EvidenceSource.PAIRS,
                 Sign.SLOW,
-                view.several(lone.nodes),
-                f"{one.asked_of_lone(lone)} (rounds of pairs, {one.rounds.environment})",
+                view.several(nodes),
+                f"{sentence} (rounds of pairs, {one.rounds.environment})",
                 Sure.STATISTICAL,
                 "all of the interval is below the share that the site asks for ('bisection')",
                 one.rounds.environment,

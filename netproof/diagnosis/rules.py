@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from netproof.diagnosis.evidence import (
     Culprit,
@@ -26,6 +25,8 @@ from netproof.pairs.model import Kind
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 
+Rule = Callable[[PartitionView], Iterable[Culprit]]
+
 DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
 
 MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
@@ -41,50 +42,35 @@ def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
     """Yield one finding for each place, with all its evidence."""
     together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
     for one in evidence:
-        key = one.place.nodes or (one.place.name,)
+        key = one.place.nodes or (one.place.name, one.place.interface)
         together[tuple(sorted(key))].append(one)
     for several in together.values():
         # A port's own counters name the interface.
         first = next((one for one in several if one.asserted), several[0])
-        yield Culprit(first.place, tuple(several), first.sure, first.why)
-
-
-def _by(evidence: Evidence, **more: Any) -> Culprit:
-    return Culprit(evidence.place, (evidence,), evidence.sure, evidence.why, **more)
-
-
-def other_network(seen: PartitionView) -> Iterator[Culprit]:
-    """Find environments whose messages went over another interface."""
-    for one in seen.of(Sign.OTHER_PATH):
-        yield _by(one, detail=one.place.interface or "no interface that is known")
+        yield Culprit(first.place, tuple(several), first.sure, first.why, first.setting)
 
 
 def _nodes_of(seen: PartitionView, *signs: Sign) -> set[str]:
     return {node for one in seen.of(*signs) for node in one.place.nodes}
 
 
-def signs(*wanted: Sign) -> Callable[[PartitionView], Iterator[Culprit]]:
+def signs(*wanted: Sign) -> Rule:
     """Return the rule that finds each place with evidence of these signs."""
     return lambda seen: _by_place(seen.of(*wanted))
 
 
-def _between_linked(seen: PartitionView, sign: Sign) -> list[Evidence]:
-    gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
-    return [
-        one for one in seen.of(sign) if len(one.place.nodes) < 2 or not {*one.place.nodes} & gone
-    ]
+def linked(sign: Sign) -> Rule:
+    """Return the same rule, without pairs of which a node lost its carrier."""
 
+    def rule(seen: PartitionView) -> Iterator[Culprit]:
+        gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
+        return _by_place(
+            one
+            for one in seen.of(sign)
+            if len(one.place.nodes) < 2 or gone.isdisjoint(one.place.nodes)
+        )
 
-def mtu(seen: PartitionView) -> Iterator[Culprit]:
-    """Find different MTUs, or links that drop packets of the MTU's size."""
-    yield from _by_place(_between_linked(seen, Sign.MTU))
-
-
-def no_tcp(seen: PartitionView) -> Iterator[Culprit]:
-    """Find nodes that give or get no answer to TCP connections, or pairs that do not connect."""
-    for one in _by_place(_between_linked(seen, Sign.NO_TCP)):
-        first = next((each for each in one.evidence if each.asserted), one.evidence[0])
-        yield replace(one, detail=first.setting)
+    return rule
 
 
 def setting(seen: PartitionView) -> Iterator[Culprit]:
@@ -99,23 +85,26 @@ def setting(seen: PartitionView) -> Iterator[Culprit]:
 
 def loss(seen: PartitionView) -> Iterator[Culprit]:
     """Find nodes that damage packets or lose more than the others; of two nodes, either."""
-    found = seen.of(Sign.LOSS, Sign.DAMAGED)
+    found = list(seen.of(Sign.LOSS, Sign.DAMAGED))
+    lose = any(share >= seen.loses_much_from for share in seen.losing.values())
+    if not found and len(seen.losing) == 2 and lose and any(one.of_network for one in seen.red):
+        losing = tuple(seen.losing)
+        shares = ", ".join(f"{node} {100 * of:.2g} %" for node, of in seen.losing.items())
+        found.append(
+            Evidence(
+                EvidenceSource.COUNTERS,
+                Sign.LOSS,
+                Place(PlaceKind.PAIR, fold(losing), losing),
+                f"segments sent again: {shares}",
+                Sure.LIKELY,
+                "only two nodes were counted, and TCP counts losses at the sender",
+                alternatives=tuple(f"the port of {node}" for node in losing),
+            )
+        )
     for one in _by_place(found):
         several = _alternatives(one)
         apart = DISTINGUISHES_PORTS if several else ""
         yield replace(one, alternatives=several, distinguish_by=apart)
-    lose = any(share >= seen.loses_much_from for share in seen.losing.values())
-    if found or len(seen.losing) != 2 or not lose:
-        return
-    if not any(one.of_network for one in seen.red):
-        return
-    losing = tuple(seen.losing)
-    shares = ", ".join(f"{node} {100 * share:.2g} %" for node, share in seen.losing.items())
-    place, sentence = Place(PlaceKind.PAIR, fold(losing), losing), f"segments sent again: {shares}"
-    why = "only two nodes were counted, and TCP counts losses at the sender"
-    either = tuple(f"the port of {node}" for node in losing)
-    counted = Evidence(EvidenceSource.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why)
-    yield _by(counted, alternatives=either, distinguish_by=DISTINGUISHES_PORTS)
 
 
 def crashes(seen: PartitionView) -> Iterator[Culprit]:
@@ -134,13 +123,7 @@ def crashes(seen: PartitionView) -> Iterator[Culprit]:
     )
 
 
-def one_direction(seen: PartitionView) -> Iterator[Culprit]:
-    """Find nodes that are slow only when sending, or only when receiving."""
-    for one in _by_place(seen.of(Sign.ONE_WAY)):
-        yield replace(one, detail=one.evidence[0].setting)
-
-
-def accused(*kinds: Kind, recovers: bool = False) -> Callable[[PartitionView], Iterator[Culprit]]:
+def accused(*kinds: Kind, recovers: bool = False) -> Rule:
     """Return the rule of accusations by pairs; ``recovers``: slow only while others send."""
     return lambda seen: _accused(seen, kinds, recovers=recovers)
 
@@ -189,15 +172,11 @@ def _key(case: Case) -> tuple[object, ...]:
     return (case.benchmark, case.function, case.ranks, case.path, case.direction)
 
 
-def _of_tcp(case: Case) -> bool:
-    return case.function == OVER_TCP
-
-
 def environment(seen: PartitionView) -> Iterator[Culprit]:
     """Find a single red environment where others, or TCP, pass the same cases."""
     red = [one for one in seen.red if one.measured]
     environments = sorted({one.case.environment for one in red})
-    if len(environments) != 1 or any(_of_tcp(one.case) for one in red):
+    if len(environments) != 1 or any(one.case.function == OVER_TCP for one in red):
         return
     (name,) = environments
     others = sorted({one.environment for one in seen.passed} - {name})
@@ -215,19 +194,21 @@ def environment(seen: PartitionView) -> Iterator[Culprit]:
     elif (
         not others
         and all(one.case.ranks == TCP_RANKS for one in red)
-        and any(_of_tcp(case) and case.path == "inter-node" for case in seen.passed)
+        and any(case.function == OVER_TCP and case.path == "inter-node" for case in seen.passed)
     ):
         why = "TCP between the same nodes passes, and no other environment was measured"
         alternatives = ("the switch under the traffic of all nodes",)
     else:
         return
     place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
-    yield _by(
-        replace(_of_red(place, red, why), environment=name),
+    apart = "measure the same cases with another environment, on the same nodes"
+    yield Culprit(
+        place,
+        (replace(_of_red(place, red, why), environment=name),),
+        Sure.LIKELY,
+        why,
         alternatives=alternatives,
-        distinguish_by="measure the same cases with another environment, on the same nodes"
-        if alternatives
-        else "",
+        distinguish_by=apart if alternatives else "",
         red=tuple(red),
     )
 
@@ -238,7 +219,7 @@ def _red_of_several(seen: PartitionView) -> list[RedCase]:
     if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
         return []
     environments = {one.case.environment for one in red}
-    return red if len(environments) > 1 or any(_of_tcp(one.case) for one in red) else []
+    return red if len(environments) > 1 or any(one.case.function == OVER_TCP for one in red) else []
 
 
 def _in_all(red: Sequence[RedCase]) -> tuple[str, ...]:
@@ -264,30 +245,29 @@ def whole(seen: PartitionView) -> Iterator[Culprit]:
     place = Place(PlaceKind.WHOLE, f"switch of {seen.name}", seen.nodes)
     evidence = [_of_red(place, red, "")]
     shares = list(seen.losing.values())
-    lose = len(shares) > 2 and min(shares) >= seen.loses_from
     cleared = (
         seen.nodes
         and {*seen.cleared} >= {*seen.nodes}
         and not _in_all(red)
         and any(one.quantity in seen.cleared_by for one in red)
     )
-    if lose:
+    alternatives: tuple[str, ...] = ()
+    apart = ""
+    if len(shares) > 2 and min(shares) >= seen.loses_from:
         why = "all nodes lose packets, and none more than the others"
         detail = ": packets are lost at all nodes, as with small buffers"
         least, most = (100 * share for share in (min(shares), max(shares)))
         sentence = f"each of {len(shares)} nodes sent {least:.2g} to {most:.2g} % of segments again"
         counted = EvidenceSource.COUNTERS
         evidence.append(Evidence(counted, Sign.LOSS, place, sentence, Sure.LIKELY, why))
-        alternatives: tuple[str, ...] = ()
     elif cleared:
         why = "rounds of pairs clear every node"
         detail = ": several configurations are red and no node stands out"
         alternatives = ("a setting that all nodes have alike",)
+        apart = "compare with a run over another switch, or after a change of the setting"
     else:
         return
-    apart = "compare with a run over another switch, or after a change of the setting"
-    more = {"alternatives": alternatives, "distinguish_by": apart if alternatives else ""}
-    yield Culprit(place, tuple(evidence), Sure.LIKELY, why, detail, red=tuple(red), **more)
+    yield Culprit(place, tuple(evidence), Sure.LIKELY, why, detail, alternatives, apart, tuple(red))
 
 
 def one_or_two(seen: PartitionView) -> Iterator[Culprit]:
@@ -303,24 +283,22 @@ def one_or_two(seen: PartitionView) -> Iterator[Culprit]:
         why = "no red case ran without them, and nothing measured tells more"
         evidence.append(_of_red(Place(kind, fold(shared), shared), red, why))
     for one in _by_place(evidence):
-        nodes, mine = one.place.nodes, ()
-        what = "slow with each other"
-        if {*nodes} == {*shared}:
-            mine = tuple(red)
-            what = f"all {len(mine)} red cases between nodes ran there"
+        nodes = one.place.nodes
+        mine = tuple(red) if {*nodes} == {*shared} else ()
+        what = f"all {len(mine)} red cases between nodes ran there" if mine else ""
         between = "them" if nodes[1:] else "it and the others"
-        detail = f"{' or '.join(nodes)} or what is between {between}: {what}"
-        yield replace(one, detail=detail, red=mine)
+        where = f"{' or '.join(nodes)} or what is between {between}"
+        yield replace(one, detail=f"{where}: {what or 'slow with each other'}", red=mine)
 
 
 def unexplained(seen: PartitionView) -> Iterator[Culprit]:
     """Find failed jobs and cases that have no explanation."""
     place, jobs, cases = Place(PlaceKind.UNKNOWN, seen.name), len(seen.failed_jobs), len(seen.red)
     failed = [(sentence, "the job failed") for sentence in seen.failed_jobs]
-    for first in seen.red[:1]:
-        failed.append(
-            (f"{first.case.environment} {first.case.what()}: {first.why}", "it was judged")
-        )
+    failed += [
+        (f"{first.case.environment} {first.case.what()}: {first.why}", "it was judged")
+        for first in seen.red[:1]
+    ]
     if failed:
         evidence = tuple(
             Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, why)

@@ -151,7 +151,7 @@ class SweepTable:
     def best(self) -> SweepRow | None:
         """Return the row with the largest certain gain; None without one."""
         won = [row for row in self.rows if row.winner is not None]
-        return max(won, key=lambda row: row.gain.factor, default=None)
+        return max(won, key=lambda row: row.gains[str(row.winner)].factor, default=None)
 
 
 def range_of(size: int, largest: int) -> MessageRange:
@@ -181,7 +181,7 @@ def tuned(made: Sequence[Made], already: str | None = None) -> SweepTable:
                 f" {LEAST_ROUNDS}"
             )
     sizes = list(next(iter(several.values()))[0])
-    ranges = {
+    ranges: dict[int | MessageRange, Sequence[int]] = {
         kind: [one for one in sizes if range_of(one, sizes[-1]) is kind] for kind in MessageRange
     }
     questions = len(several) * len(MessageRange)
@@ -202,7 +202,9 @@ def winners(made: Sequence[Made]) -> SweepTable:
             f"no value has more than {most} rounds that nothing disturbed, and it takes"
             f" {LEAST_ROUNDS}"
         )
-    each = {size: [size] for size in next(iter(enough.values()))[0]}
+    each: dict[int | MessageRange, Sequence[int]] = {
+        size: [size] for size in next(iter(enough.values()))[0]
+    }
     few = {value: len(logs) for value, logs in several.items() if value not in enough}
     return _table(made, enough, each, common(enough), len(enough) * len(each), few)
 

@@ -291,7 +291,7 @@ class SessionInStudy:
                     case.path,
                     case.direction,
                 ] = result
-        self.configurations = tuple(dict.fromkeys(key[:2] for key in self._results))
+        self.configurations = tuple(dict.fromkeys((key[0], key[1]) for key in self._results))
         if not self.configurations:
             raise NetproofError(
                 f"{stored.path}: has no case on two ranks to show alongside a study"
@@ -311,22 +311,25 @@ class SessionInStudy:
             )
             return None
         found = result.measured.landmarks
-        if getattr(found, name) is None:
+        value: float | None = getattr(found, name)
+        if value is None:
             self._reasons.append(f"{subject}: {name}: {found.why(name)}")
-        return getattr(found, name)
+        return value
 
     def peak_share(self, configuration: tuple[str, str], *what: str) -> float | None:
         """Return a case's peak over the line rate, as the studies do; None where one is absent."""
         peak = self.landmark("peak_mb_s", configuration, *what)
         result = self._results.get((*configuration, *what))
-        rate = result.measured.line_rate_mb_s if peak is not None else None
-        return None if rate is None else line_rate_share(peak, rate)
+        measured = None if result is None else result.measured
+        if peak is None or measured is None or measured.line_rate_mb_s is None:
+            return None
+        return line_rate_share(peak, measured.line_rate_mb_s)
 
     def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
         """Return the site's keys of a configuration; empty if nothing of it was measured."""
         for key, result in self._results.items():
             if key[:2] == configuration and result.measured is not None:
-                return result.extras["partition_extras"] | result.extras["environment_extras"]
+                return {**result.extras["partition_extras"], **result.extras["environment_extras"]}
         return {}
 
     def least_peak(self, partition: str | None = None) -> str:

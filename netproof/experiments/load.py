@@ -46,6 +46,7 @@ from netproof.session import job_files, node_facts
 from netproof.session.job_files import StepRecord
 from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
+from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 
@@ -92,17 +93,17 @@ class VictimRun:
         the aggressor's ranks are other load as well: then only launches alone can show a
         disturbance.
         """
-        if self.launch is None:
+        launch = self.launch
+        if launch is None:
             return self.fault
-        emulated = len({load.machine for load in self.launch.loads}) < len(self.turn.nodes)
+        emulated = len({load.machine for load in launch.loads}) < len(self.turn.nodes)
         if not (self.turn.beside and emulated):
-            disturbances = disturbed(self.launch.loads, partition.settings().disturbance)
+            disturbances = disturbed(launch.loads, partition.settings().disturbance)
             if disturbances:
                 return "; ".join(disturbances)
-        return self._not_throughout() if self.turn.beside else ""
-
-    def _not_throughout(self) -> str:
-        aggression, launch = self.aggression, self.launch
+        aggression = self.aggression
+        if not self.turn.beside:
+            return ""
         if aggression is None:
             return f"of {self.turn.aggressor_step} there is no record"
         if aggression.why:
@@ -159,33 +160,38 @@ def of_job(folder: Path, jobid: str) -> Loaded:
 
     Raise NetproofError where the job drew none, or wrote no record.
     """
-    question = load_plan.LoadQuestion.read(folder)
+    planned = JobPlan.read(folder / PLAN_FILE)
+    asked, partition = planned.task_of(load_plan.LoadAsked), planned.partition
     several = load_plan.read_turns(folder)
     recorded = job_files.records(folder)
     aggressions = aggressions_of(folder)
     return Loaded(
-        *question.where,
+        *asked.where,
         jobid,
         node_facts.nodes_of_job(folder, jobid),
-        question.extras,
-        question.seed,
-        tuple(_of_turn(folder, turn, question, recorded, aggressions) for turn in several),
+        planned.extras,
+        planned.seed,
+        tuple(
+            _of_turn(folder, turn, asked.where, partition, recorded, aggressions)
+            for turn in several
+        ),
     )
 
 
 def _of_turn(
     folder: Path,
     turn: VictimTurn,
-    question: load_plan.LoadQuestion,
+    where: tuple[str, str, str],
+    partition: Partition,
     recorded: Mapping[str, StepRecord],
     aggressions: Mapping[str, Aggression],
 ) -> VictimRun:
     aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
     if aggression is not None and aggression.why and turn.step not in recorded:
         return VictimRun(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
-    partition, function = question.partition, turn.victim.function
+    function = turn.victim.function
     size = turn.victim.size(partition.max_message_bytes)
-    case = Case(*question.where, OF_PAIRS.name, function, 2, 1)
+    case = Case(*where, OF_PAIRS.name, function, 2, 1)
     times: list[float] = []
 
     def read_output(step: str) -> Curve:
@@ -394,8 +400,8 @@ def findings(loaded: Loaded) -> LoadFindings:
     causes = losing
     if not any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
         settings = partition.pair_settings()
-        slow, unknown = _slow_ports(alone, settings)
-        not_examined += [*unknown, *_not_measured(alone, loaded.nodes)]
+        slow, inexplicable = _slow_ports(alone, settings)
+        not_examined += [*inexplicable, *_not_measured(alone, loaded.nodes)]
         apart = {node for cause in losing for node in cause.nodes}
         causes += [cause for cause in slow if apart.isdisjoint(cause.nodes)]
         causes += _uplinks(found, settings.slower)
@@ -412,7 +418,8 @@ def impacts(loaded: Loaded) -> Iterator[Impact]:
     partition = loaded.where
     settings = partition.load_settings()
     bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
-    for key in sorted(runs, key=lambda key: [list(type(part)).index(part) for part in key]):
+    orders: list[list[StrEnum]] = [[*VictimPlace], [*Victim], [*Aggressor]]
+    for key in sorted(runs, key=lambda key: [*map(list.index, orders, key)]):
         whole, refused = [], []
         for number, both in sorted(runs[key].items()):
             missing = "" if len(both) == 2 else "one of its two launches is not there"
@@ -432,9 +439,10 @@ def impacts(loaded: Loaded) -> Iterator[Impact]:
 def _factor(
     statistic: Statistic, rounds: Sequence[tuple[VictimRun, VictimRun]], most: float | None
 ) -> Factor:
-    figures = [tuple(_OF[statistic](run.times_us) for run in both) for both in rounds]
+    several = [[_OF[statistic](run.times_us) for run in both] for both in rounds]
+    figures = [[one for one in both if one is not None] for both in several]
     why = too_few(len(rounds))
-    if not why and any(None in both for both in figures):
+    if not why and any(len(both) < 2 for both in figures):
         fewest = min(len(run.times_us) for both in rounds for run in both)
         why = f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes 100"
     if why:
@@ -449,10 +457,11 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
     """Return losses without load, and why they are not known."""
     resent = []
     for number, run in enumerate(alone):
-        if run.launch.counters is None:
+        counters = run.launch.counters if run.launch else None
+        if counters is None:
             return [], f"losses: no node reported what it counted in {run.turn.step}"
         for node, peer in (run.turn.nodes, run.turn.nodes[::-1]):
-            share = sent_again(run.launch.counters, node)
+            share = sent_again(counters, node)
             if share.count is None or share.of is None:
                 return [], f"losses: {node}: {share.why}"
             resent.append(Resent(number, node, (peer,), share.count, share.of))
@@ -553,7 +562,7 @@ def _uplinks(impacts: Sequence[Impact], slower: float) -> list[LoadCause]:
         return []
     of_within, of_across = by_place[VictimPlace.WITHIN], by_place[VictimPlace.ACROSS]
     within, across = (one.factors[Statistic.MEDIAN] for one in (of_within, of_across))
-    if within.interval is None or across.interval is None:
+    if within.interval is None or across.interval is None or across.value is None:
         return []
     if across.interval[0] * (1 - slower) <= within.interval[1]:
         return []

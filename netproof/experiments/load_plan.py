@@ -16,13 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from netproof import codec
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
+from netproof.intake import json_reading
 from netproof.session import plan
-from netproof.session.labelled import Question, read_json
-from netproof.session.plan import Step
+from netproof.session.plan import JobPlan, Step
 from netproof.site.partition import Partition
 
 LEAST_NODES = 4
@@ -30,9 +31,6 @@ LEAST_NODES = 4
 
 SHORT_BYTES = 8
 """GPCNeT's message for latency and Allreduce."""
-
-QUESTION_FILE = "load.json"
-"""Task of the job, in its folder."""
 
 TURNS_FILE = "load-turns.json"
 """Launches in their order."""
@@ -129,7 +127,10 @@ class VictimTurn:
         return f"aggressor-{self.step}"
 
 
-def chosen(kind: type[StrEnum], text: str) -> tuple[StrEnum, ...]:
+Named = TypeVar("Named", Victim, Aggressor)
+
+
+def chosen(kind: type[Named], text: str) -> tuple[Named, ...]:
     """Return the members that a list with commas names, or ``all``; NetproofError for others."""
     if text == "all":
         return tuple(kind)
@@ -235,27 +236,31 @@ def _drawn(
 
 
 @dataclass(frozen=True)
-class LoadQuestion(Question):
-    """The task of a job: where, with what, how often, started by ``srun``."""
+class LoadAsked:
+    """The task of a job: where (system, partition, environment), what, how often, with ``srun``.
 
-    FILE = QUESTION_FILE
+    ``leaves``: nodes by switch, empty where Slurm knows none.
+    """
 
+    where: tuple[str, str, str]
     leaves: Mapping[str, tuple[str, ...]]
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
     rounds: int
-    seed: int
     srun: tuple[str, ...]
 
 
 def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
     path = folder / TURNS_FILE
-    if not path.exists():
+    try:
+        document = json_reading.json_file(path)
+    except OSError as error:
         raise NetproofError(
-            f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
-        )
-    return read_json(tuple[VictimTurn, ...], path)
+            f"{path}: the job did not come to draw its launches: {error.strerror}; see {folder}'s"
+            " *.err"
+        ) from error
+    return codec.decode(tuple[VictimTurn, ...], document, f"{path}: cannot be read")
 
 
 def size_files(
@@ -275,15 +280,15 @@ def size_files(
 
 def aggressor_bytes(partition: Partition) -> int:
     """Return the bytes of an aggressor's message."""
-    return min(partition.load_settings().bytes, partition.max_message_bytes)
+    most: int = min(partition.load_settings().bytes, partition.max_message_bytes)
+    return most
 
 
-def steps(turn: VictimTurn, question: LoadQuestion) -> tuple[Step, Step | None]:
+def steps(turn: VictimTurn, asked: LoadAsked, partition: Partition) -> tuple[Step, Step | None]:
     """Return the steps of a victim's launch and of its aggressor, None where it is alone."""
-    partition = question.partition
     size = turn.victim.size(partition.max_message_bytes)
     words = _program(turn.victim, 2, size, ONE_CALL, partition)
-    command = (*_srun(question, 2), *plan.RANK, *words)
+    command = (*_srun(asked, 2), *plan.RANK, *words)
     victim = Step(turn.subject, turn.round, command, hosts=turn.nodes)
     if not turn.beside:
         return victim, None
@@ -293,14 +298,14 @@ def steps(turn: VictimTurn, question: LoadQuestion) -> tuple[Step, Step | None]:
     if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
         words = [*OF_PAIRS.several_pairs, *words]
     subject, _, _ = turn.aggressor_step.rpartition(".")
-    command = (*_srun(question, ranks), name, *words)
+    command = (*_srun(asked, ranks), name, *words)
     return victim, Step(subject, turn.round, command, hosts=turn.others)
 
 
-def _srun(question: LoadQuestion, ranks: int) -> tuple[str, ...]:
+def _srun(asked: LoadAsked, ranks: int) -> tuple[str, ...]:
     # Slurm from 24.11 on refuses --nodes together with a file of them.
     placed = ("--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1")
-    return (*question.srun, *placed)
+    return (*asked.srun, *placed)
 
 
 def _program(
@@ -316,20 +321,15 @@ def _program(
     )
 
 
-def drawn(folder: Path, nodes: Sequence[str]) -> tuple[LoadQuestion, tuple[VictimTurn, ...]]:
-    """Draw the launches of the job on its nodes, and write them to its folder.
+def drawn(planned: JobPlan, folder: Path, nodes: Sequence[str]) -> tuple[VictimTurn, ...]:
+    """Draw the launches of a job on its nodes, and write them to its folder.
 
-    Raise NetproofError for too few nodes or damaged files.
+    Raise NetproofError for too few nodes.
     """
-    question = LoadQuestion.read(folder)
+    asked = planned.task_of(LoadAsked)
     several = turns(
-        nodes,
-        question.leaves,
-        question.victims,
-        question.aggressors,
-        question.rounds,
-        question.seed,
+        nodes, asked.leaves, asked.victims, asked.aggressors, asked.rounds, planned.seed
     )
     document = json.dumps(codec.encode(several), indent=1)
     (folder / TURNS_FILE).write_text(document + "\n")
-    return question, several
+    return several

@@ -39,15 +39,15 @@ def read(record: Path) -> tuple[tuple[str, str, str], ...]:
     if not record.exists():
         return ()
     trust.insist(record, "the record of a sweep")
-    found = []
+    found: list[tuple[str, str, str]] = []
     for number, line in enumerate(read_text(record).splitlines(), 1):
-        fields = line.split("\t")
-        if len(fields) != 3 or not all(fields):
+        node, name, value, *more = *line.split("\t"), "", "", ""
+        if not (node and name and value) or len(more) != 3:
             raise NetproofError(
                 f"{record}:{number}: is no line of node, setting and value: restore the nodes by"
                 " hand, and remove the file"
             )
-        found.append(tuple(fields))
+        found.append((node, name, value))
     return tuple(found)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netproof.benchmarks import registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
 from netproof.experiments import algorithms, restoring
@@ -173,15 +172,7 @@ def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
     case, partition, made = sweep.case, sweep.where, []
     heard = algorithms.library_of(sweep.library).heard if sweep.library else {}
     for turn in sweep.turns:
-        if sweep.library:
-            function = registry.function_of(case)
-            (plain,) = plan.function_steps([function], case.ranks, 1, partition, srun, 1)
-            step = Step(turn.subject, turn.launch, plain.command)
-        else:
-            variant = (case.function, case.path, case.direction)
-            sizes = plan.whole_sweep(partition)
-            place = (turn.subject, turn.launch, variant, sizes, partition, srun)
-            step = plan.netpipe_step(*place)
+        step = plan.step_of(case, turn.launch, partition, srun, turn.subject)
         if turn.value is not None:
             setting = sweep.assignment.of(turn.value)
             command = (*step.command, *setting.arguments)
@@ -201,8 +192,7 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
     """
     recorded, case = job_files.records(folder), planned.case
     partition, several = planned.where, planned.turns
-    sizes = partition.sizes_of(case.benchmark)
-    asked = registry.of(case).asked(case, partition.max_message_bytes, sizes)
+    asked = plan.sizes_asked(case, partition)
     reader = job_files.reader(folder, case)
     made: dict[SweepTurn, Launch] = {}
     failed: dict[str | None, list[str]] = {}
@@ -219,11 +209,11 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
                 not_begun[turn] = str(error)
     refused: dict[str, str] = {}
     if planned.library:
-        reasons = [
-            f"the library's own choice: a launch failed: {reason}"
-            for reason in failed.pop(None, [])[:1]
-        ]
-        refused = {value: several[0].replace(f"{folder}/", "") for value, several in failed.items()}
+        for value, lacking in failed.items():
+            if value is not None:
+                refused[value] = lacking[0].replace(f"{folder}/", "")
+        own_choice = failed.get(None, [])[:1]
+        reasons = [f"the library's own choice: a launch failed: {why}" for why in own_choice]
     else:
         launches = Counter(turn.value for turn in several)
         reasons = [

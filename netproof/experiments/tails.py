@@ -30,17 +30,17 @@ from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
 from netproof.session import job_files, node_facts, plan
 from netproof.session.job_files import Incomplete
-from netproof.session.labelled import MeasuredJob, Question
+from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
-from netproof.session.plan import Step
+from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
 FOLDER = "tails"
 """Folder of its reports in the folder of reports, which no verdict reads."""
 
 FUNCTION = "PingPong"
 
-QUESTION_FILE, CALLS_FILE = "tails.json", "tails-calls.txt"
-"""The job's task; the long launch's number of calls."""
+CALLS_FILE = "tails-calls.txt"
+"""The long launch's number of calls."""
 
 LONG = "tail.1"
 """Name of the long launch's step."""
@@ -66,42 +66,38 @@ BOTH_WAYS = 2
 
 
 @dataclass(frozen=True)
-class TailsQuestion(Question):
-    """The task of a job: where, for how long, and with messages of how many bytes."""
+class TailsAsked:
+    """The task of a job: where (system, partition, environment), how long, messages' bytes."""
 
-    FILE = QUESTION_FILE
-
+    where: tuple[str, str, str]
     seconds: float
     bytes: int
     srun: tuple[str, ...]
 
-    @property
-    def limit_s(self) -> int:
-        """Return the seconds after which a launch is ended."""
-        return self.partition.step_limit_s + int(2 * self.seconds)
 
-
-def size_files(question: TailsQuestion) -> dict[str, str]:
+def size_files(size: int) -> dict[str, str]:
     """Return the trials' lists of message sizes by name, a line for each call."""
-    return plan.size_files({_listed(calls): [question.bytes] * calls for calls in TRIALS})
+    return plan.size_files({_listed(calls): [size] * calls for calls in TRIALS})
 
 
 def _listed(calls: int) -> str:
     return f"{calls}-calls"
 
 
-def step(question: TailsQuestion, name: str, calls: int) -> Step:
+def step(planned: JobPlan, name: str, calls: int) -> Step:
     """Return the step ``name`` of so many calls."""
+    asked, partition = planned.task_of(TailsAsked), planned.partition
     program = OF_PAIRS.command(
         OF_PAIRS.function(FUNCTION),
         2,
-        (question.bytes,),
+        (asked.bytes,),
         plan.size_file(_listed(calls)),
-        [*ONE_CALL, *question.partition.load_settings().arguments],
+        [*ONE_CALL, *partition.load_settings().arguments],
     )
     subject, _, launch = name.rpartition(".")
-    command = (*question.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
-    return Step(subject, int(launch), command, limit_s=question.limit_s)
+    command = (*asked.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
+    limit_s = partition.step_limit_s + int(2 * asked.seconds)
+    return Step(subject, int(launch), command, limit_s=limit_s)
 
 
 def call_s(folder: Path) -> float:
@@ -131,14 +127,15 @@ def enough(folder: Path) -> bool:
     return first is not None and first.wall_s >= ENOUGH_S
 
 
-def long_step(question: TailsQuestion, folder: Path) -> Step:
+def long_step(planned: JobPlan, folder: Path) -> Step:
     """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
-    calls = round(question.seconds / call_s(folder))
+    asked = planned.task_of(TailsAsked)
+    calls = round(asked.seconds / call_s(folder))
     calls = min(max(calls, TRIALS[0]), MOST_CALLS)
-    for name, text in plan.size_files({_listed(calls): [question.bytes] * calls}).items():
+    for name, text in plan.size_files({_listed(calls): [asked.bytes] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
-    return step(question, LONG, calls)
+    return step(planned, LONG, calls)
 
 
 def watched(folder: Path, text: str) -> list[tuple[float, int]]:
@@ -153,8 +150,8 @@ def watched(folder: Path, text: str) -> list[tuple[float, int]]:
             ends.append(so_far)
     path, found = folder / WATCH_FILE, []
     try:
-        for line in path.read_text().splitlines():
-            moment, size = line.split("\t")
+        for looked in path.read_text().splitlines():
+            moment, size = looked.split("\t")
             found.append((float(moment), bisect_right(ends, int(size))))
     except (OSError, ValueError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
@@ -204,37 +201,38 @@ class Tail(MeasuredJob):
 
 def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
-    question = TailsQuestion.read(folder)
+    planned = JobPlan.read(folder / PLAN_FILE)
+    asked = planned.task_of(TailsAsked)
     recorded = job_files.records(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
         why = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
         raise NetproofError(why) from None
-    case = Case(*question.where, OF_PAIRS.name, FUNCTION, 2, 1)
+    case = Case(*asked.where, OF_PAIRS.name, FUNCTION, 2, 1)
     times: list[float] = []
     looks: list[tuple[float, int]] = []
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
         text = text_of(path)
-        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, question.bytes)
+        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, asked.bytes)
         times.extend(read)
         looks.extend(watched(folder, text))
-        return Curve((question.bytes,), (sum(read) / len(read),))
+        return Curve((asked.bytes,), (sum(read) / len(read),))
 
-    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (question.bytes,), read_output)
+    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (asked.bytes,), read_output)
     if len(times) != calls:
         raise Incomplete([f"{LONG}: has {len(times)} of {calls} calls"])
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
     return Tail(
-        *question.where,
+        *asked.where,
         jobid,
         nodes,
-        question.extras,
-        question.bytes,
-        question.seconds,
+        planned.extras,
+        asked.bytes,
+        asked.seconds,
         launch,
         tuple(times),
         tuple(looks),
@@ -337,7 +335,14 @@ def figures(tail: Tail) -> TailFigures:
         low, high = known[BOUNDED][1]
         where = side((low / middle, high / middle), 0, most)
     counters = tail.launch.counters
-    nodes = () if counters is None else counters.nodes
+    carriers: list[tuple[str, str, int]] = []
+    resent: list[tuple[str, int | None]] = []
+    if counters is not None:
+        for node in counters.nodes:
+            resent.append((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")))
+            for source in node.of_kind(INTERFACE):
+                if changes := counters.of_source(source, CARRIER):
+                    carriers.append((node.node, source.name, changes))
     return TailFigures(
         len(times),
         fmean(times),
@@ -345,13 +350,8 @@ def figures(tail: Tail) -> TailFigures:
         known,
         tuple(pauses),
         sum(pause.took_us for pause in pauses) / 1e6 / tail.took_s if tail.took_s else 0.0,
-        tuple(
-            (node.node, source.name, changes)
-            for node in nodes
-            for source in node.of_kind(INTERFACE)
-            if (changes := counters.of_source(source, CARRIER))
-        ),
-        tuple((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")) for node in nodes),
+        tuple(carriers),
+        tuple(resent),
         tuple(disturbed(tail.launch.loads, partition.settings().disturbance)),
         most,
         where,

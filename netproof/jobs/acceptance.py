@@ -20,7 +20,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netproof import codec
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
@@ -31,7 +30,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
 from netproof.session import again, job_files, plan, records, transport
 from netproof.session.job_files import Incomplete, JobReport, StepRecord
-from netproof.session.measured import Launch, Measured, Peer
+from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Subject
@@ -60,14 +59,13 @@ class JobAsked:
 class EnvironmentAsked:
     """The task of one environment: ``cases`` as ``records.asked`` has them, with their limits.
 
-    ``extras``: of the environment; ``ranks``: 0 for NetPIPE.
+    ``extras``: of the environment.
     """
 
     srun: tuple[str, ...]
     extras: Mapping[str, Any]
     cases: tuple[tuple[Case, Mapping[str, Limits]], ...]
     launches: int
-    ranks: int = 0
 
 
 class EnvironmentJob:
@@ -77,7 +75,7 @@ class EnvironmentJob:
         self.folder = folder
         self.plan = JobPlan.read(folder / PLAN_FILE)
         self.partition = self.plan.partition
-        self.asked = codec.decode(EnvironmentAsked, self.plan.asked, f"{folder}: its task")
+        self.asked = self.plan.task_of(EnvironmentAsked)
         self._launches: dict[str, Launch] = {}
 
     @cached_property
@@ -111,34 +109,24 @@ class EnvironmentJob:
 
     def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
         """Return a launch of a whole curve, after the one over the link's healthy twin."""
-        if self.asked.ranks:
-            function = registry.function_of(case)
-            place = (self.asked.ranks, number, self.partition, self.asked.srun)
-            step = plan.function_step(function, *place, subject)
-            return [*plan.twin_of(step, function, self.asked.ranks, self.partition), step]
-        variant = (case.function, case.path, case.direction)
-        sweep = plan.whole_sweep(self.partition)
-        place = (number, variant, sweep, self.partition, self.asked.srun)
-        step = plan.netpipe_step(subject, *place)
-        twin = plan.has_twin(self.partition, case.ranks_per_node)
-        return [plan.twin_step(step, case.direction, self.partition), step] if twin else [step]
+        step = plan.step_of(case, number, self.partition, self.asked.srun, subject)
+        return [*plan.twin_of(step, case, self.partition), step]
 
     def around_steps(self, one: RepeatCase) -> list[Step]:
         """Return a launch around a case's flagged sizes, which may take several calls."""
-        case, parts = one.case, one.dense()
+        parts = one.dense()
         number = self.made(parts[0][0]) + 1
-        if not self.asked.ranks:
-            variant = (case.function, case.path, case.direction)
-            place = (self.partition, self.asked.srun)
-            return [
-                plan.netpipe_step(subject, number, variant, sweep, *place)
-                for (subject, _), sweep in zip(parts, one.sweeps(), strict=True)
-            ]
+
+        def step(subject: str, sizes: plan.SizeSweep | Sequence[int]) -> Step:
+            place = (number, self.partition, self.asked.srun, subject)
+            return plan.step_of(one.case, *place, sizes)
+
+        if registry.of(one.case).by_protocol:
+            several = zip(parts, one.sweeps(), strict=True)
+            return [step(subject, sweep) for (subject, _), sweep in several]
         for name, text in plan.size_files(dict(parts)).items():
             (self.folder / name).write_text(text)
-        function = registry.function_of(case)
-        place = (self.asked.ranks, number, self.partition, self.asked.srun)
-        return [plan.function_step(function, *place, *part) for part in parts]
+        return [step(*part) for part in parts]
 
     def launch(self, case: Case, subject: str, number: int, sizes: tuple[int, ...]) -> Launch:
         """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
@@ -159,14 +147,16 @@ class JobOutcome:
     """Results of a job in ``folder``, by the name of the environment."""
 
     def __init__(self, folder: Path, jobid: str) -> None:
-        task = codec.decode(JobAsked, JobPlan.read(folder / PLAN_FILE).asked, f"{folder}: task")
+        task = JobPlan.read(folder / PLAN_FILE).task_of(JobAsked)
         self.folder, self.baseline, self.jobid = folder, task.baseline, jobid
         self.environments = {name: EnvironmentJob(folder / name) for name in task.environments}
 
     def read(self, name: str, one: RepeatCase) -> RepeatCase:
         """Return a case with its launches since those of its ``subject``."""
         environment, sizes = self.environments[name], one.subject.measured.curve.sizes
-        launches, faults, crashes = [], [], []
+        launches: list[Launch] = []
+        crashes: list[Crash] = []
+        faults: list[str] = []
         first = len(one.subject.measured.launches) + 1
         for number in range(first, environment.made(one.step) + 1):
             step = f"{one.step}.{number}"
@@ -183,8 +173,13 @@ class JobOutcome:
             reader = job_files.reader(environment.folder, one.case)
             place = (environment.folder, one.case, parts, range(1, made + 1), reader)
             around = again.read(*place, jobid=self.jobid)
-        results = {"launches": tuple(launches), "faults": tuple(faults), "crashes": tuple(crashes)}
-        return replace(one, again=around, **results)
+        return replace(
+            one,
+            again=around,
+            launches=tuple(launches),
+            faults=tuple(faults),
+            crashes=tuple(crashes),
+        )
 
     def _with_peers(self, name: str, one: RepeatCase, launch: Launch) -> Launch:
         """Return a launch with those made next to it in other environments.
@@ -260,7 +255,7 @@ class JobOutcome:
         TCP and MPI of one path and direction are together, and environments that are compared;
         every other round is in the reverse order.
         """
-        units: defaultdict[tuple, list[tuple[str, Step]]] = defaultdict(list)
+        units: defaultdict[tuple[Any, ...], list[tuple[str, Step]]] = defaultdict(list)
         for name, several in cases.items():
             environment = self.environments[name]
             for one in several:
@@ -277,7 +272,8 @@ class JobOutcome:
                     for peer in one.paired
                     for subject in [f"{one.step}{NEXT_TO}{name}"]
                 ]
-                together = one.step if environment.asked.ranks else (case.path, case.direction)
+                by_protocol = registry.of(case).by_protocol
+                together = (case.path, case.direction) if by_protocol else one.step
                 units[name, together] += (own + others)[:: 1 if number % 2 else -1]
         return [*units.values()]
 
@@ -300,7 +296,7 @@ def _open(cases: Cases) -> dict[str, list[str]]:
 
 def run(job: RunningJob) -> None:
     """Launch all environments' cases, and again what is undecided."""
-    task = codec.decode(JobAsked, job.plan.asked, f"{job.folder}: its task")
+    task = job.plan.task_of(JobAsked)
     parts = {}
     for name in task.environments:
         planned = JobPlan.read(job.folder / name / PLAN_FILE)

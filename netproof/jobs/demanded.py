@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from netproof.experiments import load, load_plan, restoring, tails
+from netproof.experiments.load_plan import LoadAsked
 from netproof.intake import writing
 from netproof.jobs.job import JobError, RunningJob, ended_within
 from netproof.session.plan import Step
@@ -21,10 +22,10 @@ def run_load(job: RunningJob) -> None:
     if job.dry:
         print("# load: drawn within the job, by its nodes")
         return
-    question, turns = load_plan.drawn(job.folder, job.nodes)
+    asked, turns = job.plan.task_of(LoadAsked), load_plan.drawn(job.plan, job.folder, job.nodes)
     (job.folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
     for turn in turns:
-        victim, aggressor = load_plan.steps(turn, question)
+        victim, aggressor = load_plan.steps(turn, asked, job.partition)
         if aggressor is None:
             job.launch(victim)
         else:
@@ -79,13 +80,12 @@ def _sends(
 
 def run_tails(job: RunningJob) -> None:
     """Launch the trials, and the long launch that follows from them, whose output is watched."""
-    question = tails.TailsQuestion.read(job.folder)
     for number, calls in enumerate(tails.TRIALS, 1):
         if number == 1 or not tails.enough(job.folder):
-            job.launch(tails.step(question, f"trial.{number}", calls))
+            job.launch(tails.step(job.plan, f"trial.{number}", calls))
         if job.dry:
             return
-    long = tails.long_step(question, job.folder)
+    long = tails.long_step(job.plan, job.folder)
     over, begun = threading.Event(), threading.Event()
     watcher = threading.Thread(target=_watch, args=(job.folder, over, begun), daemon=True)
     watcher.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,8 +11,10 @@ from netproof.benchmarks import registry
 from netproof.jobs.job import RunningJob
 from netproof.session import node_facts
 
+_SCRIPT = (sys.executable, "-IS", "./node.py")
+
 _UNKNOWN = "-"
-"""Sign of an unknown address; bash takes two tabs for one."""
+"""Sign of an unknown address."""
 
 
 def describe(job: RunningJob) -> None:
@@ -20,9 +23,7 @@ def describe(job: RunningJob) -> None:
     The reader of the files reports what is missing.
     """
     began = time.time()
-    interface = job.partition.interface
-    words = ("bash", "./node.sh", interface, *registry.PROGRAMS)
-    job.everywhere(*words, kind="node")
+    job.everywhere(*_SCRIPT, "node", job.partition.interface, *registry.PROGRAMS, kind="node")
     if not job.dry:
         # Every node has read its clock between these two moments of this node's clock.
         moments = f"from\t{began:.6f}\nto\t{time.time():.6f}\n"
@@ -47,7 +48,7 @@ def try_paths(job: RunningJob, pairs: Iterable[tuple[str, str]] = ()) -> None:
         lines.append("\t".join([node, *words]) + "\n")
     (job.folder / node_facts.RING_FILE).write_text("".join(lines))
     if lines:
-        job.everywhere("bash", "./path.sh", job.partition.interface, kind="path")
+        job.everywhere(*_SCRIPT, "path", job.partition.interface, kind="path")
 
 
 def _addresses(job: RunningJob) -> dict[str, str]:

@@ -29,6 +29,9 @@ from netproof.session.plan import JobPlan, Step
 KILL_AFTER_S = 5
 """Seconds that a step has to end after SIGTERM."""
 
+AWAKE_S = 2
+"""Seconds after which a wait is taken up again."""
+
 STEPS_END_S = 10
 """Seconds in which steps that were killed have to be gone from Slurm's list."""
 
@@ -94,14 +97,15 @@ class RunningJob:
         self.closed: set[str] = set()
         self.faults: list[str] = []
         self.hung: dict[str, str] = {}
-        self._address, self._ports = "", []
+        self._address = ""
+        self._ports: list[str] = []
         self._began, self._in_steps_s = time.time(), 0.0
         self._figures_seen = False
         self._hopeless: set[str] = set()
         self._running: list[tuple[subprocess.Popen[bytes], str, float, int]] = []
         self._beside: list[subprocess.Popen[bytes]] = []
         # For counters.sh.
-        self._own = {
+        self._own: dict[str, str] = {
             "netproof_folder": within._own["netproof_folder"] if within else str(folder),
             "netproof_rails": " ".join(self.partition.rails_or_interface()),
             "netproof_driver_counters": str(int(self.partition.driver_counters)),
@@ -399,12 +403,14 @@ class RunningJob:
                 )
             self.hung[step.subject] = step.name
             end_group(process)
-            status = _status(process) or TIMED_OUT
+            status, limited = _status(process) or TIMED_OUT, True
         else:
-            status = self._wait(process, limit_s - (time.time() - began))
+            limited = not ended_within(process, limit_s - first_s if waits else limit_s)
+            status = end_group(process) if limited else _status(process)
         self._running.remove(running)
         said = errors.read_text(errors="replace")
-        if status and (refused := _REFUSED.search(said)):
+        # srun says the same of a step that was still pending when its limit ended it.
+        if status and not limited and (refused := _REFUSED.search(said)):
             raise JobEnded(f"Slurm had ended the job before {step.name}: {refused[0]}")
         if _NO_ANSWER.search(said):
             self.hung[step.subject] = step.name
@@ -509,7 +515,10 @@ def began_with() -> dict[str, str]:
 
 
 def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait until a process has ended, asleep, or until so many seconds are over."""
+    """Wait until a process has ended, asleep, or until so many seconds are over.
+
+    Seconds for which Slurm suspends the job do not count: each wait is short.
+    """
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
@@ -522,7 +531,8 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     try:
         waits = select.poll()
         waits.register(descriptor, select.POLLIN)
-        waits.poll(max(0.0, 1000 * seconds))
+        while not waits.poll(1000 * max(0.0, min(seconds, AWAKE_S))) and seconds > AWAKE_S:
+            seconds -= AWAKE_S
     finally:
         os.close(descriptor)
     return process.poll() is not None

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from netproof import codec
 from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
@@ -70,19 +69,27 @@ class PairsAsked:
             leaf: tuple(node for node in below if node in own)
             for leaf, below in self.leaves.items()
         }
-        place = (nodes, done, jobid, self.mode, planned.seed, leaves, self.parents)
-        return PairRounds(*self.where, *place, faults, crashes)
-
-
-def asked_of(planned: JobPlan) -> PairsAsked:
-    """Return the task of a job of pairs; NetproofError where it is damaged."""
-    return codec.decode(PairsAsked, planned.asked, f"{PLAN_FILE}: pairs")
+        system, partition, environment = self.where
+        return PairRounds(
+            system=system,
+            partition=partition,
+            environment=environment,
+            nodes=nodes,
+            launches=done,
+            jobid=jobid,
+            mode=self.mode,
+            seed=planned.seed,
+            leaves=leaves,
+            parents=self.parents,
+            faults=faults,
+            crashes=crashes,
+        )
 
 
 def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:
     """Return all rounds of a job, and its partition; NetproofError if its files are not whole."""
     planned = JobPlan.read(folder / PLAN_FILE)
-    return asked_of(planned).rounds(folder, planned, jobid), planned.partition
+    return planned.task_of(PairsAsked).rounds(folder, planned, jobid), planned.partition
 
 
 @dataclass
@@ -95,7 +102,7 @@ class Decider:
     hung: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.asked = asked_of(self.planned)
+        self.asked = self.planned.task_of(PairsAsked)
         self.launches = pair_rounds.read_planned(self.folder)
         self._known: dict[int, PairLaunch] = {}
         self._observed: dict[int, tuple[PairObservation, ...]] = {}
@@ -180,7 +187,7 @@ def _more(
         apart=apart,
     )
     there = () if following is None else _connected(following.pairs, apart)
-    if there:
+    if following is not None and there:
         at_once = settings.together or len(there)
         more = [
             replace(following, round=done + 1, pairs=there[start : start + at_once])

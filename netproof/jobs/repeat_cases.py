@@ -70,7 +70,7 @@ class RepeatCase:
         return self.subject.case
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """The key of the case."""
         return self.case.key()
 
@@ -114,7 +114,8 @@ class RepeatCase:
         """Return how many repeat launches are allowed without interleaving."""
         confirm = self.subject.settings.confirm
         allowed = confirm.most_launches - len(self.subject.measured.launches)
-        return max(allowed, confirm.launches)
+        most: int = max(allowed, confirm.launches)
+        return most
 
     @cached_property
     def repeated(self) -> Subject:
@@ -127,7 +128,9 @@ class RepeatCase:
 
     def results(self) -> dict[str, Any]:
         """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
-        return codec.encode(RepeatedCase(self.case, self.launches, self.crashes, self.faults))
+        repeated = RepeatedCase(self.case, self.launches, self.crashes, self.faults)
+        values: dict[str, Any] = codec.encode(repeated)
+        return values
 
 
 def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
@@ -273,7 +276,7 @@ def compared(
         for one in everyone
         if _fails_by_counters(one.subject) or failed(one, by_key, ended=True)
     }
-    groups: dict[tuple, list[Subject]] = {}
+    groups: dict[tuple[Any, ...], list[Subject]] = {}
     for subject in by_key.values():
         if subject.measured.curve.sizes != (0,):
             groups.setdefault(engine.group(subject.case), []).append(subject)
@@ -293,8 +296,11 @@ def compared(
         )
         if flagged or by_score:
             paired = tuple(sorted(peer.case.environment for peer in flagged))
-            compared_with = {"peers": peers, "baseline": baseline, "paired": paired}
-            found.append(dataclasses.replace(one, **compared_with, by_score=by_score))
+            found.append(
+                dataclasses.replace(
+                    one, peers=peers, baseline=baseline, paired=paired, by_score=by_score
+                )
+            )
     return found
 
 

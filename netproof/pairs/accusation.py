@@ -16,12 +16,12 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.measurement.interval import CONFIDENCE
 from netproof.pairs.model import (
     LEAST_NODES,
+    Bools,
     Fit,
     Floats,
     Kind,
@@ -29,13 +29,12 @@ from netproof.pairs.model import (
     PairObservation,
     PairTable,
     Posterior,
-    Thing,
+    named,
     table_of,
     tails,
 )
 from netproof.pairs.search import (
     LEAST_ROUNDS,
-    MOST_THINGS,
     Search,
     alternatives,
     chance,
@@ -44,6 +43,7 @@ from netproof.pairs.search import (
     explained,
     nominal_levels,
     posterior,
+    unusual,
 )
 from netproof.pairs.topology import Topology
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
@@ -99,11 +99,6 @@ class Accusation:
     effects: tuple[Effect, ...]
     alternatives: tuple[str, ...]
 
-    @property
-    def key(self) -> tuple[Kind, str]:
-        """Key of the slow thing: equal keys are the same thing."""
-        return self.kind, self.name
-
     def __str__(self) -> str:
         sentence = f"{named(self.kind, self.name)}: {'; '.join(map(str, self.effects))}"
         if self.kind is Kind.PAIR and not self.alternatives:
@@ -111,11 +106,6 @@ class Accusation:
         if self.alternatives:
             sentence += f"; fits equally well: {', or '.join(self.alternatives)}"
         return sentence
-
-
-def named(kind: Kind, name: str) -> str:
-    """Return kind and name; an uplink's name has its kind."""
-    return name if kind is Kind.UPLINK else f"{kind} {name}"
 
 
 @dataclass(frozen=True)
@@ -180,22 +170,22 @@ class QuantityVerdict:
     """Judgement in one quantity, nodes by number.
 
     ``accused``: each with the effect in this quantity; ``cleared``: by node; ``estimates``:
-    logarithms by which each node is slower, NaN if not known, with their ``errors``;
-    ``explanation``: None if the noise is not known; ``clears``: False if nodes need not be
-    cleared by it, and it only accuses.
+    logarithms by which each node is slower, NaN if not known, with their ``errors``; ``fit``: None
+    if the noise is not known; ``clears``: False if nodes need not be cleared by it, and it only
+    accuses.
     """
 
     quantity: PairQuantity
     table: PairTable
-    explanation: Fit | None
-    accused: tuple[Accusation, ...]
-    cleared: NDArray[np.bool_]
+    noise: Noise
+    clears: bool
+    cleared: Bools
     estimates: Floats
     errors: Floats
-    suspects: tuple[int, ...]
-    suspected_pairs: tuple[tuple[int, int], ...]
-    noise: Noise
-    clears: bool = True
+    fit: Fit | None = None
+    accused: tuple[Accusation, ...] = ()
+    suspects: tuple[int, ...] = ()
+    suspected_pairs: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def accused_nodes(self) -> dict[str, Accusation]:
@@ -216,20 +206,27 @@ def effect_of(
 
 def _accusations(verdicts: Sequence[QuantityVerdict]) -> tuple[Accusation, ...]:
     """Return what is accused in any quantity, one accusation per thing."""
-    by_key: dict[tuple[Kind, str], list[Accusation]] = defaultdict(list)
+    by_thing: dict[str, list[Accusation]] = defaultdict(list)
     for verdict in verdicts:
-        accused = _grouped(verdict) if verdict.quantity.of_nodes else verdict.accused
-        for one in accused:
-            if verdict.quantity.of_nodes or one.kind in (Kind.SWITCH, Kind.UPLINK):
-                by_key[one.key].append(one)
-    _merge(by_key)
+        of_nodes = verdict.quantity.of_nodes
+        for one in _grouped(verdict) if of_nodes else verdict.accused:
+            if of_nodes or one.kind in (Kind.SWITCH, Kind.UPLINK):
+                by_thing[named(one.kind, one.name)].append(one)
+    # One quantity may not tell a leaf switch from its uplink: the one stands that another accuses.
+    for thing, several in list(by_thing.items()):
+        for instead in _common_alternatives(several):
+            if instead in by_thing and not all(
+                thing in one.alternatives for one in by_thing[instead]
+            ):
+                by_thing[instead] += by_thing.pop(thing)
+                break
     return tuple(
         replace(
             several[0],
             effects=tuple(effect for one in several for effect in one.effects),
             alternatives=_common_alternatives(several),
         )
-        for several in by_key.values()
+        for several in by_thing.values()
     )
 
 
@@ -238,45 +235,25 @@ def _common_alternatives(several: Sequence[Accusation]) -> tuple[str, ...]:
     return tuple(name for name in first if all(name in one for one in others))
 
 
-def _merge(by_key: dict[tuple[Kind, str], list[Accusation]]) -> None:
-    """Where one of two things would do, leave the one that another quantity accuses alone.
-
-    One quantity may not tell a leaf switch from its uplink, and another accuses the uplink alone.
-    """
-    keys = {named(*key): key for key in by_key}
-    for key, several in list(by_key.items()):
-        for other in _common_alternatives(several):
-            instead = keys.get(other)
-            if instead in by_key and not all(
-                named(*key) in one.alternatives for one in by_key[instead]
-            ):
-                by_key[instead] += by_key.pop(key)
-                break
-
-
 def _grouped(verdict: QuantityVerdict) -> list[Accusation]:
     """Return the accusations, nodes that are fine among themselves as one group."""
-    single, explanation, table = verdict.accused_nodes, verdict.explanation, verdict.table
+    single, fit, table = verdict.accused_nodes, verdict.fit, verdict.table
     whole = list(verdict.accused)
-    if explanation is None or len(single) < 2:
+    if fit is None or len(single) < 2:
         return whole
     numbers = [number for number, name in enumerate(table.names) if name in single]
     inside = np.isin(table.one, numbers) & np.isin(table.other, numbers)
     if inside.sum() < 2:
         return whole
-    off = (table.slowness - explanation.levels[table.round])[inside]
-    least = min(
-        float(effect)
-        for thing, effect in zip(explanation.things, explanation.effects, strict=True)
-        if thing.kind is Kind.NODE and thing.name in single
-    )
-    deviate = float(scipy.special.stdtrit(explanation.freedom, 0.99))
-    error = explanation.scale / math.sqrt(len(off)) * deviate
-    if float(np.median(off)) + error >= least / 2:
+    off = (table.slowness - fit.levels[table.round])[inside]
+    pairs = zip(fit.things, fit.effects, strict=True)
+    least = min(float(effect) for thing, effect in pairs if thing.name in single)
+    deviate = float(scipy.special.stdtrit(fit.freedom, 0.99))
+    if float(np.median(off)) + fit.scale / math.sqrt(len(off)) * deviate >= least / 2:
         return whole
     names = tuple(table.names[number] for number in numbers)
     middle = sorted(single.values(), key=lambda one: one.effects[0].ratio)[len(single) // 2]
-    rest = [one for one in whole if one.kind is not Kind.NODE or one.alternatives]
+    rest = [one for one in whole if one not in single.values()]
     return [*rest, Accusation(Kind.GROUP, ", ".join(names), names, middle.effects, ())]
 
 
@@ -305,8 +282,8 @@ def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Eff
     One by which nodes need not be cleared leaves only those undecided that look slow, or may be so
     by ``FAR`` times.
     """
-    quantity, explanation = verdict.quantity, verdict.explanation
-    if explanation is None:
+    quantity, fit = verdict.quantity, verdict.fit
+    if fit is None:
         return State.UNDECIDED, None, f"too few rounds to know the noise of the {quantity}"
     accused = verdict.accused_nodes.get(name)
     if accused is not None:
@@ -316,9 +293,9 @@ def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Eff
     estimate, error = float(verdict.estimates[number]), float(verdict.errors[number])
     if not rounds or math.isnan(estimate):
         why = "not measured" if not rounds else "measured only with what is slow"
-        hardly = rounds and not verdict.clears and (explanation.effects < math.log(2) / 2).all()
+        hardly = rounds and not verdict.clears and (fit.effects < math.log(2) / 2).all()
         return State.CLEARED if hardly else State.UNDECIDED, None, f"{quantity}: {why}"
-    half = error * float(scipy.special.stdtrit(explanation.freedom, (1 + CONFIDENCE) / 2))
+    half = error * float(scipy.special.stdtrit(fit.freedom, (1 + CONFIDENCE) / 2))
     effect = effect_of(quantity, estimate, estimate - half, estimate + half, rounds)
     if verdict.clears:
         sure = verdict.cleared[number]
@@ -356,14 +333,13 @@ def judge(
         raise NetproofError("nodes: a name is there twice")
     tables = [(one, table_of(observations, nodes, one)) for one in PairQuantity]
     tables = [(quantity, table) for quantity, table in tables if table.rows]
-    verdicts = [
+    every = [
         judge_table(table, quantity, topology, settings, quantities=len(tables))
         for quantity, table in tables
     ]
-    accusations = _accusations(verdicts)
+    accusations = _accusations(every)
     # Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
-    shared = [one for one in verdicts if not one.quantity.of_nodes]
-    verdicts = [one for one in verdicts if one.quantity.of_nodes]
+    verdicts = [one for one in every if one.quantity.of_nodes]
     groups = {
         node: accusation
         for accusation in accusations
@@ -387,7 +363,7 @@ def judge(
         rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
         nodes=states,
         accusations=accusations,
-        noise=tuple(verdict.noise for verdict in (*verdicts, *shared)),
+        noise=tuple(verdict.noise for verdict in every),
         suspects=tuple(suspects),
         suspected_pairs=tuple(pairs),
         disturbed=sum(seen.disturbed for seen in observations),
@@ -403,111 +379,94 @@ def judge_table(
     quantities: int = 1,
 ) -> QuantityVerdict:
     """Judge one of so many quantities that share the error."""
-    count = len(table.names)
+    clears, count = settings.clears(quantity), len(table.names)
     search = Search(table, topology, settings.disturbed_share, settings.resolution)
-    explanation = explained(search, min(MOST_THINGS, max(count // 2, 1)))
-    if explanation is None:
-        unknown, none = np.full(count, math.nan), np.zeros(count, dtype=bool)
-        noise = Noise(quantity, None, 0.0, 0.0, 0.0)
-        nothing = (None, (), none, unknown, unknown, (), (), noise)
-        return QuantityVerdict(quantity, table, *nothing, settings.clears(quantity))
-    counts = settings.counts(quantity)
-    estimates, errors = _estimates(explanation)
-    scatter = _scatter(explanation, estimates / errors, counts)
-    clearing = _level(settings.missed, settings, table.rounds)
+    fit = explained(search)
+    if fit is None:
+        noise, unknown = Noise(quantity, None, 0.0, 0.0, 0.0), np.full(count, math.nan)
+        return QuantityVerdict(quantity, table, noise, clears, unknown > 0, unknown, unknown)
+    counts, (estimates, errors) = settings.counts(quantity), _estimates(fit)
+    scatter = _scatter(fit, estimates / errors, counts)
+    looks = max(settings.rounds, table.rounds)
+    clearing = nominal_levels(settings.missed, looks)[table.rounds - 1]
     bound = (counts - estimates) / errors
-    cleared = np.nan_to_num(scipy.special.stdtr(explanation.freedom, -bound), nan=1.0) <= clearing
+    cleared = np.nan_to_num(scipy.special.stdtr(fit.freedom, -bound), nan=1.0) <= clearing
     # A node that is far from the others in some round is judged by the shape of the noise.
-    odd = np.bincount(
-        table.nodes_of_rows, np.tile((1 - explanation.weights) * (explanation.owner < 0), 2), count
-    )
+    odd = np.bincount(table.nodes_of_rows, np.tile((1 - fit.weights) * (fit.owner < 0), 2), count)
     numbers = np.flatnonzero(odd > _ODD)
     if len(numbers):
-        found, scales = contrasts_of_nodes(explanation, numbers)
-        chances = tails(found, scales, explanation.shape, counts)
+        found, scales = contrasts_of_nodes(fit, numbers)
+        chances = tails(found, scales, fit.shape, counts)
         deviates = -scipy.special.ndtri(np.clip(chances, 1e-300, 1 - 1e-12))
-        cleared[numbers] = scipy.special.stdtr(explanation.freedom, -deviates) <= clearing
+        cleared[numbers] = scipy.special.stdtr(fit.freedom, -deviates) <= clearing
+    among = {
+        Kind.NODE: count,
+        # All pairs that the rounds of a run can show.
+        Kind.PAIR: looks * (count // 2),
+        **{
+            kind: sum(thing.kind is kind for thing in search.groups)
+            for kind in (Kind.SWITCH, Kind.UPLINK)
+        },
+    }
     accused = []
-    for thing in explanation.things:
-        if thing.kind is Kind.NODE and cleared[thing.nodes[0]]:
-            continue
-        where = posterior(explanation, thing)
+    for place, thing in enumerate(fit.things):
+        error = settings.error / quantities * _SHARES[thing.kind] / max(among[thing.kind], 1)
+        where = posterior(fit, place)
         if (
             where is not None
-            and _counts(thing, explanation, clearing, counts)
-            and chance(explanation, thing, scatter)
-            <= _accusing_level(thing.kind, search, settings, quantities, table.rounds)
+            and not (thing.kind is Kind.NODE and cleared[thing.nodes[0]])
+            and _counts(fit, place, clearing, counts)
+            and chance(fit, place, scatter) <= nominal_levels(error, looks)[table.rounds - 1]
         ):
-            effect = _effect(where, thing, explanation, quantity)
-            names = tuple(table.names[number] for number in thing.nodes)
-            instead = tuple(
-                " and ".join(named(other.kind, other.name) for other in several)
-                for several in alternatives(search, explanation, thing)
+            instead = alternatives(search, fit, place)
+            accused.append(
+                Accusation(
+                    thing.kind,
+                    thing.name,
+                    tuple(table.names[number] for number in thing.nodes),
+                    (_effect(where, fit.freedom, quantity, len(contrasts(fit, place)[0])),),
+                    tuple(" and ".join(map(str, several)) for several in instead),
+                )
             )
-            accused.append(Accusation(thing.kind, thing.name, names, (effect,), instead))
     inflated = math.sqrt(max(scatter**2 - 1, 0.0)) * float(np.nan_to_num(errors).mean())
-    disturbed = explanation.shape.wide + explanation.shape.disturbed
+    disturbed = fit.shape.wide + fit.shape.disturbed
     return QuantityVerdict(
         quantity,
         table,
-        explanation,
-        tuple(accused),
+        Noise(quantity, fit.scale, inflated, fit.freedom, disturbed),
+        clears,
         cleared,
         estimates,
         errors,
-        _suspects(explanation, estimates, errors, cleared, counts),
-        _suspected_pairs(explanation, {one.key for one in accused}, counts),
-        Noise(quantity, explanation.scale, inflated, explanation.freedom, disturbed),
-        settings.clears(quantity),
+        fit,
+        tuple(accused),
+        _suspects(fit, estimates, errors, cleared, counts),
+        _suspected_pairs(fit, {(one.kind, one.name) for one in accused}, counts),
     )
 
 
-def _level(error: float, settings: PairSettings, rounds: int) -> float:
-    return nominal_levels(error, max(settings.rounds, rounds))[rounds - 1]
-
-
-def _accusing_level(
-    kind: Kind, search: Search, settings: PairSettings, quantities: int, rounds: int
-) -> float:
-    """Return the level at which one thing of a kind is accused, after the newest of ``rounds``."""
-    nodes = len(search.table.names)
-    if kind is Kind.NODE:
-        among = nodes
-    elif kind is Kind.PAIR:
-        # All pairs that the rounds of a run can show.
-        among = max(settings.rounds, rounds) * (nodes // 2)
-    else:
-        among = sum(thing.kind is kind for thing in search.groups)
-    error = settings.error / quantities * _SHARES[kind] / max(among, 1)
-    return _level(error, settings, rounds)
-
-
-def _estimates(explanation: Fit) -> tuple[Floats, Floats]:
+def _estimates(fit: Fit) -> tuple[Floats, Floats]:
     """Return the slowness of each node, by number, and its standard error."""
-    table = explanation.table
-    rows = np.tile(np.arange(table.rows), 2)
-    count = len(table.names)
-    score, information = explanation.added(
-        table.nodes_of_rows, count, rows, np.tile(explanation.weights * explanation.left, 2)
-    )
+    rows, count = np.tile(np.arange(fit.table.rows), 2), len(fit.table.names)
+    values = np.tile(fit.weights * fit.left, 2)
+    score, information = fit.added(fit.table.nodes_of_rows, count, rows, values)
     known = information > 1e-6
-    estimates = np.full(count, math.nan)
-    errors = np.full(count, math.nan)
+    estimates, errors = np.full(count, math.nan), np.full(count, math.nan)
     estimates[known] = score[known] / information[known]
-    errors[known] = explanation.scale / np.sqrt(information[known])
-    covariance = explanation.scale**2 * np.linalg.pinv(explanation.information)
-    for place, thing in enumerate(explanation.things):
+    errors[known] = fit.scale / np.sqrt(information[known])
+    for place, thing in enumerate(fit.things):
         if thing.kind is Kind.NODE:
-            estimates[thing.nodes[0]] = explanation.effects[place]
-            errors[thing.nodes[0]] = math.sqrt(max(covariance[place, place], 1e-12))
+            estimates[thing.nodes[0]] = fit.effects[place]
+            variance = fit.scale**2 * fit.covariance[place, place]
+            errors[thing.nodes[0]] = math.sqrt(max(variance, 1e-12))
     return estimates, errors
 
 
-def _scatter(explanation: Fit, standard: Floats, counts: float) -> float:
+def _scatter(fit: Fit, standard: Floats, counts: float) -> float:
     """Return the scatter of nodes that are not clearly slow, in standard errors; 1 for noise."""
     slow = [
         thing.nodes[0]
-        for thing, effect in zip(explanation.things, explanation.effects, strict=True)
+        for thing, effect in zip(fit.things, fit.effects, strict=True)
         if thing.kind is Kind.NODE and effect > counts / 2
     ]
     standard = np.delete(standard, slow)
@@ -521,68 +480,59 @@ def _scatter(explanation: Fit, standard: Floats, counts: float) -> float:
     return max(scale, 1.0)
 
 
-def _counts(thing: Thing, explanation: Fit, level: float, counts: float) -> bool:
+def _counts(fit: Fit, place: int, level: float, counts: float) -> bool:
     """Check whether a thing's slowness counts, beyond what others explain; one round does not.
 
     It counts if it is nearer to what counts than to nothing, and may be as slow as that.
     """
-    if len(np.unique(explanation.table.round[thing.rows])) < LEAST_ROUNDS:
+    if len(np.unique(fit.table.round[fit.things[place].rows])) < LEAST_ROUNDS:
         return False
-    where = posterior(explanation, thing, beyond=True)
+    where = posterior(fit, place, beyond=True)
     if where is None or where.quantile(0.5) <= counts / 2:
         return False
     deviate = -float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
-    return float(scipy.special.stdtr(explanation.freedom, -deviate)) > level
+    return float(scipy.special.stdtr(fit.freedom, -deviate)) > level
 
 
-def _effect(where: Posterior, thing: Thing, explanation: Fit, quantity: PairQuantity) -> Effect:
-    tail = (1 - CONFIDENCE) / 2
-    middle = where.quantile(0.5)
-    freedom = explanation.freedom
-    wider = float(scipy.special.stdtrit(freedom, 1 - tail)) / float(
-        scipy.special.stdtrit(math.inf, 1 - tail)
+def _effect(where: Posterior, freedom: float, quantity: PairQuantity, rounds: int) -> Effect:
+    tail, middle = (1 - CONFIDENCE) / 2, where.quantile(0.5)
+    wider = float(
+        scipy.special.stdtrit(freedom, 1 - tail) / scipy.special.stdtrit(math.inf, 1 - tail)
     )
     low = middle - wider * (middle - where.quantile(tail))
     high = middle + wider * (where.quantile(1 - tail) - middle)
-    rounds = len(contrasts(explanation, thing)[0])
     return effect_of(quantity, middle, low, high, rounds)
 
 
 def _suspects(
-    explanation: Fit,
-    estimates: Floats,
-    errors: Floats,
-    cleared: NDArray[np.bool_],
-    counts: float,
+    fit: Fit, estimates: Floats, errors: Floats, cleared: Bools, counts: float
 ) -> tuple[int, ...]:
     """Return uncleared nodes that look slow, worst first: those found so far, then the slowest."""
     found = {
         number: math.inf if thing.kind is Kind.NODE else 0.0
-        for thing in explanation.things
-        if thing.kind in (Kind.NODE, Kind.PAIR)
+        for thing in fit.things
+        if not thing.shared
         for number in thing.nodes
         if not cleared[number]
     }
     slowest = np.where(cleared, -math.inf, np.nan_to_num(estimates / errors, nan=-math.inf))
-    least = max(2.0, 0.7 * math.sqrt(2 * math.log(max(len(estimates), 2))))
+    least = max(2.0, unusual(len(estimates)))
     for number in np.flatnonzero((slowest >= least) & (estimates > counts / 2)):
         found.setdefault(int(number), float(slowest[number]))
     return tuple(sorted(found, key=lambda number: (-found[number], number)))
 
 
 def _suspected_pairs(
-    explanation: Fit,
-    accused: set[tuple[Kind, str]],
-    counts: float,
+    fit: Fit, accused: set[tuple[Kind, str]], counts: float
 ) -> tuple[tuple[int, int], ...]:
     """Return pairs, not accused, that were always far too slow for what is known of their nodes."""
-    table = explanation.table
-    far = (explanation.weights < 0.5) & (explanation.left > counts / 2) & (explanation.owner < 0)
+    table = fit.table
+    far = (fit.weights < 0.5) & (fit.left > counts / 2) & (fit.owner < 0)
     rows = (np.bincount(table.pair, ~far, table.pairs) == 0)[table.pair]
-    found = {tuple(sorted(ends)) for ends in np.stack([table.one, table.other], 1)[rows].tolist()}
-    found |= {
-        thing.nodes
-        for thing in explanation.things
-        if thing.kind is Kind.PAIR and thing.key not in accused
-    }
+    ends = np.sort(np.stack([table.one, table.other], 1)[rows], axis=1)
+    found = {(int(one), int(other)) for one, other in ends}
+    for thing in fit.things:
+        if thing.kind is Kind.PAIR and thing.key not in accused:
+            one, other = thing.nodes
+            found.add((one, other))
     return tuple(sorted(found))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
@@ -38,7 +38,7 @@ class Alone:
     reason: str
 
 
-def alone(
+def measured_alone(
     observations: Sequence[PairObservation],
     judgement: Judgement,
     settings: PairSettings = DEFAULTS,
@@ -48,16 +48,25 @@ def alone(
     It stays slow if it surely loses more than half of what it loses among others, and recovers if
     it surely loses less, at an error of ``settings.missed`` each.
     """
-    seen = [one for one in observations if one.alone and not one.disturbed]
-    found = []
-    for pair in dict.fromkeys(tuple(sorted(one.nodes)) for one in seen):
-        about = _accusation_of(pair, judgement)
-        if about is not None:
-            found.append(_judged((pair[0], pair[1]), about, seen, judgement, settings))
-    return tuple(found)
+    seen: dict[Pair, list[PairObservation]] = defaultdict(list)
+    for one in observations:
+        if one.alone and not one.disturbed:
+            seen[min(one.nodes), max(one.nodes)].append(one)
+    accused = {pair: _accusation_of(pair, judgement) for pair in seen}
+    good = [
+        several
+        for pair, several in seen.items()
+        if accused[pair] is None
+        and all(judgement.nodes[node].state is State.CLEARED for node in pair)
+    ]
+    return tuple(
+        _judged(pair, about, seen[pair], good, settings)
+        for pair, about in accused.items()
+        if about is not None
+    )
 
 
-def _accusation_of(pair: Sequence[str], judgement: Judgement) -> Accusation | None:
+def _accusation_of(pair: Pair, judgement: Judgement) -> Accusation | None:
     for accusation in judgement.accusations:
         inside = {*pair} & {*accusation.nodes}
         if len(inside) == (2 if len(accusation.nodes) == 2 else 1):
@@ -69,7 +78,7 @@ def _judged(
     pair: Pair,
     about: Accusation,
     seen: Sequence[PairObservation],
-    judgement: Judgement,
+    good: Sequence[Sequence[PairObservation]],
     settings: PairSettings,
 ) -> Alone:
     effects: list[Effect] = []
@@ -77,13 +86,11 @@ def _judged(
     for concurrent in about.effects:
         # A pair alone shares nothing, and one way at a time shows all that its links carry.
         quantity = concurrent.quantity if concurrent.quantity.of_nodes else PairQuantity.RATE
-        values: dict[Pair, list[float]] = defaultdict(list)
-        for one in seen:
-            slowness = one.slowness(quantity)
-            if slowness is not None:
-                values[min(one.nodes), max(one.nodes)].append(slowness)
-        mine = values.get(pair, [])
-        controls = [several for others, several in values.items() if _is_control(others, judgement)]
+        mine, *controls = (
+            [value for one in several if (value := one.slowness(quantity)) is not None]
+            for several in (seen, *good)
+        )
+        controls = [several for several in controls if several]
         if not mine or not controls or len(mine) + sum(map(len, controls)) <= 1 + len(controls):
             reasons[Recovery.UNDECIDED] = (
                 f"{quantity}: too few launches alone, of this pair or of pairs of cleared nodes"
@@ -99,15 +106,10 @@ def _judged(
         elif most < bar:
             recovery = Recovery.RECOVERS
         reasons[recovery] = f"{quantity}: {effect} alone, {concurrent} among others"
-    (recovery,) = reasons if len(reasons) == 1 else (Recovery.UNDECIDED,)
+    recovery = next(iter(reasons)) if len(reasons) == 1 else Recovery.UNDECIDED
     if Recovery.STAYS in reasons:
         recovery = Recovery.STAYS
     return Alone(pair, recovery, tuple(effects), "; ".join(reasons.values()))
-
-
-def _is_control(pair: Pair, judgement: Judgement) -> bool:
-    states = [judgement.nodes[node].state for node in pair if node in judgement.nodes]
-    return states == [State.CLEARED] * 2 and _accusation_of(pair, judgement) is None
 
 
 def _loss(
@@ -170,11 +172,11 @@ def slow_ways(
     """Return, for each accused node that is slow in one direction only, which it is.
 
     ``streams``: undisturbed ones from the first node of a pair to the second, made alone, and their
-    rates in MB/s. A PingPong's time has both
-    directions in halves. If only one is slow, the ``ratio`` of both leaves it 1 / (2 / ratio - 1)
-    of its rate. A direction is slow if it surely loses more than half of that, and is not if it
-    surely loses less, at an error of ``settings.missed`` each. Nothing is returned if that is
-    inconclusive for either, or the other surely loses what counts.
+    rates in MB/s. A PingPong's time has both directions in halves: if only one is slow, the
+    ``ratio`` of both leaves it 1 / (2 / ratio - 1) of its rate. A direction is slow if it surely
+    loses more than half of that, and is not if it surely loses less, at an error of
+    ``settings.missed`` each. Nothing is returned if that is inconclusive for either, or the other
+    surely loses what counts.
     """
     good = set(judgement.good)
 
@@ -194,27 +196,16 @@ def slow_ways(
             continue
         (node,) = accusation.nodes
         ways = {Way.SENDS: slowness({node}, good), Way.RECEIVES: slowness(good, {node})}
-        if min(map(len, (controls, *ways.values()))) >= LEAST_STREAMS:
-            found += _slow_way(node, ways, controls, math.log(2 / ratio - 1) / 2, settings)
+        groups = [controls, *ways.values()]
+        if min(map(len, groups)) < LEAST_STREAMS:
+            continue
+        losses = {
+            way: _loss(PairQuantity.RATE, values, controls, groups, settings)
+            for way, values in ways.items()
+        }
+        bar, counts = math.log(2 / ratio - 1) / 2, settings.counts(PairQuantity.RATE)
+        slow = [way for way, (_, least, _) in losses.items() if least > bar]
+        rest = [way for way, (_, least, most) in losses.items() if most < bar and least <= counts]
+        if len(slow) == 1 and rest == [slow[0].other]:
+            found.append(SlowWay(node, slow[0], losses[slow[0]][0], losses[rest[0]][0]))
     return tuple(found)
-
-
-def _slow_way(
-    node: str,
-    ways: Mapping[Way, list[float]],
-    controls: list[float],
-    bar: float,
-    settings: PairSettings,
-) -> list[SlowWay]:
-    groups = [controls, *ways.values()]
-    slow, effects = [], {}
-    for way, values in ways.items():
-        effects[way], least, most = _loss(PairQuantity.RATE, values, controls, groups, settings)
-        if least > bar:
-            slow.append(way)
-        elif most >= bar or least > settings.counts(PairQuantity.RATE):
-            return []
-    if len(slow) != 1:
-        return []
-    (way,) = slow
-    return [SlowWay(node, way, effects[way], effects[way.other])]

@@ -14,7 +14,8 @@ own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -28,6 +29,7 @@ from netproof.site.pair_settings import PairQuantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Pair = tuple[str, str]
 
 
@@ -35,11 +37,10 @@ Pair = tuple[str, str]
 class PairObservation:
     """Measurement of one pair of nodes in one launch.
 
-    ``round``: the launch's number, the same for all of its pairs; ``time_us``: of a small message,
-    and ``rate_mb_s``: of a large one, None if not measured; ``alone``: all other nodes were silent;
-    ``disturbed``: something else loaded its nodes; ``both_ways_mb_s``: rate in each direction while
-    both nodes send. Raises NetproofError if a pair is one node, nothing was measured, or a figure
-    is not above 0 and finite.
+    ``round``: the same for all pairs of a launch; ``time_us``: of a small message, ``rate_mb_s``:
+    of a large one, ``both_ways_mb_s``: while both nodes send, None if not measured; ``alone``: all
+    other nodes were silent; ``disturbed``: something else loaded its nodes. Raises NetproofError
+    for a pair of one node, or a figure that is not above 0 and finite.
     """
 
     round: int
@@ -51,17 +52,13 @@ class PairObservation:
     both_ways_mb_s: float | None = None
 
     def __post_init__(self) -> None:
-        fault = None
-        if self.nodes[0] == self.nodes[1]:
-            fault = "a pair is two different nodes"
-        elif self.time_us is None and self.rate_mb_s is None and self.both_ways_mb_s is None:
-            fault = "neither a time nor a rate"
-        for name in ("time_us", "rate_mb_s", "both_ways_mb_s"):
-            value = getattr(self, name)
-            if fault is None and value is not None and not 0 < value < math.inf:
-                fault = f"{name} is {value}, and has to be above 0 and finite"
-        if fault is not None:
-            raise NetproofError(f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}: {fault}")
+        one, other = self.nodes
+        figures = (self.time_us, self.rate_mb_s, self.both_ways_mb_s)
+        if one == other or not all(value is None or 0 < value < math.inf for value in figures):
+            raise NetproofError(
+                f"round {self.round}, {one} – {other}: found {figures}, expected figures above 0"
+                " of two nodes"
+            )
 
     def slowness(self, quantity: PairQuantity) -> float | None:
         """Return the logarithm of the time, or of one over the rate: larger is slower."""
@@ -138,26 +135,26 @@ def table_of(
     a node is there twice in a round, the first counts.
     """
     number = {name: place for place, name in enumerate(nodes)}
-    by_round: dict[int, list[tuple[Pair, float]]] = {}
+    by_round: dict[int, list[tuple[int, int, float]]] = defaultdict(list)
     busy: set[tuple[int, str]] = set()
     for seen in observations:
         slowness = seen.slowness(quantity)
-        if seen.alone or seen.disturbed or slowness is None:
-            continue
         ends = {(seen.round, node) for node in seen.nodes}
-        if all(node in number for node in seen.nodes) and not ends & busy:
+        if seen.alone or seen.disturbed or slowness is None or ends & busy:
+            continue
+        if all(node in number for node in seen.nodes):
             busy |= ends
-            by_round.setdefault(seen.round, []).append((seen.nodes, slowness))
-    rows = [
-        (place, number[one], number[other], slowness)
-        for place, name in enumerate(
-            sorted(r for r, pairs in by_round.items() if len(pairs) >= LEAST_PAIRS)
-        )
-        for (one, other), slowness in by_round[name]
-    ]
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
-    whole = [np.array(column, dtype=np.int64) for column in columns[:3]]
-    return PairTable(tuple(nodes), *whole, np.array(columns[3], dtype=np.float64))
+            one, other = (number[node] for node in seen.nodes)
+            by_round[seen.round].append((one, other, slowness))
+    usable = [by_round[name] for name in sorted(by_round) if len(by_round[name]) >= LEAST_PAIRS]
+    rows = [row for pairs in usable for row in pairs]
+    return PairTable(
+        tuple(nodes),
+        np.repeat(np.arange(len(usable)), [len(pairs) for pairs in usable]),
+        np.array([one for one, _, _ in rows], dtype=np.int64),
+        np.array([other for _, other, _ in rows], dtype=np.int64),
+        np.array([slowness for _, _, slowness in rows], dtype=np.float64),
+    )
 
 
 FURTHEST = 3.0
@@ -182,6 +179,11 @@ class Kind(StrEnum):
     GROUP = "group"
 
 
+def named(kind: Kind, name: str) -> str:
+    """Return kind and name; an uplink's name has its kind."""
+    return name if kind is Kind.UPLINK else f"{kind} {name}"
+
+
 @dataclass(frozen=True)
 class Thing:
     """Something that may be slow: its nodes by number, and the rows whose path leads over it."""
@@ -195,6 +197,14 @@ class Thing:
     def key(self) -> tuple[Kind, str]:
         """Key of the thing: equal keys are the same thing."""
         return self.kind, self.name
+
+    @property
+    def shared(self) -> bool:
+        """True for a switch or uplink, which several pairs share."""
+        return self.kind not in (Kind.NODE, Kind.PAIR)
+
+    def __str__(self) -> str:
+        return named(self.kind, self.name)
 
 
 @dataclass(frozen=True)
@@ -262,26 +272,30 @@ class Fit:
     value: float
 
     @cached_property
+    def off(self) -> Floats:
+        """Slowness of each row beyond its round's level."""
+        return self.left + taken(self.effects, self.owner)
+
+    @cached_property
     def round_weights(self) -> Floats:
         """Sum of the weights of each round."""
-        return np.maximum(np.bincount(self.table.round, self.weights, self.table.rounds), 1e-9)
+        return round_weights(self.table, self.weights)
 
     @cached_property
     def owned_weights(self) -> Floats:
         """Weights of the rows that each effect sets: rounds x effects."""
-        table, count = self.table, len(self.effects)
-        mine = self.owner >= 0
-        flat = np.bincount(
-            table.round[mine] * count + self.owner[mine],
-            self.weights[mine],
-            table.rounds * count,
-        )
-        return flat.reshape(table.rounds, count)
+        return owned_weights(self.table, self.owner, self.weights, len(self.effects))
 
     @cached_property
     def information(self) -> Floats:
         """Information on the effects, with the rounds' levels estimated too: effects x effects."""
         return information_of(self.owned_weights, self.round_weights)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Covariance of the effects over the squared scale: effects x effects."""
+        inverse: Floats = np.linalg.pinv(self.information).astype(np.float64)
+        return inverse
 
     def added(self, group: Ints, count: int, rows: Ints, values: Floats) -> tuple[Floats, Floats]:
         """Return score and information of one more effect, for each of ``count`` groups of rows.
@@ -294,21 +308,44 @@ class Fit:
         free = self.owner[rows] < 0
         group, rows, values = group[free], rows[free], values[free]
         weights, rounds = self.weights[rows], table.round[rows]
-        score = np.bincount(group, values, count)
+        score = sums(group, values, count)
         own = weights - weights**2 / self.round_weights[rounds]
-        information = np.bincount(group, own, count)
+        information = sums(group, own, count)
         if len(self.effects):
             share = -weights / self.round_weights[rounds]
             shared = np.stack(
                 [
-                    np.bincount(group, share * self.owned_weights[rounds, effect], count)
+                    sums(group, share * self.owned_weights[rounds, effect], count)
                     for effect in range(len(self.effects))
                 ],
                 axis=1,
             )
-            lost = np.einsum("ge,ef,gf->g", shared, np.linalg.pinv(self.information), shared)
+            lost = np.einsum("ge,ef,gf->g", shared, self.covariance, shared)
             information = np.maximum(information - lost, 0.0)
         return score, information
+
+
+def sums(group: Ints, values: Floats, count: int) -> Floats:
+    """Return the sum of the values of each of ``count`` groups."""
+    return np.bincount(group, values, count).astype(np.float64)
+
+
+def taken(effects: Floats, owner: Ints) -> Floats:
+    """Return the slowness that effects explain of each row."""
+    explained: Floats = np.append(effects, 0.0)[owner]
+    return explained
+
+
+def round_weights(table: PairTable, weights: Floats) -> Floats:
+    """Return the sum of the weights of each round's rows."""
+    return np.maximum(sums(table.round, weights, table.rounds), 1e-9)
+
+
+def owned_weights(table: PairTable, owner: Ints, weights: Floats, count: int) -> Floats:
+    """Return the weights of the rows that each of ``count`` effects sets: rounds x effects."""
+    mine = owner >= 0
+    place = table.round[mine] * count + owner[mine]
+    return sums(place, weights[mine], table.rounds * count).reshape(table.rounds, count)
 
 
 def information_of(owned: Floats, of_rounds: Floats) -> Floats:
@@ -333,7 +370,7 @@ class Posterior:
         contrasts: Floats,
         scales: Floats,
         shape: NoiseShape,
-        factors: Sequence[float] = (1.0,),
+        factors: Iterable[float] = (1.0,),
     ) -> list[Posterior]:
         """Return a distribution per factor, from rounds' contrasts with scales times the factor."""
         points = _points(contrasts, scales)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from itertools import combinations, permutations
 
@@ -18,53 +17,38 @@ from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
-
-class Rounds(Sequence[PlannedLaunch]):
-    """``count`` rounds, each made when it is asked for."""
-
-    def __init__(self, count: int, make: Callable[[int], PlannedLaunch]) -> None:
-        self._numbers, self._make = range(count), make
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, number: int) -> PlannedLaunch:
-        return self._make(self._numbers[number])
+Pairs = tuple[Pair, ...]
 
 
-def tournament(nodes: Sequence[str]) -> Rounds:
-    """Return every pair once, by the circle method: N - 1 rounds, N if N is odd and one is idle."""
-    circle: list[str | None] = [*nodes, None] if len(nodes) % 2 else list(nodes)
-    half = len(circle) // 2
+def rounds_of_all(count: int) -> int:
+    """Return in how many rounds each pair of so many nodes meets once."""
+    return max(count - 1 + count % 2, 0)
 
-    def make(number: int) -> PlannedLaunch:
-        first, *line = circle
-        turned = [first, *line[len(line) - number :], *line[: len(line) - number]]
-        ends = list(zip(turned[:half], reversed(turned[half:]), strict=True))
-        pairs = tuple((a, b) for a, b in ends if a is not None and b is not None)
-        return PlannedLaunch(0, pairs, why="every pair once")
 
-    return Rounds(len(circle) - 1, make)
+def tournament(nodes: Sequence[str], number: int) -> Pairs:
+    """Return a round of those in which each pair meets once, by the circle method; from 0."""
+    first, *line = [*nodes, None] if len(nodes) % 2 else list(nodes)
+    turned = [first, *line[len(line) - number :], *line[: len(line) - number]]
+    half = len(turned) // 2
+    ends = zip(turned[:half], reversed(turned[half:]), strict=True)
+    return tuple((one, other) for one, other in ends if one is not None and other is not None)
 
 
 def random_round(
-    nodes: Sequence[str],
-    before: Collection[Pair],
-    random: np.random.Generator,
-) -> PlannedLaunch:
-    """Return a random round, of new pairs as long as there are any.
+    nodes: Sequence[str], before: Collection[Pair], random: np.random.Generator
+) -> Pairs:
+    """Return random pairs, new ones as long as there are any.
 
     ``before``: the pairs of all rounds so far, each as often as it was measured. If N is odd, a
     node that was in most of them is idle.
     """
-    met = Counter(frozenset(pair) for pair in before)
     taking = list(nodes)
     if len(taking) % 2:
         often = Counter(node for pair in before for node in pair)
         most = max(often[node] for node in taking)
         last = [node for node in taking if often[node] == most]
         taking.remove(last[int(random.integers(len(last)))])
-    return PlannedLaunch(0, _matched(taking, met, random), why="random pairs")
+    return _matched(taking, Counter(frozenset(pair) for pair in before), random)
 
 
 _SHUFFLES = 8
@@ -73,9 +57,7 @@ _EXACT = 64
 _STEPS = 3000
 
 
-def _matched(
-    nodes: list[str], met: Counter[frozenset[str]], random: np.random.Generator
-) -> tuple[Pair, ...]:
+def _matched(nodes: list[str], met: Counter[frozenset[str]], random: np.random.Generator) -> Pairs:
     if len(nodes) < 2:
         return ()
     best: list[Pair] = []
@@ -115,7 +97,7 @@ def _swap(pairs: list[Pair], met: Counter[frozenset[str]], random: np.random.Gen
 
 def _searched(
     nodes: list[str], met: Counter[frozenset[str]], allowed: int, random: np.random.Generator
-) -> tuple[Pair, ...] | None:
+) -> Pairs | None:
     """Search for a round of pairs that met ``allowed`` times at most; None if none is found."""
     partners = {
         node: {
@@ -126,10 +108,10 @@ def _searched(
     rank = {nodes[place]: int(r) for r, place in enumerate(random.permutation(len(nodes)))}
     steps = 0
 
-    def below(left: set[str]) -> list[Pair] | None:
+    def below(left: set[str]) -> Pairs | None:
         nonlocal steps
         if not left:
-            return []
+            return ()
         steps += 1
         if steps > _STEPS:
             return None
@@ -137,11 +119,10 @@ def _searched(
         for other in sorted(partners[node] & left, key=rank.__getitem__):
             rest = below(left - {node, other})
             if rest is not None:
-                return [(node, other), *rest]
+                return ((node, other), *rest)
         return None
 
-    found = below(set(nodes))
-    return None if found is None else tuple(found)
+    return below(set(nodes))
 
 
 def suspects_round(
@@ -168,77 +149,64 @@ def suspects_round(
             pairs.append((one, other))
             del free[one], free[other]
     suspected = set(suspects)
-    good = dict.fromkeys(node for node in free if node in cleared)
-    unsuspected = dict.fromkeys(node for node in free if node not in suspected)
     for suspect in suspects:
         if suspect not in free:
             continue
-        del free[suspect]
-        good.pop(suspect, None)
-        others = good or unsuspected
-        if not others:
-            free[suspect] = None
-            good |= {suspect: None} if suspect in cleared else {}
-            continue
-        times = met[suspect]
-        among = [node for node in others if node not in times]
-        if not among:
-            fewest = min(times[node] for node in others)
-            among = [node for node in others if times[node] == fewest]
-        partner = among[int(random.integers(len(among)))]
-        pairs.append((suspect, partner))
-        for waiting in (free, good, unsuspected):
-            waiting.pop(partner, None)
-    rest = random_round(list(free), before, random)
+        others = [node for node in free if node in cleared and node != suspect]
+        others = others or [node for node in free if node not in suspected]
+        if others:
+            times = met[suspect]
+            fewest = min(times.get(node, 0) for node in others)
+            among = [node for node in others if times.get(node, 0) == fewest]
+            partner = among[int(random.integers(len(among)))]
+            pairs.append((suspect, partner))
+            del free[suspect], free[partner]
     names = [*suspects, *(f"{one} – {other}" for one, other in again)]
     more = len(names) - _SHOWN
     few = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     why = f"{few} against cleared nodes" if suspects else f"{few} again"
-    return PlannedLaunch(0, (*pairs, *rest.pairs), why=why)
+    return PlannedLaunch(0, (*pairs, *random_round(list(free), before, random)), why=why)
 
 
 _SHOWN = 4
 
 
-def shortest_paths(topology: Topology, nodes: Sequence[str]) -> Rounds:
-    """Return rounds within all leaves at the same time, every such pair once."""
+def shortest_paths(topology: Topology, nodes: Sequence[str], number: int) -> Pairs:
+    """Return a round within all leaves at the same time, every such pair once in turn; or ()."""
     wanted = set(nodes)
-    leaves = [
-        tournament(inside)
-        for members in topology.leaves.values()
-        if len(inside := [node for node in members if node in wanted]) > 1
-    ]
-
-    def make(number: int) -> PlannedLaunch:
-        pairs = tuple(pair for leaf in leaves if number < len(leaf) for pair in leaf[number].pairs)
-        return PlannedLaunch(0, pairs, why="pairs within a leaf")
-
-    return Rounds(max(map(len, leaves), default=0), make)
+    within = [[node for node in below if node in wanted] for below in topology.leaves.values()]
+    leaves = [inside for inside in within if len(inside) > 1]
+    number %= max((rounds_of_all(len(inside)) for inside in leaves), default=1)
+    return tuple(
+        pair
+        for inside in leaves
+        if number < rounds_of_all(len(inside))
+        for pair in tournament(inside, number)
+    )
 
 
 def longest_paths(
     topology: Topology, nodes: Sequence[str], count: int, random: np.random.Generator
-) -> tuple[PlannedLaunch, ...]:
+) -> list[Pairs]:
     """Return ``count`` rounds of pairs across the top of the tree, nodes least used first.
 
-    If one side has more than half of the nodes, some of it are idle, in turn; () if no switch has
+    If one side has more than half of the nodes, some of it are idle, in turn; [] if no switch has
     two others below it.
     """
     used: Counter[str] = Counter()
     met: set[frozenset[str]] = set()
-    rounds = []
+    rounds: list[Pairs] = []
     for _ in range(count):
-        pairs = [
+        pairs = tuple(
             pair
             for sides in _sides(topology, nodes).values()
             for pair in _across(sides, used, met, random)
-        ]
-        if not pairs:
-            return tuple(rounds)
-        met |= {frozenset(pair) for pair in pairs}
-        used.update(node for pair in pairs for node in pair)
-        rounds.append(PlannedLaunch(0, tuple(pairs), why="pairs across uplinks"))
-    return tuple(rounds)
+        )
+        if pairs:
+            met |= {frozenset(pair) for pair in pairs}
+            used.update(node for pair in pairs for node in pair)
+            rounds.append(pairs)
+    return rounds
 
 
 def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator) -> list[str]:
@@ -375,13 +343,16 @@ def next_round(
     if len(nodes) < 2:
         return None
     if mode is Mode.FULL or len(nodes) < LEAST_NODES:
-        rounds, times = tournament(nodes), OF_FEW if len(nodes) < LEAST_NODES else 1
-        return rounds[done % len(rounds)] if done < times * len(rounds) else None
+        rounds = rounds_of_all(len(nodes))
+        times = OF_FEW if len(nodes) < LEAST_NODES else 1
+        if done >= times * rounds:
+            return None
+        return PlannedLaunch(0, tournament(nodes, done % rounds), why="every pair once")
     random = np.random.default_rng([seed, done])
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
     before = [seen.nodes for seen in observations if not seen.alone]
     few = mode is Mode.QUICK and len(nodes) <= FEW_NODES
-    unmet = pairs_that_never_met(nodes, before, apart) if few else []
+    unmet = {*map(frozenset, pairs_that_never_met(nodes, before, apart))} if few else set()
     enough = judgement.decided and not unmet
     if done >= settings.rounds or (done >= least and enough):
         return None
@@ -399,12 +370,11 @@ def next_round(
         for node in accusation.nodes
     )
     if topology is not None and behind and done % 2:
-        inside = shortest_paths(topology, nodes)
-        if inside:
-            within = inside[(done // 2) % len(inside)]
-            busy = {node for pair in within.pairs for node in pair}
+        within = shortest_paths(topology, nodes, done // 2)
+        if within:
+            busy = {node for pair in within for node in pair}
             rest = random_round([node for node in nodes if node not in busy], before, random)
-            return PlannedLaunch(0, (*within.pairs, *rest.pairs), why=within.why)
+            return PlannedLaunch(0, (*within, *rest), why=WITHIN)
     if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
         cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
         suspects, again = judgement.suspects, judgement.suspected_pairs
@@ -413,31 +383,29 @@ def next_round(
         if not any(frozenset(pair) in apart for pair in found.pairs):
             return found
     if unmet:
-        wanted = set(map(frozenset, unmet))
-        order = np.random.default_rng([seed]).permutation(len(nodes))
-        return max(
-            tournament([nodes[place] for place in order]),
-            key=lambda step: sum(frozenset(pair) in wanted for pair in step.pairs),
-        )
-    return random_round(nodes, before, random)
+        order = [nodes[at] for at in np.random.default_rng([seed]).permutation(len(nodes))]
+        several = (tournament(order, number) for number in range(rounds_of_all(len(nodes))))
+        best = max(several, key=lambda pairs: sum(frozenset(pair) in unmet for pair in pairs))
+        return PlannedLaunch(0, best, why="every pair once")
+    return PlannedLaunch(0, random_round(nodes, before, random), why="random pairs")
+
+
+WITHIN, ACROSS = "pairs within a leaf", "pairs across uplinks"
 
 
 def _of_paths(
-    nodes: Sequence[str],
-    topology: Topology,
-    settings: PairSettings,
-    seed: int,
-    done: int,
+    nodes: Sequence[str], topology: Topology, settings: PairSettings, seed: int, done: int
 ) -> PlannedLaunch | None:
-    inside = shortest_paths(topology, nodes)
+    inside = shortest_paths(topology, nodes, 0)
     # Of as many as a run can have, only the first are needed.
     number = (done // 2 if inside else done) % ((settings.rounds + 1) // 2)
     across = longest_paths(topology, nodes, number + 1, np.random.default_rng([seed]))
     if across and (done % 2 == 0 or not inside):
-        return across[number]
+        return PlannedLaunch(0, across[number], why=ACROSS)
     if not inside:
         return None
-    return inside[(done // 2 if across else done) % len(inside)]
+    within = shortest_paths(topology, nodes, done // 2 if across else done)
+    return PlannedLaunch(0, within, why=WITHIN)
 
 
 ACROSS_BOTH_WAYS = 3
@@ -464,14 +432,10 @@ def both_ways_round(
     """
     if made >= MOST_BOTH_WAYS:
         return None
-
-    def both_ways(one: PlannedLaunch) -> PlannedLaunch:
-        return replace(one, why=f"{one.why}, both ways at once", both_ways=True)
-
     random = np.random.default_rng([seed, made])
     taking = evenly(topology, nodes, random)
     across = longest_paths(topology, taking, 1, random)
-    inside = shortest_paths(topology, nodes)
+    inside = shortest_paths(topology, nodes, made)
     leaf = topology.leaf_of
     below = Counter(leaf[node] for node in taking)
     # One pair shares no uplink with another, and of two uplinks all pairs cross both.
@@ -482,9 +446,12 @@ def both_ways_round(
         if one.both_ways_mb_s is not None and not one.disturbed:
             crossing[one.round] |= leaf[one.nodes[0]] != leaf[one.nodes[1]]
     count = sum(crossing.values())
+    pairs, why = across[0], ACROSS
     if count and inside and count == len(crossing):
-        return both_ways(inside[made % len(inside)])
-    return None if count >= ACROSS_BOTH_WAYS else both_ways(across[0])
+        pairs, why = inside, WITHIN
+    elif count >= ACROSS_BOTH_WAYS:
+        return None
+    return PlannedLaunch(0, pairs, why=f"{why}, both ways at once", both_ways=True)
 
 
 REPEATS = 3

@@ -16,12 +16,12 @@ from functools import cache, cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.pairs.model import (
     PRIOR_WEIGHT,
     WIDER,
+    Bools,
     Fit,
     Floats,
     Ints,
@@ -31,6 +31,9 @@ from netproof.pairs.model import (
     Posterior,
     Thing,
     information_of,
+    owned_weights,
+    round_weights,
+    taken,
 )
 from netproof.pairs.topology import UPLINK_OF, Topology
 
@@ -65,19 +68,18 @@ class Search:
         leaves = [None, *topology.leaves]
         of = {leaf: place for place, leaf in enumerate(leaves)}
         leaf = np.array([of[topology.leaf_of.get(name)] for name in table.names])
-        codes, row_codes = np.unique(
-            leaf[table.one] * len(leaves) + leaf[table.other], return_inverse=True
-        )
+        between = leaf[table.one] * len(leaves) + leaf[table.other]
+        codes, code_of_row = np.unique(between, return_inverse=True)
         crossing: dict[str, list[int]] = defaultdict(list)
         for place, code in enumerate(codes.tolist()):
             for name in topology.between(leaves[code // len(leaves)], leaves[code % len(leaves)]):
                 crossing[name].append(place)
         number = {name: place for place, name in enumerate(table.names)}
         things = []
-        for name in sorted(crossing):
+        for name, places in sorted(crossing.items()):
             crossed = np.zeros(len(codes), dtype=bool)
-            crossed[crossing[name]] = True
-            rows = np.flatnonzero(crossed[row_codes.reshape(-1)])
+            crossed[places] = True
+            rows = np.flatnonzero(crossed[code_of_row.reshape(-1)])
             if len(rows) < table.rows:
                 switch = name.removeprefix(UPLINK_OF)
                 nodes = tuple(number[node] for node in topology.below[switch] if node in number)
@@ -92,12 +94,9 @@ class Search:
 
     def price(self, thing: Thing) -> float:
         """Return by how much one more effect has to raise the logarithm of the likelihood."""
-        if thing.kind is Kind.NODE:
-            among = len(self.table.names)
-        elif thing.kind is Kind.PAIR:
-            among = max(len(self.repeated_pairs), len(self.table.names))
-        else:
-            among = len(self.groups)
+        among = len(self.groups) if thing.shared else len(self.table.names)
+        if thing.kind is Kind.PAIR:
+            among = max(len(self.repeated_pairs), among)
         return math.log(among) + _FIXED_PRICE
 
 
@@ -119,6 +118,8 @@ FEW_FREE = 20
 FIRST_FAR = 3.0
 """Standard deviations beyond which a row has less weight at first."""
 
+NO_EFFECTS: Floats = np.zeros(0)
+
 _STEPS = 40
 _FIRST_WIDE = 0.1
 _FIXED_PRICE = 2.0
@@ -132,69 +133,62 @@ _MOST_SPLIT = 128
 _TRIED = {True: 3, False: 2}
 
 
-def explained(search: Search, most: int) -> Fit | None:
-    """Return the best explanation found with at most so many things; None without any fit."""
-    best = now = explanation_of(search, ())
-    if now is None:
+def explained(search: Search) -> Fit | None:
+    """Return the best fit found, of up to half of the nodes; None without any."""
+    best = now = fit(search)
+    if best is None or now is None:
         return None
-    small = len(search.table.names) <= _SMALL
-    without = 0
-    while len(now.things) < most:
-        found = _step(search, now, small)
-        if found is None:
+    count = len(search.table.names)
+    small, without = count <= _SMALL, 0
+    while len(now.things) < min(MOST_THINGS, max(count // 2, 1)):
+        following = _step(search, now, small)
+        if following is None:
             break
-        now = _pruned(search, found)
+        now = _pruned(search, following)
         if now.value > best.value:
             best, without = now, 0
         else:
             without += 1
-            if not small or without >= _AHEAD or found.things != now.things:
+            if not small or without >= _AHEAD or following.things != now.things:
                 break
     return best
 
 
+def _value(now: Fit) -> float:
+    return now.value
+
+
 def _step(search: Search, now: Fit, small: bool) -> Fit | None:
-    tried = [
-        explanation
-        for thing in _candidates(search, now, small)
-        if (explanation := _with(search, now, thing)) is not None
-    ]
-    groups = [e for e in tried if e.things[-1].kind not in (Kind.NODE, Kind.PAIR)]
+    tried = []
+    for thing in _candidates(search, now, small):
+        free = _open(now)[thing.rows]
+        first = float(np.median(now.off[thing.rows][free])) if free.any() else 0.0
+        tried.append(fit(search, (*now.things, thing), np.append(now.effects, first)))
+    fits = [one for one in tried if one is not None]
+    groups = [one for one in fits if one.things[-1].shared]
     if groups:
-        best = max(groups, key=lambda explanation: explanation.value)
-        instead = _split(search, now, best.things[-1])
-        tried += [instead] if instead is not None else []
-    return max(tried, key=lambda explanation: explanation.value, default=None)
+        instead = _split(search, now, max(groups, key=_value).things[-1])
+        fits += [instead] if instead is not None else []
+    return max(fits, key=_value, default=None)
 
 
 def _split(search: Search, now: Fit, group: Thing) -> Fit | None:
     """Replace a group by its slow nodes: most nodes of a leaf are not the leaf."""
     if len(group.nodes) > _MOST_SPLIT:
         return None
-    there = {thing.key for thing in now.things}
-    off = now.left + np.append(now.effects, 0.0)[now.owner]
+    known = {thing.key for thing in now.things}
     nodes = [
-        node for node in map(search.node, group.nodes) if len(node.rows) and node.key not in there
+        node for node in map(search.node, group.nodes) if len(node.rows) and node.key not in known
     ]
-    medians = np.array([float(np.median(off[node.rows])) for node in nodes])
+    medians = np.array([float(np.median(now.off[node.rows])) for node in nodes])
     if not len(medians):
         return None
     slow = np.flatnonzero(medians > medians.max() / 2)
     things = (*now.things, *(nodes[place] for place in slow))
-    return explanation_of(search, things, np.append(now.effects, medians[slow]))
+    return fit(search, things, np.append(now.effects, medians[slow]))
 
 
-def _with(search: Search, now: Fit, thing: Thing) -> Fit | None:
-    off = (now.left + np.append(now.effects, 0.0)[now.owner])[thing.rows]
-    free = _open(now)[thing.rows]
-    first = float(np.median(off[free])) if free.any() else 0.0
-    things = (*now.things, thing)
-    return explanation_of(search, things, np.append(now.effects, first))
-
-
-def explanation_of(
-    search: Search, things: Sequence[Thing], start: Sequence[float] | Floats = ()
-) -> Fit | None:
+def fit(search: Search, things: Sequence[Thing] = (), start: Floats = NO_EFFECTS) -> Fit | None:
     """Fit levels, the effects of these things, and the noise; ``start``: effects to begin with.
 
     None if the rows leave no degree of freedom for the noise, or a thing is not slower.
@@ -206,10 +200,10 @@ def explanation_of(
     if least_freedom < 1:
         return None
     off = table.slowness - table.medians[table.round]
-    effects = np.array(start, dtype=np.float64)
+    effects = start
     owner = _owners(table, members, effects)
-    taken = _taken(effects, owner)
-    left = off - taken
+    slow = taken(effects, owner)
+    left = off - slow
     left -= (np.bincount(table.round, left) / np.bincount(table.round))[table.round]
     if least_freedom < FEW_FREE:
         scale = math.sqrt(float(left @ left) / least_freedom)
@@ -218,17 +212,16 @@ def explanation_of(
     scale = max(scale, search.resolution)
     shape = NoiseShape(_FIRST_WIDE, search.disturbed_share)
     # By residuals from each round's median: the mean of three rows follows one that is far.
-    far = np.maximum(np.abs(off - taken), 1e-9)
+    far = np.maximum(np.abs(off - slow), 1e-9)
     weights, there = np.minimum(1.0, FIRST_FAR * scale / far), float(total)
     levels = np.zeros(table.rounds)
     density = np.zeros(total)
     for step in range(_STEPS):
-        of_rounds = np.maximum(np.bincount(table.round, weights, table.rounds), 1e-9)
+        of_rounds = round_weights(table, weights)
         if count:
             owner = _owners(table, members, effects)
             effects = _solved(table, owner, weights, of_rounds, effects)
-        taken = _taken(effects, owner)
-        clean = table.slowness - taken
+        clean = table.slowness - taken(effects, owner)
         levels = np.bincount(table.round, weights * clean, table.rounds) / of_rounds
         left = clean - levels[table.round]
         before = scale
@@ -272,18 +265,12 @@ def _owners(table: PairTable, members: Sequence[Ints], effects: Floats) -> Ints:
     return owner
 
 
-def _taken(effects: Floats, owner: Ints) -> Floats:
-    return np.concatenate([effects, [0.0]])[owner]
-
-
 def _solved(
     table: PairTable, owner: Ints, weights: Floats, of_rounds: Floats, before: Floats
 ) -> Floats:
     """Weighted least squares of the effects, the levels of the rounds swept out."""
-    count = len(before)
-    mine = owner >= 0
-    place = table.round[mine] * count + owner[mine]
-    owned = np.bincount(place, weights[mine], table.rounds * count).reshape(-1, count)
+    count, mine = len(before), owner >= 0
+    owned = owned_weights(table, owner, weights, count)
     sums = np.bincount(owner[mine], (weights * table.slowness)[mine], count)
     means = np.bincount(table.round, weights * table.slowness, table.rounds) / of_rounds
     information, score = information_of(owned, of_rounds), sums - owned.T @ means
@@ -298,72 +285,56 @@ def _solved(
 def _pruned(search: Search, now: Fit) -> Fit:
     """Drop what the last step made superfluous."""
     while len(now.things) > 1:
-        several = (
-            explanation_of(
-                search,
-                now.things[:place] + now.things[place + 1 :],
-                np.delete(now.effects, place),
-            )
-            for place in range(len(now.things) - 1)
-        )
+        several = (fit(search, *_without(now, place)) for place in range(len(now.things) - 1))
         fewer = [one for one in several if one is not None and one.value > now.value]
         if not fewer:
             break
-        now = max(fewer, key=lambda explanation: explanation.value)
+        now = max(fewer, key=_value)
     return now
 
 
-def _open(now: Fit) -> NDArray[np.bool_]:
+def _without(now: Fit, place: int) -> tuple[tuple[Thing, ...], Floats]:
+    return now.things[:place] + now.things[place + 1 :], np.delete(now.effects, place)
+
+
+def _open(now: Fit) -> Bools:
     """Mark rows that no node or pair sets: the nodes of a group may explain its rows better."""
-    groups = [
-        place for place, thing in enumerate(now.things) if thing.kind not in (Kind.NODE, Kind.PAIR)
-    ]
+    groups = [place for place, thing in enumerate(now.things) if thing.shared]
     return np.isin(now.owner, [-1, *groups])
 
 
 def _candidates(search: Search, now: Fit, small: bool) -> list[Thing]:
     """Return the few things whose residuals are slowest for their number."""
-    table = search.table
-    free = _open(now)
+    table, free, count = search.table, _open(now), _TRIED[small]
     standard = now.left / now.scale
     shapes = [np.clip(standard, -_CLIP, _CLIP)]
     if small:
         shapes.append(standard)
-    there = {thing.key for thing in now.things}
-    count = _TRIED[small]
-    found: dict[tuple[Kind, str], Thing] = {}
-    repeated = search.repeated_pairs
-    is_repeated = np.zeros(table.pairs, dtype=bool)
-    is_repeated[repeated] = True
-    node_free = np.concatenate([free, free])
+    seldom = np.bincount(table.pair, minlength=table.pairs) < 2
+    things: list[Thing] = []
     for values in shapes:
         values = np.where(free, values, 0.0)
-        scores = _scores(table.nodes_of_rows, np.tile(values, 2), node_free, len(table.names))
-        least = 0.7 * math.sqrt(2 * math.log(max(len(table.names), 2)))
-        for number in _largest(scores, count, least):
-            thing = search.node(number)
-            found[thing.key] = thing
-        if len(repeated):
-            scores = _scores(table.pair, values, free, table.pairs)
-            scores[~is_repeated] = -math.inf
-            for number in _largest(scores, 1, 2.0):
-                thing = search.pair(number)
-                found[thing.key] = thing
-        sizes = [max(float(free[thing.rows].sum()), 1.0) for thing in search.groups]
-        of_groups = np.array(
-            [
-                values[thing.rows].sum() / math.sqrt(size)
-                for thing, size in zip(search.groups, sizes, strict=True)
-            ]
-        )
-        for number in _largest(of_groups, count, 2.0):
-            found[search.groups[number].key] = search.groups[number]
-    return [thing for key, thing in found.items() if key not in there]
+        scores = _scores(table.nodes_of_rows, np.tile(values, 2), np.tile(free, 2))
+        things += map(search.node, _largest(scores, count, unusual(len(table.names))))
+        scores = _scores(table.pair, values, free)
+        scores[seldom] = -math.inf
+        things += map(search.pair, _largest(scores, 1, 2.0))
+        of_groups = [
+            values[thing.rows].sum() / math.sqrt(max(float(free[thing.rows].sum()), 1.0))
+            for thing in search.groups
+        ]
+        things += [search.groups[at] for at in _largest(np.array(of_groups), count, 2.0)]
+    known = {thing.key for thing in now.things}
+    return [thing for key, thing in {one.key: one for one in things}.items() if key not in known]
 
 
-def _scores(group: Ints, values: Floats, free: NDArray[np.bool_], count: int) -> Floats:
-    members = np.bincount(group, free, count)
-    return np.bincount(group, values, count) / np.sqrt(np.maximum(members, 1.0))
+def unusual(count: int) -> float:
+    """Return the deviate from which one of so many nodes is looked at."""
+    return 0.7 * math.sqrt(2 * math.log(max(count, 2)))
+
+
+def _scores(group: Ints, values: Floats, free: Bools) -> Floats:
+    return np.bincount(group, values) / np.sqrt(np.maximum(np.bincount(group, free), 1.0))
 
 
 def _largest(scores: Floats, count: int, least: float) -> list[int]:
@@ -373,34 +344,25 @@ def _largest(scores: Floats, count: int, least: float) -> list[int]:
     return [int(place) for place in some if scores[place] >= least]
 
 
-def of_others(now: Fit, thing: Thing) -> Floats:
-    """Return the slowness of each row of the table by all other things that explain it."""
-    slow = np.zeros(now.table.rows)
-    for other, effect in zip(now.things, now.effects, strict=True):
-        if other.key != thing.key:
-            slow[other.rows] = np.maximum(slow[other.rows], effect)
-    return slow
+def contrasts(now: Fit, place: int, *, beyond: bool = False) -> tuple[Floats, Floats]:
+    """Return the contrast of the thing in that place with the others in each round, and scales.
 
-
-def contrasts(now: Fit, thing: Thing, *, beyond: bool = False) -> tuple[Floats, Floats]:
-    """Return a thing's contrast with the others in each round, and the scales of these.
-
-    Others have the effects that the explanation gives them; rows that another thing of it sets are
-    left out. A round has one row of a node or pair, and the weighted mean of a group's rows.
-    ``beyond``: slowness beyond what the others explain, by rows that they do not explain if two
-    rounds have any.
+    Others have the effects that the fit gives them; rows that another thing sets are left out. A
+    round has one row of a node or pair, and the weighted mean of a group's rows. ``beyond``:
+    slowness beyond what the others explain, by rows that they do not explain if two rounds have
+    any.
     """
-    table = now.table
-    place = next((p for p, t in enumerate(now.things) if t.key == thing.key), None)
-    mine = -1 if place is None else place
-    rows = thing.rows[now.owner[thing.rows] == mine]
-    effect = 0.0 if place is None else float(now.effects[place])
-    slow = of_others(now, thing) if beyond else np.zeros(table.rows)
+    table, thing, effect = now.table, now.things[place], float(now.effects[place])
+    rows = thing.rows[now.owner[thing.rows] == place]
+    slow = np.zeros(table.rows)
+    if beyond:
+        for other, its in zip(*_without(now, place), strict=True):
+            slow[other.rows] = np.maximum(slow[other.rows], its)
     free = rows[slow[rows] == 0]
     if len(np.unique(table.round[free])) >= LEAST_ROUNDS:
         rows = free
     rounds = table.round[rows]
-    if thing.kind in (Kind.NODE, Kind.PAIR):
+    if not thing.shared:
         whole = now.round_weights[rounds]
         rest = np.maximum(whole - now.weights[rows], 1e-3)
         found = effect - slow[rows] + now.left[rows] * whole / rest
@@ -414,7 +376,9 @@ def contrasts(now: Fit, thing: Thing, *, beyond: bool = False) -> tuple[Floats, 
         own, sums, rest = own[usable], sums[usable], rest[usable]
         found = effect - others[usable] / own + sums / own * (own + rest) / rest
         scales = now.scale * np.sqrt(1 / own + 1 / rest)
-    return found, scales * _alongside_others(now, rows, place)
+    # Other effects, estimated from the same rows, widen the error.
+    alone, joint = now.information[place, place], now.covariance[place, place]
+    return found, scales * (math.sqrt(max(alone * joint, 1.0)) if alone > 1e-9 else math.inf)
 
 
 def contrasts_of_nodes(now: Fit, numbers: Ints) -> tuple[Floats, Floats]:
@@ -441,50 +405,28 @@ def contrasts_of_nodes(now: Fit, numbers: Ints) -> tuple[Floats, Floats]:
     return found, scales
 
 
-def _alongside_others(now: Fit, rows: Ints, place: int | None) -> float:
-    """Return the factor by which other effects, estimated from the same rows, widen an error."""
-    if place is None:
-        if not len(now.effects):
-            return 1.0
-        zero = np.zeros(len(rows), dtype=np.int64)
-        alone = float(
-            np.sum(
-                now.weights[rows]
-                - now.weights[rows] ** 2 / now.round_weights[now.table.round[rows]]
-            )
-        )
-        _, joint = now.added(zero, 1, rows, np.zeros(len(rows)))
-        if alone < _LEAST_WEIGHT:
-            return 1.0
-        return math.sqrt(alone / joint[0]) if joint[0] > 1e-9 * alone else math.inf
-    alone = now.information[place, place]
-    variance = np.linalg.pinv(now.information)[place, place]
-    return math.sqrt(max(alone * variance, 1.0)) if alone > 1e-9 else math.inf
-
-
-def posterior(now: Fit, thing: Thing, *, beyond: bool = False) -> Posterior | None:
-    """Return the distribution of a thing's effect; None without contrasts. ``beyond``: as there."""
-    found, scales = contrasts(now, thing, beyond=beyond)
+def posterior(now: Fit, place: int, *, beyond: bool = False) -> Posterior | None:
+    """Return the distribution of the effect in that place; None without contrasts."""
+    found, scales = contrasts(now, place, beyond=beyond)
     if not len(found) or not np.isfinite(scales).all():
         return None
     return Posterior.of(found, scales, now.shape)[0]
 
 
-def chance(explanation: Fit, thing: Thing, scatter: float = 1.0) -> float:
+def chance(now: Fit, place: int, scatter: float) -> float:
     """Return the probability that a thing without an effect looks as slow as this, or slower.
 
     Only slowness beyond what others explain counts: everything behind a slow uplink is slow.
     ``scatter``: of healthy nodes, in standard errors. The probability is a mean over the scales
     that the noise may have, given its degrees of freedom.
     """
-    found, scales = contrasts(explanation, thing, beyond=True)
-    factors, shares = scale_factors(explanation.freedom)
-    shape = explanation.shape
-    if thing.kind in (Kind.NODE, Kind.PAIR):
-        shape = shape.with_rows(found / scales, scales, explanation.table.rows)
+    found, scales = contrasts(now, place, beyond=True)
+    factors, shares = scale_factors(now.freedom)
+    shape = now.shape
+    if not now.things[place].shared:
+        shape = shape.with_rows(found / scales, scales, now.table.rows)
     several = Posterior.of(found, scales * scatter, shape, factors)
-    logs = np.array([one.log_at_most(0.0) for one in several])
-    return float(shares @ np.exp(logs))
+    return float(shares @ np.exp([one.log_at_most(0.0) for one in several]))
 
 
 def scale_factors(freedom: float) -> tuple[Floats, Floats]:
@@ -503,37 +445,31 @@ def scale_factors(freedom: float) -> tuple[Floats, Floats]:
     return np.exp(logs), shares / shares.sum()
 
 
-def alternatives(search: Search, explanation: Fit, thing: Thing) -> list[tuple[Thing, ...]]:
+def alternatives(search: Search, now: Fit, place: int) -> list[tuple[Thing, ...]]:
     """Return what explains the measurements as well in the place of a thing."""
-    table = search.table
-    place = next(p for p, t in enumerate(explanation.things) if t.key == thing.key)
-    rest = explanation.things[:place] + explanation.things[place + 1 :]
-    start = np.delete(explanation.effects, place)
-    effect = explanation.effects[place]
+    table, thing = search.table, now.things[place]
+    rest, start = _without(now, place)
     others: list[tuple[Thing, ...]] = []
     half = len(thing.rows) / 2
-    if thing.kind in (Kind.NODE, Kind.PAIR):
+    if not thing.shared:
         ends = np.concatenate([table.one[thing.rows], table.other[thing.rows]])
-        names, counts = np.unique(ends, return_counts=True)
-        others += [(search.node(int(n)),) for n in names[counts >= half]]
-        pairs, counts = np.unique(table.pair[thing.rows], return_counts=True)
-        others += [(search.pair(int(p)),) for p in pairs[counts >= half]]
+        for make, of_rows in ((search.node, ends), (search.pair, table.pair[thing.rows])):
+            numbers, counts = np.unique(of_rows, return_counts=True)
+            others += [(make(int(number)),) for number in numbers[counts >= half]]
     if thing.kind is Kind.PAIR:
-        others.append(tuple(search.node(number) for number in thing.nodes))
+        others.append(tuple(map(search.node, thing.nodes)))
     mine = np.zeros(table.rows, dtype=bool)
     mine[thing.rows] = True
     others += [(group,) for group in search.groups if mine[group.rows].sum() >= half]
-    known = {other.key for other in explanation.things}
+    known = {other.key for other in now.things}
+    least = now.log_likelihood - EQUALLY_WELL
     found = []
     for several in others:
-        if any(other.key in known for other in several):
-            continue
-        begin = np.concatenate([start, np.full(len(several), effect)])
-        instead = explanation_of(search, (*rest, *several), begin)
-        if instead is not None and (
-            instead.log_likelihood > explanation.log_likelihood - EQUALLY_WELL
-        ):
-            found.append(several)
+        if not any(other.key in known for other in several):
+            begin = np.concatenate([start, np.full(len(several), now.effects[place])])
+            instead = fit(search, (*rest, *several), begin)
+            if instead is not None and instead.log_likelihood > least:
+                found.append(several)
     return found
 
 

@@ -13,7 +13,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import fmean, median
 from typing import Any
 
@@ -30,22 +29,18 @@ from netproof.measurement.disturbance import (
 )
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
-from netproof.pairs import alone as recovery
+from netproof.pairs import accusation
 from netproof.pairs.accusation import Judgement, State
-from netproof.pairs.accusation import judge as judge_observations
-from netproof.pairs.alone import Alone, SlowWay, slow_ways
-from netproof.pairs.model import LEAST_NODES, Pair, PairObservation
-from netproof.pairs.rounds import Mode, tournament
+from netproof.pairs.alone import Alone, SlowWay, measured_alone, slow_ways
+from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation
+from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
 from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
 from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairQuantity, PairSettings
+from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 from netproof.site.partition import Partition
-
-LEAST_PAIRS = 2
-"""One pair alone is no bisection."""
 
 MOST_NAMED = 6
 """Most pairs that never met whose nodes are named: all of a partition of four nodes."""
@@ -105,13 +100,11 @@ class LonePair:
     @property
     def rate(self) -> str:
         """Its nodes and its rate, in words."""
-        what = f"{self.rate_mb_s:.4g} MB/s"
-        if self.share is not None:
-            what += f", {self.share:.1%} of the line rate"
+        share = "" if self.share is None else f", {self.share:.1%} of the line rate"
         launches = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
         launches += ", each disturbed" if self.disturbed else ""
         over = f"over {launches}" if self.interval is None else _over(self.interval, launches)
-        return f"{' – '.join(self.nodes)} {what} ({over})"
+        return f"{' – '.join(self.nodes)} {self.rate_mb_s:.4g} MB/s{share} ({over})"
 
     def __str__(self) -> str:
         """Return the sentence."""
@@ -124,13 +117,6 @@ class LonePair:
 
 def _over(ends: Interval | None, what: str) -> str:
     return what if ends is None else f"95% interval {ends[0]:.1%} to {ends[1]:.1%} over {what}"
-
-
-def _side(share: float | None, ends: Interval | None, least: float) -> Side:
-    """Return on which side of the ``least`` share one lies; ``ASTRIDE`` where it is not known."""
-    if share is None:
-        return Side.ASTRIDE
-    return interval.side(ends or (share, share), least, math.inf)
 
 
 def bisection_of(
@@ -183,40 +169,34 @@ def lone_pairs_of(
     """
     if len(rounds.nodes) >= LEAST_NODES:
         return ()
-    by_pair: dict[Pair, list[PairLaunch]] = {}
+    by_pair: dict[Pair, list[PairLaunch]] = defaultdict(list)
     for one in rounds.launches:
         for pair in one.pairs:
-            by_pair.setdefault((min(pair.nodes), max(pair.nodes)), []).append(one)
-    return tuple(
-        _lone(pair, several, line_rate_mb_s, settings)
-        for pair, several in sorted(by_pair.items())
-        if not all(one.stream for one in several)
-    )
-
-
-def _lone(
-    nodes: Pair,
-    several: list[PairLaunch],
-    line_rate_mb_s: float | None,
-    settings: DisturbanceSettings,
-) -> LonePair:
-    quiet = [one for one in several if not disturbed(one.loads, settings)]
-    measured = [one.pairs[0] for one in quiet if not one.stream]
-    counted = measured or [one.pairs[0] for one in several if not one.stream]
-    rates = [pair.rate_mb_s for pair in counted]
-    shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
-    streams = [one.pairs[0] for one in quiet or several if one.stream]
-    there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
-    return LonePair(
-        nodes,
-        median(pair.time_us for pair in counted),
-        median(rates),
-        median(shares) if shares else None,
-        interval.of_median(shares),
-        len(counted),
-        not measured,
-        (median(there) if there else None, median(back) if back else None),
-    )
+            by_pair[min(pair.nodes), max(pair.nodes)].append(one)
+    found = []
+    for nodes, several in sorted(by_pair.items()):
+        quiet = [one for one in several if not disturbed(one.loads, settings)]
+        measured = [one.pairs[0] for one in quiet if not one.stream]
+        counted = measured or [one.pairs[0] for one in several if not one.stream]
+        if not counted:
+            continue
+        rates = [pair.rate_mb_s for pair in counted]
+        shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
+        streams = [one.pairs[0] for one in quiet or several if one.stream]
+        there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
+        found.append(
+            LonePair(
+                nodes,
+                median(pair.time_us for pair in counted),
+                median(rates),
+                median(shares) if shares else None,
+                interval.of_median(shares),
+                len(counted),
+                not measured,
+                (median(there) if there else None, median(back) if back else None),
+            )
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -238,7 +218,7 @@ class PairsVerdict:
     least: float | None = None
     path: Finding | None = None
     lone: tuple[LonePair, ...] = ()
-    quantities: tuple[PairQuantity, ...] = PairSettings().quantities
+    quantities: tuple[PairQuantity, ...] = DEFAULTS.quantities
 
     @property
     def where(self) -> str:
@@ -326,31 +306,33 @@ class PairsVerdict:
     def what_failed(self) -> tuple[str, ...]:
         """Return the faults without the place."""
         found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
-        found += self._bisection_on(Side.BEYOND)
-        found += map(self.asked_of_lone, self.lone_on(Side.BEYOND))
+        found += self.asked(Side.BEYOND).values()
         if self.path is not None and self.path.level is Level.FAIL:
             found.append(self.path.reason)
         return tuple(found)
 
-    def _bisection_on(self, side: Side) -> list[str]:
-        one = self.bisection
-        if one is None or self.least is None or _side(one.share, one.interval, self.least) != side:
-            return []
-        return [f"{one}, and at least {self.least:.1%} is asked for"]
+    def asked(self, side: Side) -> dict[tuple[str, ...], str]:
+        """Return what is on that side of the share of the line rate that the site asks for.
 
-    def lone_on(self, side: Side) -> list[LonePair]:
-        """Return the lone pairs on that side of the least share; none where no share is asked."""
-        if self.least is None:
-            return []
-        return [
-            one
+        A sentence for each lone pair, by its nodes, and for the bisection, by ().
+        """
+        least = self.least
+        if least is None:
+            return {}
+        found: dict[tuple[str, ...], tuple[str, float | None, Interval | None]] = {
+            one.nodes: (one.rate, None if one.disturbed else one.share, one.interval)
             for one in self.lone
-            if _side(None if one.disturbed else one.share, one.interval, self.least) is side
-        ]
-
-    def asked_of_lone(self, one: LonePair) -> str:
-        """Return what a lone pair gets and the share that it has to get, in a sentence."""
-        return f"{one.rate}, and at least {self.least:.1%} is asked for"
+        }
+        if self.bisection is not None:
+            found[()] = (str(self.bisection), self.bisection.share, self.bisection.interval)
+        sentences = {}
+        for nodes, (what, share, ends) in found.items():
+            there = Side.ASTRIDE
+            if share is not None:
+                there = interval.side(ends or (share, share), least, math.inf)
+            if there is side:
+                sentences[nodes] = f"{what}, and at least {least:.1%} is asked for"
+        return sentences
 
     def undecided_nodes(self) -> tuple[str, ...]:
         """Return the nodes that are neither cleared nor accused."""
@@ -368,8 +350,7 @@ class PairsVerdict:
         found = [
             f"{fold(nodes)} undecided: {reason}" for reason, nodes in self.undecided_for().items()
         ]
-        found += self._bisection_on(Side.ASTRIDE)
-        found += map(self.asked_of_lone, self.lone_on(Side.ASTRIDE))
+        found += self.asked(Side.ASTRIDE).values()
         loaded = any(one.both_ways for one in self.rounds.launches)
         if loaded and not any(
             one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
@@ -405,22 +386,23 @@ class PairsVerdict:
                 factors[quantity] = max(2.0, *ends)
         return factors
 
+    def unjudged(self) -> tuple[PairQuantity, ...]:
+        """Return the quantities in which no round shows anything of the nodes that are cleared."""
+        if not self.cleared():
+            return ()
+        known = {one.quantity for node in self.judgement.nodes.values() for one in node.effects}
+        return tuple(one for one in PairQuantity if one.of_nodes and one not in known)
+
     def never_met(self) -> str:
         """Return which pairs of nodes no round had, which may be slow with each other; or empty."""
-        met = {
-            frozenset(pair.nodes)
-            for one in self.rounds.launches
-            if not one.stream
-            for pair in one.pairs
-        }
-        nodes = self.rounds.nodes
-        count, of = math.comb(len(nodes), 2) - len(met), math.comb(len(nodes), 2)
-        if not count:
-            return ""
+        launches = (one for one in self.rounds.launches if not one.stream)
+        met = {(min(pair.nodes), max(pair.nodes)) for one in launches for pair in one.pairs}
+        of = math.comb(len(self.rounds.nodes), 2)
+        count = of - len(met)
         if count > MOST_NAMED:
             return f"{count:,} of {of:,} pairs of nodes never met"
-        never = (pair for pair in combinations(nodes, 2) if frozenset(pair) not in met)
-        return f"{', '.join(map(' – '.join, never))} never met"
+        never = pairs_that_never_met(self.rounds.nodes, met) if count else []
+        return f"{', '.join(map(' – '.join, never))} never met" if never else ""
 
     def cleared(self) -> tuple[str, ...]:
         """Return the cleared nodes."""
@@ -430,13 +412,13 @@ class PairsVerdict:
         self, settings: PairSettings, disturbance: DisturbanceSettings
     ) -> tuple[SlowWay, ...]:
         """Return the direction of each accused node that is slow in only one."""
-        several = [
+        streams = [
             (pair.nodes, pair.rate_mb_s)
             for one in self.rounds.launches
             if one.stream and not disturbed(one.loads, disturbance)
             for pair in one.pairs
         ]
-        return slow_ways(several, self.judgement, settings)
+        return slow_ways(streams, self.judgement, settings)
 
     def _in(self, state: State) -> tuple[str, ...]:
         return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
@@ -480,7 +462,7 @@ def settings_of(rounds: PairRounds, settings: PairSettings) -> tuple[Mode, PairS
     """Return the mode, and the settings with the number of rounds that it makes."""
     mode = Mode(rounds.mode)
     if mode is Mode.FULL:
-        settings = settings.model_copy(update={"rounds": max(2, len(tournament(rounds.nodes)))})
+        settings = settings.model_copy(update={"rounds": max(2, rounds_of_all(len(rounds.nodes)))})
     return mode, settings
 
 
@@ -493,13 +475,12 @@ def judge(
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     seen = observations(rounds.launches, disturbance)
-    judgement = judge_observations(seen, rounds.nodes, topology(rounds), settings)
-    alone = tuple(recovery.alone(seen, judgement, settings))
+    judgement = accusation.judge(seen, rounds.nodes, topology(rounds), settings)
     line_rate = None if link is None else link.line_rate_mb_s()
     return PairsVerdict(
         rounds,
         judgement,
-        alone,
+        measured_alone(seen, judgement, settings),
         _never_calm(rounds, disturbance),
         bisection_of(rounds, line_rate, disturbance),
         settings.bisection,
@@ -572,7 +553,8 @@ def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], .
     """Return the rounds of every job, and the site's extras of their partition then."""
     found = {}
     for result in session.with_pairs:
-        rounds = result.rounds
-        # A test that ReFrame ran again stands as it ended.
-        found[rounds.partition, rounds.environment] = rounds, result.extras["partition_extras"]
+        if result.rounds is not None:
+            # A test that ReFrame ran again stands as it ended.
+            where = result.rounds.partition, result.rounds.environment
+            found[where] = result.rounds, result.extras["partition_extras"]
     return tuple(found.values())

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import shlex
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import reframe as rfm
 import reframe.utility.udeps as udeps
@@ -78,7 +79,8 @@ class JudgeOfJob(Judge):
     @property
     def results(self) -> Results:
         """Return the test that read the job in this environment."""
-        return self.getdep(name_of(self.read_by, **self.parameters()))
+        results: Results = self.getdep(name_of(self.read_by, **self.parameters()))
+        return results
 
 
 class OfRanks(OnPartition):
@@ -134,7 +136,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         whether references exist.
         """
         try:
-            bounds = self.reference[self]
+            references: Any = self.reference
+            bounds: dict[str, Any] = references[self]
         except KeyError as error:
             missing = error.args[0]
             key = "" if missing is self else f": key {missing!r} is not there"
@@ -189,12 +192,16 @@ class NetpipeCheck(Check):
     path = parameter(netpipe.PATHS)
     direction = parameter(netpipe.DIRECTIONS)
     ranks = 2
-    valid_systems = ["*"]
     tags = {"netpipe"}
 
     @run_after("init")
     def name_case(self) -> None:
-        """Set the case to measure, and its environments."""
+        """Set the case to measure, its environments, and its partitions: of one node, inside it."""
+        self.valid_systems = [
+            one.fullname
+            for one in runtime().system.partitions
+            if self.path == "intra-node" or one.extras["nodes"] > 1
+        ]
         self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.protocol)}"]
         self.netproof_case = {
             "benchmark": "netpipe",
@@ -239,7 +246,7 @@ class MpiCheck(OfRanks, Check):
 
     def subject(self) -> str:
         """Return the stem of the names of the function's steps."""
-        return self.function
+        return str(self.function)
 
     def case(self) -> Case:
         """Return the case of the function in the job."""

@@ -8,6 +8,7 @@ setting with ``-S turned=socket-buffer``, of a collective's algorithms with
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.runtime import runtime
 
+from netproof import codec
 from netproof.benchmarks import imb, netpipe, registry
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
@@ -38,7 +40,7 @@ from netproof.run.mixins import OnPartition, RecordedTest
 from netproof.run.system_here import count_usable, rank_counts, tree
 from netproof.session import plan
 from netproof.session.job_files import Incomplete
-from netproof.session.labelled import JobRecord, write_question
+from netproof.session.labelled import JobRecord
 from netproof.site.partition import ranks_feature
 
 Read = TypeVar("Read")
@@ -50,12 +52,19 @@ ROUNDS = 5
 class OnDemand(OnPartition):
     """Variables of a job and of the test that reads it, so that ``-S`` sets them in both."""
 
-    def run_only_if(
-        self, asked: object, environments: Sequence[str], systems: Sequence[str] = ("*",)
-    ) -> None:
+    def wanted(self) -> Sequence[str]:
+        """Return the selectors of its environments, none if it was not asked for."""
+        raise NotImplementedError
+
+    def systems(self) -> list[str]:
+        """Return the selectors of its partitions."""
+        return ["*"]
+
+    @run_after("init")
+    def run_only_if_asked(self) -> None:
         """Run nowhere unless it was asked for."""
-        self.valid_systems = list(systems) if asked else []
-        self.valid_prog_environs = list(environments) if asked else []
+        self.valid_prog_environs = [*self.wanted()]
+        self.valid_systems = self.systems() if self.valid_prog_environs else []
 
 
 class DemandedJob(Job):
@@ -76,7 +85,7 @@ class DemandedJob(Job):
         ``why``: the reason for ``least``, for the message. A dry run uses the site's number. Raises
         ReframeError if they are fewer than ``least``.
         """
-        there = self.current_partition.extras["nodes"]
+        there = int(self.current_partition.extras["nodes"])
         if not self.is_dry_run():
             there = count_usable(self.current_partition.access, there)
         taken = min(there, most or there)
@@ -146,10 +155,9 @@ class UnderLoad(OnDemand):
     most_nodes = variable(int, value=0)
     rounds = variable(int, value=6)
 
-    @run_after("init")
-    def insist_on_an_aggressor(self) -> None:
-        """Run nowhere without an aggressor."""
-        self.run_only_if(self.aggressors, environments_of(OF_PAIRS.name))
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with IMB, if aggressors were named."""
+        return environments_of(OF_PAIRS.name) if self.aggressors else ()
 
 
 class LoadLaunches(DemandedJob, UnderLoad):
@@ -157,8 +165,8 @@ class LoadLaunches(DemandedJob, UnderLoad):
 
     num_tasks_per_node = 1
     keep_files = [
-        *(*DemandedJob.keep_files, load_plan.QUESTION_FILE, load_plan.TURNS_FILE),
-        *(load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
+        *DemandedJob.keep_files,
+        *(load_plan.TURNS_FILE, load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
     ]
 
     @run_after("setup")
@@ -176,13 +184,12 @@ class LoadLaunches(DemandedJob, UnderLoad):
             aggressors = load_plan.chosen(load_plan.Aggressor, self.aggressors)
         except NetproofError as error:
             raise ReframeError(str(error)) from None
-        partition, stage = self.site_partition(), Path(self.stagedir)
         leaves, _ = tree() if not self.is_dry_run() else ({}, {})
-        srun, extras = self.take_over_srun(), self.current_partition.extras
-        asked = (leaves, victims, aggressors, self.rounds, self.seed)
-        write_question(stage, load_plan.LoadQuestion(self.place(), extras, *asked, tuple(srun)))
-        files = load_plan.size_files(partition, victims, aggressors)
-        self.write_plan(files, task="load", figures_at_once=False)
+        named = {name: tuple(nodes) for name, nodes in leaves.items()}
+        srun = tuple(self.take_over_srun())
+        asked = load_plan.LoadAsked(self.place(), named, victims, aggressors, self.rounds, srun)
+        files = load_plan.size_files(self.site_partition(), victims, aggressors)
+        self.write_plan(files, task="load", figures_at_once=False, asked=codec.encode(asked))
 
 
 class LoadCheck(ExperimentCheck, UnderLoad):
@@ -204,10 +211,9 @@ class ForLong(OnDemand):
     tails_seconds = variable(float, value=0.0)
     tails_bytes = variable(int, value=load_plan.SHORT_BYTES)
 
-    @run_after("init")
-    def insist_on_seconds(self) -> None:
-        """Run nowhere without a duration."""
-        self.run_only_if(self.tails_seconds > 0, environments_of(OF_PAIRS.name))
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with IMB, if a duration was given."""
+        return environments_of(OF_PAIRS.name) if self.tails_seconds > 0 else ()
 
 
 class TailsLaunches(DemandedJob, ForLong):
@@ -216,7 +222,7 @@ class TailsLaunches(DemandedJob, ForLong):
     num_tasks = 2
     num_tasks_per_node = 1
     keep_files = [
-        *(*DemandedJob.keep_files, tails.QUESTION_FILE, tails.CALLS_FILE, tails.WATCH_FILE),
+        *(*DemandedJob.keep_files, tails.CALLS_FILE, tails.WATCH_FILE),
     ]
 
     @run_before("run")
@@ -228,11 +234,10 @@ class TailsLaunches(DemandedJob, ForLong):
                 f"messages of {self.tails_bytes} bytes: the largest of"
                 f" {self.current_partition.fullname} are of {most}"
             )
-        stage, srun = Path(self.stagedir), self.take_over_srun()
-        asked = (self.tails_seconds, self.tails_bytes, tuple(srun))
-        question = tails.TailsQuestion(self.place(), self.current_partition.extras, *asked)
-        write_question(stage, question)
-        self.write_plan(tails.size_files(question), task="tails", figures_at_once=False)
+        srun = tuple(self.take_over_srun())
+        asked = tails.TailsAsked(self.place(), self.tails_seconds, self.tails_bytes, srun)
+        files = tails.size_files(self.tails_bytes)
+        self.write_plan(files, task="tails", figures_at_once=False, asked=codec.encode(asked))
 
 
 class TailsCheck(ExperimentCheck, ForLong):
@@ -252,10 +257,9 @@ class OnAllNodes(OnDemand):
     gpcnet_rounds = variable(int, value=0)
     gpcnet_nodes = variable(int, value=0)
 
-    @run_after("init")
-    def insist_on_rounds(self) -> None:
-        """Run nowhere without rounds."""
-        self.run_only_if(self.gpcnet_rounds > 0, [f"+{gpcnet.FEATURE}"])
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with GPCNeT, if rounds were asked for."""
+        return [f"+{gpcnet.FEATURE}"] if self.gpcnet_rounds > 0 else ()
 
 
 class GpcnetLaunches(DemandedJob, OnAllNodes):
@@ -318,21 +322,12 @@ class SweepJob(DemandedJob):
         title: str,
         assignment: parameters.Assignment,
         values: Sequence[str],
-        **more: object,
+        name: str,
     ) -> Sweep:
-        """Return a sweep of these values here; ``more``: its further fields."""
-        extras = self.current_partition.extras
+        """Return a sweep of these values of the parameter ``name`` here."""
         turns = sweep.turns(values, self.rounds, self.seed)
-        return Sweep(
-            case=case,
-            title=title,
-            assignment=assignment,
-            jobid="",
-            seed=self.seed,
-            partition_extras=extras,
-            turns=turns,
-            **more,
-        )
+        extras = self.current_partition.extras
+        return Sweep(case, name, title, assignment, "", self.seed, extras, turns)
 
 
 class SweepCheck(ExperimentCheck):
@@ -361,11 +356,9 @@ class Turned(OnDemand):
     turned_path = variable(str, value="inter-node")
     rounds = variable(int, value=ROUNDS)
 
-    @run_after("init")
-    def insist_on_a_parameter(self) -> None:
-        """Run nowhere without a parameter."""
-        feature = netpipe.BENCHMARK.feature(self.turned_protocol) if self.turned else ""
-        self.run_only_if(self.turned, [f"+{feature}"])
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with NetPIPE over the protocol, if a setting was named."""
+        return [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"] if self.turned else ()
 
 
 class TuningLaunches(SweepJob, Turned):
@@ -383,7 +376,7 @@ class TuningLaunches(SweepJob, Turned):
         library = self.current_environ.extras["mpi"]
         assignment = setting.assignment(self.turned_protocol, library, self.turned_path)
         case = netpipe_case(self.place(), self.turned_protocol, self.turned_path, "oneway")
-        return self.sweep_of(case, setting.title, assignment, values, parameter=setting.name)
+        return self.sweep_of(case, setting.title, assignment, values, setting.name)
 
     @property
     def by_hook(self) -> bool:
@@ -445,22 +438,20 @@ class Swept(OnDemand):
     swept_ranks = variable(int, value=0)
     rounds = variable(int, value=ROUNDS)
 
-    def insist_on_a_function(self, ranks: int) -> None:
-        """Run nowhere without a function, and only where the partition measures the rank count."""
-        wanted = self.swept_function and self.swept_ranks in (0, ranks)
-        environments = environments_of(imb.BENCHMARK.name)
-        self.run_only_if(wanted, environments, [f"+{ranks_feature(ranks)}"])
+    ranks = parameter(rank_counts())
+
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with IMB, if a function was named, and this rank count or all."""
+        asked = self.swept_function and self.swept_ranks in (0, self.ranks)
+        return environments_of(imb.BENCHMARK.name) if asked else ()
+
+    def systems(self) -> list[str]:
+        """Return the partitions that measure the rank count."""
+        return [f"+{ranks_feature(self.ranks)}"]
 
 
 class AlgorithmLaunches(SweepJob, Swept):
     """A function with each of its algorithms, on the same nodes."""
-
-    ranks = parameter(rank_counts())
-
-    @run_after("init")
-    def find_partitions(self) -> None:
-        """Run where a function is to be swept."""
-        self.insist_on_a_function(self.ranks)
 
     def planned(self) -> Sweep:
         """Return the sweep; raise NetproofError for unknown algorithms."""
@@ -471,8 +462,8 @@ class AlgorithmLaunches(SweepJob, Swept):
         per_node = self.current_partition.extras["ranks_per_node"]
         case = mpi_case(self.place(), imb.BENCHMARK.function(function), self.ranks, per_node)
         title = algorithms.title(function)
-        own = {"parameter": sweep.ALGORITHM, "library": library, "names": names}
-        return self.sweep_of(case, title, assignment, tuple(names), **own)
+        made = self.sweep_of(case, title, assignment, tuple(names), sweep.ALGORITHM)
+        return dataclasses.replace(made, library=library, names=names)
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -481,9 +472,9 @@ class AlgorithmLaunches(SweepJob, Swept):
         self.num_tasks = self.ranks
         self.num_tasks_per_node = partition.ranks_per_node
         srun, planned = self.take_over_srun(), self.planned()
-        function, ranks = registry.function_of(planned.case), planned.case.ranks
-        sizes = {function.name: plan.sizes_asked(function, ranks, partition)}
-        files = {} if function.least_bytes is None else plan.size_files(sizes)
+        sizes = {planned.case.function: plan.sizes_asked(planned.case, partition)}
+        without = registry.function_of(planned.case).least_bytes is None
+        files = {} if without else plan.size_files(sizes)
         made = sweep.steps(planned, srun)
         self.write_plan(files, task="algorithms", rounds=(made,))
 
@@ -491,14 +482,8 @@ class AlgorithmLaunches(SweepJob, Swept):
 class AlgorithmCheck(SweepCheck, Swept):
     """Check that the default and another algorithm were launched in every round."""
 
-    job_ranks = parameter(rank_counts())
     launched_by: type[AlgorithmLaunches]
-
-    @run_after("init")
-    def find_partitions(self) -> None:
-        """Run where a function is to be swept."""
-        self.insist_on_a_function(self.job_ranks)
 
     def launching_test(self) -> str:
         """Return the name of the job of its rank count."""
-        return name_of(self.launched_by, ranks=self.job_ranks)
+        return name_of(self.launched_by, ranks=self.ranks)

@@ -39,10 +39,10 @@ from netproof.session import (
     plan,
     provenance,
     records,
-    session,
     slurm_nodes,
     transport,
 )
+from netproof.session.job_files import JobReport
 from netproof.site import slurm
 from netproof.verdict import limits, rejudge
 
@@ -70,7 +70,12 @@ _set_up = itertools.count()
 
 
 class Job(
-    WaitsForNodes, rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest, special=True
+    WaitsForNodes,
+    rfm.RunOnlyRegressionTest,
+    Launched,
+    Referenced,
+    RecordedTest,
+    special=True,  # type: ignore[call-arg]  # ReFrame's metaclass takes it.
 ):
     """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
@@ -121,9 +126,10 @@ class Job(
     def program_report(self) -> dict[str, Any]:
         """Return what the job's program left of itself; empty if it was ended before."""
         try:
-            return codec.encode(job_files.JobReport.read(Path(self.stagedir)))
+            values: dict[str, Any] = codec.encode(JobReport.read(Path(self.stagedir)))
         except (NetproofError, OSError):
             return {}
+        return values
 
     def write_plan(self, files: dict[str, str], **planned: Any) -> None:
         """Write the plan, the script, its sources and ``files`` into the stage folder.
@@ -159,37 +165,41 @@ class Job(
             self.exclusive_access = False
             self.job.options += [f"--mincpus={max(2, self.site_partition().ranks_per_node)}"]
 
+    def announced(self) -> dict[str, Any]:
+        """Return what its record has from the beginning."""
+        return {"netproof_provenance": {}}
+
     @run_after("setup")
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
-        if self.is_dry_run():
-            return
-        known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        self.write_record(netproof_provenance={}, netproof_slurm=known)
+        if not self.is_dry_run():
+            known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+            self.write_record(netproof_slurm=known, **self.announced())
 
     @run_after("setup")
     def leave_it(self) -> None:
-        """Skip a job whose cases are all to be skipped; any other measures all of them."""
-        skipped = left_now()
-        reasons = [skipped.get(case.key()) for case in self.cases()]
-        if reasons and all(reasons):
-            self.netproof_left = codec.encode(reasons[0])
-            self.skip(reasons[0].why)
+        """Skip a job whose cases are all to be skipped; any other measures all of them.
 
-    @run_after("setup")
-    def insist_on_names(self) -> None:
-        """Fail with the known names if ``-S`` gave an unknown one."""
+        Fail with the known names if ``-S`` gave an unknown one.
+        """
         try:
-            self.cases()
+            reason = reason_to_skip(self.cases())
         except NetproofError as error:
             raise ReframeError(str(error)) from None
+        if reason:
+            self.netproof_left = codec.encode(reason)
+            self.skip(reason.why)
+
+    def several(self) -> list[Environment]:
+        """Return the environments that it is for, usable or not."""
+        return [self.current_environ]
 
     @run_after("setup")
     def insist_on_programs(self) -> None:
-        """Fail before a job is submitted in an environment that the site calls unusable."""
-        unusable = self.current_environ.extras["unusable"]
-        if unusable:
-            raise ReframeError(unusable)
+        """Fail before the job is submitted if the site calls all of its environments unusable."""
+        unusable = [one.extras["unusable"] for one in self.several()]
+        if all(unusable):
+            raise ReframeError(unusable[0])
 
     @sanity_function
     def left_records(self) -> bool:
@@ -227,7 +237,7 @@ class PartitionJob(Job):
     """The launches of a benchmark in all environments of a partition, next to each other.
 
     Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
-    body. A subclass has ``cases_in()`` and ``plan_in()``, of an environment.
+    body. A subclass has ``cases_in()``, of an environment.
     """
 
     partition = parameter(partition_names())
@@ -252,90 +262,78 @@ class PartitionJob(Job):
         """Return the cases that it measures in an environment; raise NetproofError for none."""
         raise NotImplementedError
 
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return the steps in an environment, in units, and the files that they need."""
-        raise NotImplementedError
-
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return the command that asks the MPI library for its transport; empty for none."""
         raise NotImplementedError
 
     def environments(self) -> list[Environment]:
         """Return the environments that it measures: usable, and not all of their cases left."""
-        several = environments_on(self.current_partition, self.benchmark)
-        skipped = left_now()
         return [
             one
-            for one in several
-            if not one.extras["unusable"]
-            and not all(skipped.get(case.key()) for case in self.cases_in(one))
+            for one in self.several()
+            if not one.extras["unusable"] and not reason_to_skip(self.cases_in(one))
         ]
+
+    def several(self) -> list[Environment]:
+        """Return the partition's environments that have the benchmark."""
+        return environments_on(self.current_partition, self.benchmark)
 
     def cases(self) -> list[Case]:
         """Return the cases of all environments."""
-        several = environments_on(self.current_partition, self.benchmark)
-        return [case for one in several for case in self.cases_in(one)]
+        return [case for one in self.several() for case in self.cases_in(one)]
 
     def asked_in(self, environment: Environment) -> dict[str, Any]:
         """Return the cases of an environment's record, as ``records.asked`` describes them."""
         return records.asked(
             self.cases_in(environment),
             self.launches,
-            format=session.MEASURED_FORMAT,
             partition_extras=self.current_partition.extras,
             environment_extras=environment.extras,
         )
 
-    @run_after("setup")
-    def insist_on_programs(self) -> None:
-        """Fail before the job is submitted if the site calls all of its environments unusable."""
-        several = environments_on(self.current_partition, self.benchmark)
-        unusable = [one.extras["unusable"] for one in several]
-        if all(unusable):
-            raise ReframeError(unusable[0])
-
-    @run_after("setup")
-    def announce(self) -> None:
-        """Begin its record; the run's first has the nodes of Slurm's partitions."""
-        if self.is_dry_run():
-            return
-        known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        asked = {one.name: self.asked_in(one) for one in self.environments()}
-        self.write_record(netproof_slurm=known, netproof_environments=asked)
+    def announced(self) -> dict[str, Any]:
+        """Return what it is to measure in each environment."""
+        return {records.ASKED: {one.name: self.asked_in(one) for one in self.environments()}}
 
     @run_before("run")
     def plan_launches(self) -> None:
         """Plan the launches of each environment, in its folder."""
         *command, _ = self.take_over_srun()
         partition, several = self.current_partition, self.environments()
+        nodes = self.site_partition().nodes
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
         references = rejudge.of_file(prefix, self.current_system.name)
         for one in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()
-            srun = (*command, f"--mpi={one.extras['pmi']}")
-            units, files = self.plan_in(one, srun)
+            srun, cases = (*command, f"--mpi={one.extras['pmi']}"), self.cases_in(one)
+            site = self.site_partition()
+            units = plan.units(cases, self.launches, site, srun, self.seed)
+            files = plan.size_files(
+                {
+                    case.function: plan.sizes_asked(case, site)
+                    for case in cases
+                    if self.rank_count() and registry.function_of(case).least_bytes is not None
+                }
+            )
             commands = [*partition.prepare_cmds, *emit_loadenv_commands(partition.local_env, one)]
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
-            cases = tuple((case, limits.of_case(references, case)) for case in self.cases_in(one))
+            bounded = tuple((case, limits.of_case(references, case)) for case in cases)
             program = self.least_run_in(one)
-            asked = EnvironmentAsked(srun, one.extras, cases, self.launches, self.rank_count())
+            asked = EnvironmentAsked(srun, one.extras, bounded, self.launches)
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
                 partition.extras,
                 units,
-                transport=transport.step(program, srun) if program else (),
+                transport=transport.step(program, srun, min(2, nodes)) if program else (),
                 setup=plan.SETUP_FILE,
                 asked=codec.encode(asked),
             ).write(folder)
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
-        asked = JobAsked(names, baseline_of_system())
-        task = {"task": "acceptance", "describe_nodes": False}
-        self.write_plan({}, **task, asked=codec.encode(asked))
+        task = codec.encode(JobAsked(names, baseline_of_system()))
+        self.write_plan({}, task="acceptance", describe_nodes=False, asked=task)
 
     @sanity_function
     def left_records(self) -> bool:
@@ -353,6 +351,7 @@ class PartitionJob(Job):
 class NetpipeLaunches(PartitionJob):
     """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
+    On a partition of one node only intra-node.
     ``variants``: names of the variants to measure, by ``netpipe.subject``.
     """
 
@@ -360,8 +359,12 @@ class NetpipeLaunches(PartitionJob):
     variants = variable(
         typ.List[str], value=[netpipe.subject(*variant) for variant in netpipe.VARIANTS]
     )
-    num_tasks = 2
     num_tasks_per_node = 1
+
+    @run_before("run")
+    def take_nodes(self) -> None:
+        """Take two nodes, or the one that there is."""
+        self.num_tasks = min(2, self.site_partition().nodes)
 
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return NPmpi's command if the environment has it."""
@@ -372,7 +375,12 @@ class NetpipeLaunches(PartitionJob):
         """Return the variants of the environment's protocols; raise NetproofError for none."""
         feature = netpipe.BENCHMARK.feature
         several = netpipe.variants(self.variants)
-        here = [one for one in several if feature(one[0]) in environment.features]
+        inside = self.site_partition().nodes < 2
+        here = [
+            one
+            for one in several
+            if feature(one[0]) in environment.features and (one[1] == "intra-node" or not inside)
+        ]
         if not here:
             raise NetproofError(
                 f"variants {', '.join(self.variants)}: environment {environment.name} has"
@@ -385,16 +393,6 @@ class NetpipeLaunches(PartitionJob):
         where = (self.current_system.name, self.current_partition.name, environment.name)
         return [netpipe_case(where, *variant) for variant in self.variants_in(environment)]
 
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return all NetPIPE variants, TCP and MPI interleaved."""
-        variants = self.variants_in(environment)
-        where = (self.site_partition(), srun, self.seed, variants)
-        starting = plan.netpipe_start_steps(self.launches, srun, variants)
-        units = (*plan.netpipe_units(self.launches, *where), *((step,) for step in starting))
-        return units, {}
-
 
 class MpiLaunches(PartitionJob):
     """Functions of a benchmark on one rank count; those for two ranks go with the least count."""
@@ -404,7 +402,7 @@ class MpiLaunches(PartitionJob):
 
     def rank_count(self) -> int:
         """Return its rank count."""
-        return self.ranks
+        return int(self.ranks)
 
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return its benchmark's command."""
@@ -437,23 +435,6 @@ class MpiLaunches(PartitionJob):
         self.num_tasks = self.ranks
         self.num_tasks_per_node = self.site_partition().ranks_per_node
 
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return all launches of all functions, shuffled, with full nodes."""
-        partition, functions = self.site_partition(), self.functions_here()
-        files = plan.size_files(
-            {
-                function.name: plan.sizes_asked(function, self.ranks, partition)
-                for function in functions
-                if function.least_bytes is not None
-            }
-        )
-        several = (functions, self.ranks, self.launches, partition, srun)
-        measuring = plan.function_steps(*several, self.seed)
-        units = plan.with_twins(measuring, functions, self.ranks, partition)
-        return (*units, *((step,) for step in plan.start_steps(*several))), files
-
 
 def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
     """Return the cases to skip in this run; raise ReframeError for a damaged file."""
@@ -464,6 +445,13 @@ def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
         return left.read(Path(path))
     except NetproofError as error:
         raise ReframeError(str(error)) from None
+
+
+def reason_to_skip(cases: Sequence[Case]) -> left.SkipReason | None:
+    """Return why this run skips the cases, if it skips all of them."""
+    skipped = left_now()
+    reasons = [skipped[case.key()] for case in cases if case.key() in skipped]
+    return reasons[0] if reasons and len(reasons) == len(cases) else None
 
 
 def jobs_of(kind: type[PartitionJob], **parameters: int) -> list[str]:
@@ -483,7 +471,8 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
         name: (lambda given, wanted=value: given == wanted) for name, value in parameters.items()
     }
     (number,) = kind.get_variant_nums(**conditions)
-    return kind.variant_name(number)
+    name: str = kind.variant_name(number)
+    return name
 
 
 def netpipe_case(where: tuple[str, str, str], protocol: str, path: str, direction: str) -> Case:

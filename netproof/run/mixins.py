@@ -20,6 +20,7 @@ from reframe.utility import osext
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.session import records
+from netproof.session.plan import partition_of
 from netproof.site.partition import Partition
 from netproof.verdict import references
 
@@ -82,11 +83,14 @@ class OnPartition(rfm.RegressionTestPlugin):
     def loggable_attrs(cls) -> list[tuple[str, str | None]]:
         """Return attributes and their names in the log, as ReFrame's metaclass does."""
         out = {name for name, one in cls.var_space.items() if one.is_deprecated()} | NOT_LOGGED
-        return [one for one in type(cls).loggable_attrs(cls) if one[0] not in out]
+        # ReFrame's metaclass has it.
+        every = type(cls).loggable_attrs(cls)  # type: ignore[attr-defined]
+        return [one for one in every if one[0] not in out]
 
     def site_partition(self) -> Partition:
         """Return what the site says of the partition."""
-        return Partition.model_validate(self.current_partition.extras)
+        partition = self.current_partition
+        return partition_of(partition.extras, partition.fullname)
 
     def place(self) -> tuple[str, str, str]:
         """Return the system, partition and environment."""
@@ -165,11 +169,12 @@ class RecordedTest(rfm.RegressionTestPlugin):
 def _read_by_libyaml() -> Iterator[None]:
     """Parse YAML with libyaml: Python's parser takes a third of ReFrame's start."""
     usual = yaml.SafeLoader
-    yaml.SafeLoader = getattr(yaml, "CSafeLoader", usual)
+    # A module's attribute, which mypy takes for a type.
+    yaml.SafeLoader = getattr(yaml, "CSafeLoader", usual)  # type: ignore[misc]
     try:
         yield
     finally:
-        yaml.SafeLoader = usual
+        yaml.SafeLoader = usual  # type: ignore[misc]
 
 
 class Referenced(rfm.RegressionTestPlugin):

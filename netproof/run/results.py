@@ -17,7 +17,14 @@ from netproof.errors import NetproofError
 from netproof.jobs.acceptance import JobOutcome
 from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
-from netproof.run.jobs import PartitionJob, environments_of, jobs_of, left_now, name_of, ran_with
+from netproof.run.jobs import (
+    PartitionJob,
+    environments_of,
+    jobs_of,
+    name_of,
+    ran_with,
+    reason_to_skip,
+)
 from netproof.run.mixins import Launched, RecordedTest
 from netproof.run.system_here import rank_counts
 from netproof.session import (
@@ -26,7 +33,6 @@ from netproof.session import (
     node_facts,
     provenance,
     records,
-    session,
     transport,
 )
 from netproof.session.job_files import Incomplete
@@ -80,11 +86,10 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
         unusable = self.current_environ.extras["unusable"]
         if unusable:
             raise ReframeError(unusable)
-        skipped = left_now()
-        reasons = [skipped.get(case.key()) for case in self.job_of.cases_in(self.current_environ)]
-        if reasons and all(reasons):
-            self.netproof_left = codec.encode(reasons[0])
-            self.skip(reasons[0].why)
+        reason = reason_to_skip(self.job_of.cases_in(self.current_environ))
+        if reason:
+            self.netproof_left = codec.encode(reason)
+            self.skip(reason.why)
 
     @property
     def recorded_job(self) -> Any:
@@ -129,7 +134,7 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
                 found.append(Subject.of_extras(self.whole(case), *extras))
         return found
 
-    def measured_again(self) -> dict[tuple, again.MeasuredAgain]:
+    def measured_again(self) -> dict[tuple[Any, ...], again.MeasuredAgain]:
         """Return the launches around flagged sizes, by case key."""
         return again.by_case(one.again for one in self.repeats() if one.again is not None)
 
@@ -140,7 +145,6 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
         if not record.is_file():
             raise SanityError(f"the job left no {record}")
         asked = self.job_of.asked_in(self.current_environ)
-        form = session.MEASURED_FORMAT
         try:
             asked["shared"] |= records.of_plan(self.folder)
             environment = self.outcome.environments[self.current_environ.name]
@@ -153,8 +157,8 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
             repeats = [one.results() for one in self.repeats() if one.launches or one.faults]
             around = [codec.encode(one) for one in self.measured_again().values()]
             self.write_record(
-                netproof_repeats={"format": form, "cases": repeats} if repeats else {},
-                netproof_repeated={"format": form, "cases": around} if around else {},
+                netproof_repeats={"cases": repeats} if repeats else {},
+                netproof_repeated={"cases": around} if around else {},
             )
             nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))
             described = provenance.of_job(self.folder, nodes, ran_with())

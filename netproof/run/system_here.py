@@ -49,7 +49,7 @@ def pair_places() -> dict[str, list[str]]:
 
 
 def _partitions() -> list[SystemPartition]:
-    several = runtime().system.partitions
+    several: list[SystemPartition] = runtime().system.partitions
     for partition in several:
         missing = [key for key in PARTITION_KEYS if key not in partition.extras]
         if missing:

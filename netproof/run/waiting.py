@@ -123,8 +123,8 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             reason = slurm.pending_reason(jobid)
             for_nodes = reason is not None and slurm.is_for_nodes(reason)
             wait.look(now, for_nodes=for_nodes)
-            if wait.lasts(now, reason):
-                self.show_reason(wait)
+            if wait.lasts(now, reason) and reason is not None:
+                self.show_reason(wait, reason)
             limit_s = Partition.model_validate(partition.extras).wait_for_nodes_s
             if not for_nodes or not wait.over(limit_s):
                 return
@@ -150,19 +150,19 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         self.netproof_left = codec.encode(SkipReason(why, planned=False))
         self.skip(why)
 
-    def show_reason(self, wait: Wait) -> None:
+    def show_reason(self, wait: Wait, reason: str) -> None:
         """Show once why the job is pending; cancel it and raise ReframeError if that never ends.
 
         Waiting for an earlier job of its contention domain is not shown.
         """
-        sentence = f"job {self.job.jobid} on {wait.partition} is pending: {wait.reason}"
-        if slurm.never_ends(wait.reason):
+        sentence = f"job {self.job.jobid} on {wait.partition} is pending: {reason}"
+        if slurm.never_ends(reason):
             self.job.cancel()
             raise ReframeError(
                 f"{sentence}, which no end of another job ends; it was cancelled: see the"
                 " partition's access in the site's file, and 'netproof site check'"
             )
-        if not wait.shown and wait.reason != "Dependency":
+        if not wait.shown and reason != "Dependency":
             wait.shown = True
             getlogger().warning(sentence)
 
@@ -195,6 +195,6 @@ class TakesFewer(rfm.RegressionTestPlugin):
         if not LEAST_NODES <= len(free) < self.num_tasks:
             return False
         slurm.take_fewer(str(self.job.jobid), len(free))
-        self.num_tasks = len(free)
+        self.num_tasks: int = len(free)
         self.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
         return True

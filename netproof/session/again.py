@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from netproof import criteria
 from netproof.criteria import ConfirmSettings, Finding
@@ -13,8 +14,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed, others_share
 from netproof.session import job_files, node_facts
-from netproof.session.job_files import Incomplete, StepRecord
-from netproof.session.measured import Crash, Launch
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Crash
 from netproof.session.node_facts import ProvenanceError
 from netproof.session.plan import SizeSweep
 
@@ -109,7 +110,9 @@ def read(
     where two have a size, the first one counts. ``launches``: their numbers. ``folder``: of the
     job ``jobid``; one that does not say which nodes it had has measured nothing.
     """
-    done, faults, loads = [], [], []
+    done: list[Curve] = []
+    faults: list[str] = []
+    loads: list[tuple[NodeLoad, ...]] = []
     made = 0
     crashed: list[Crash] = []
     nodes: tuple[str, ...] = ()
@@ -126,7 +129,12 @@ def read(
             crashed += before
             made += len(before) + (step in recorded)
         try:
-            several = _parts(folder, case, parts, number, recorded, reader)
+            several = [
+                job_files.read_launch(
+                    folder, f"{subject}.{number}", number, recorded, case, sizes, reader
+                )
+                for subject, sizes in parts
+            ]
             done.append(_merged([one.curve for one in several]))
             loads.append(max((one.loads for one in several), key=others_share))
         except Incomplete as error:
@@ -138,40 +146,25 @@ def read(
     )
 
 
-def _parts(
-    folder: Path,
-    case: Case,
-    parts: Sequence[tuple[str, tuple[int, ...]]],
-    number: int,
-    recorded: Mapping[str, StepRecord],
-    reader: Callable[[str], Curve],
-) -> list[Launch]:
-    return [
-        job_files.read_launch(folder, f"{subject}.{number}", number, recorded, case, sizes, reader)
-        for subject, sizes in parts
-    ]
-
-
 def _merged(curves: Sequence[Curve]) -> Curve:
     """All points of the curves, each as the first curve has it that has its size."""
-    points: dict[int, tuple[float | None, ...]] = {}
-    for curve in curves:
-        columns = [
-            (None,) * len(curve.sizes) if column is None else column
-            for column in (
-                curve.time_us,
-                curve.bandwidth_mb_s,
-                curve.time_min_us,
-                curve.time_avg_us,
-            )
-        ]
-        for size, *values in zip(curve.sizes, *columns, strict=True):
-            points.setdefault(size, tuple(values))
-    sizes = tuple(sorted(points))
-    merged = zip(*(points[size] for size in sizes), strict=True)
-    return Curve(sizes, *(None if None in column else column for column in merged))
+    first = {size: (curve, at) for curve in reversed(curves) for at, size in enumerate(curve.sizes)}
+    points = [first[size] for size in sorted(first)]
+
+    def column(name: str) -> tuple[float, ...] | None:
+        several = [(getattr(curve, name), at) for curve, at in points]
+        known = tuple(values[at] for values, at in several if values is not None)
+        return known if len(known) == len(several) else None
+
+    return Curve(
+        tuple(sorted(first)),
+        tuple(curve.time_us[at] for curve, at in points),
+        column("bandwidth_mb_s"),
+        column("time_min_us"),
+        column("time_avg_us"),
+    )
 
 
-def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple, MeasuredAgain]:
+def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple[Any, ...], MeasuredAgain]:
     """Return repeat measurements by the case's key."""
     return {again.case.key(): again for again in several}

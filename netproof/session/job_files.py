@@ -116,12 +116,13 @@ def of_job(
     Raises Incomplete where a launch, a size or a value is missing or wrong.
     """
     benchmark = registry.of(case)
-    settings = partition.sizes_of(case.benchmark)
-    asked = benchmark.asked(case, partition.max_message_bytes, settings)
+    asked = plan.sizes_asked(case, partition)
     line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
     read, subject = reader(folder, case), benchmark.subject(case)
     recorded = records(folder)
-    done, crashed, reasons = [], [], []
+    done: list[Launch] = []
+    crashed: list[Crash] = []
+    reasons: list[str] = []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
         crashed += crashes(folder, step, number, recorded)
@@ -142,7 +143,12 @@ def of_job(
 
 
 def with_twin(
-    launch: Launch, folder: Path, step: str, case: Case, partition: Partition, recorded: Mapping
+    launch: Launch,
+    folder: Path,
+    step: str,
+    case: Case,
+    partition: Partition,
+    recorded: Mapping[str, StepRecord],
 ) -> Launch:
     """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
 
@@ -180,7 +186,7 @@ def crashes(
 
     ``netproof.jobs`` has their records and files under the step's name with ~1, ~2, … behind.
     """
-    found = []
+    found: list[Crash] = []
     for attempt in itertools.count(1):
         entry = recorded.get(f"{step}~{attempt}")
         if entry is None:
@@ -197,7 +203,7 @@ def read_launch(
     folder: Path,
     step: str,
     number: int,
-    recorded: dict[str, StepRecord],
+    recorded: Mapping[str, StepRecord],
     case: Case,
     asked: tuple[int, ...],
     read: Callable[[str], Curve],
@@ -260,8 +266,8 @@ def insist_on_pace(
 
 def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:
     """Return the bytes that the step had to send between its nodes, by its output."""
-    printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
-    return registry.of(case).payload(case, *printed, [use.node for use in ranks])
+    printed, said = (text_of(folder / f"{step}.{kind}") for kind in ("out", "err"))
+    return registry.of(case).payload(case, printed, said, [use.node for use in ranks])
 
 
 def _exchanged(folder: Path, step: str, case: Case) -> Payload:
@@ -276,7 +282,7 @@ def _exchanged(folder: Path, step: str, case: Case) -> Payload:
 
 def _starts(folder: Path, case: Case, recorded: Mapping[str, StepRecord]) -> tuple[Start, ...]:
     """The launches of the job on the ranks of a case that only start and end."""
-    stem = f"{plan.start_subject(case.benchmark, case.function, case.ranks, case.ranks_per_node)}."
+    stem = f"{plan.start_subject(case)}."
     return tuple(
         _start(folder / f"{step}.err", step, entry, case)
         for step, entry in recorded.items()

@@ -1,22 +1,19 @@
-"""Jobs that are no acceptance, such as sweeps: their tasks, their records, and where these are.
+"""Jobs that are no acceptance, such as sweeps: their records, and where these are.
 
 No verdict, store or history looks into the folders of their reports.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import ValidationError
-
 from netproof import codec
-from netproof.errors import NetproofError, shortened
-from netproof.intake import json_reading
+from netproof.errors import NetproofError
 from netproof.session import session
+from netproof.session.plan import partition_of
 from netproof.site.partition import Partition
 
 
@@ -25,78 +22,30 @@ def folder_of(reports: Path, label: str) -> Path:
     return reports if reports.name == label else reports / label
 
 
-@dataclass(frozen=True)
-class Question:
-    """The task of a job, in ``FILE`` of its folder: where it measures, and the rest of its kind.
-
-    ``where``: system, partition and environment; ``extras``: of the partition.
-    """
-
-    FILE: ClassVar[str]
-
-    where: tuple[str, str, str]
-    extras: Mapping[str, Any]
-
-    @property
-    def partition(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.extras)
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Return the task of the job of a folder; NetproofError where it is damaged."""
-        return read_json(cls, folder / cls.FILE)
-
-
-def write_question(folder: Path, question: Question) -> None:
-    """Write the task to the job's folder."""
-    (folder / question.FILE).write_text(json.dumps(codec.encode(question)) + "\n")
-
-
-def read_json(kind: type[Any], path: Path) -> Any:
-    """Return a value of this kind from a job's file; NetproofError, with the path, if damaged."""
-    try:
-        return codec.decode(kind, json_reading.json_file(path), f"{path}: cannot be read")
-    except OSError as error:
-        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
-
-
 class JobRecord:
-    """Base of the results of a job that a test's record in a report has under ``KEY``.
-
-    ``CALLED``: what it is, in errors; ``FORMAT``: raised when its keys change.
-    """
+    """Base of the results of a job, in a test's record under ``KEY``; ``CALLED``: in errors."""
 
     KEY: ClassVar[str]
     CALLED: ClassVar[str]
-    FORMAT: ClassVar[int] = 1
 
     partition_extras: Mapping[str, Any]
 
     @property
     def where(self) -> Partition:
         """Return the partition as checks see it."""
-        return Partition.model_validate(self.partition_extras)
+        return partition_of(self.partition_extras, f"a {self.CALLED}")
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for ``json``."""
-        return {"format": self.FORMAT, **codec.encode(self)}
+        values: dict[str, Any] = codec.encode(self)
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return what ``as_json`` wrote; NetproofError for any other values."""
-        own = dict(values)
-        form = own.pop("format", None)
-        if form != cls.FORMAT:
-            raise NetproofError(
-                f"a {cls.CALLED} is of format {form}, and this netproof reads {cls.FORMAT}"
-            )
+        own = {key: one for key, one in values.items() if key != "format"}
         made = codec.decode(cls, own, f"a {cls.CALLED} cannot be read")
-        try:
-            made.where  # noqa: B018
-        except ValidationError as error:
-            reason = shortened(repr(error))
-            raise NetproofError(f"a {cls.CALLED} cannot be read: {reason}") from error
+        partition_of(made.partition_extras, f"a {cls.CALLED} cannot be read")
         made.insist()
         return made
 

@@ -95,7 +95,8 @@ def _of_node(
 
 def _sum(values: Sequence[float | None]) -> float | None:
     """Sum over all of them; None if one is not known."""
-    return None if None in values else sum(values)
+    known = [one for one in values if one is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,8 @@ class Measured:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return codec.encode(self)
+        values: dict[str, Any] = codec.encode(self)
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Measured:

@@ -39,8 +39,9 @@ def memory_kib(value: str) -> int | None:
 
 def memory_alike(values: Iterable[str]) -> bool:
     """Check whether sizes of memory are less than ``MEMORY_SHARE`` of the largest apart."""
-    sizes = [memory_kib(value) for value in values]
-    if None in sizes:
+    several = [memory_kib(value) for value in values]
+    sizes = [one for one in several if one is not None]
+    if len(sizes) < len(several):
         return False
     return max(sizes) - min(sizes) < MEMORY_SHARE * max(sizes)
 

@@ -212,10 +212,9 @@ def clock_window(path: Path) -> tuple[float, float] | str:
 
 def with_clock(node: Node, window: tuple[float, float] | str) -> Node:
     """The node with the bounds of how far its clock is ahead of the job's first node's."""
-    if isinstance(window, str):
-        return dataclasses.replace(
-            node, absent={**node.absent, **dict.fromkeys(_OF_THE_STEP, window)}
-        )
+    if isinstance(window, str) or node.clock_s is None:
+        why = {name: str(window) for name in _OF_THE_STEP}
+        return dataclasses.replace(node, absent={**node.absent, **why})
     began, ended = window
     return dataclasses.replace(
         node, clock_ahead_from_s=node.clock_s - ended, clock_ahead_to_s=node.clock_s - began
@@ -236,8 +235,9 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
             values, why = {}, f"{error}; see path.*.err next to it"
     reasons = {name: why for name in _OF_THE_PATH if name not in values}
     reasons |= values.get("absent", {})
-    found = {name: values.get(name) for name in _OF_THE_PATH}
-    return dataclasses.replace(node, **found, absent={**node.absent, **reasons})
+    found: dict[str, Any] = {name: values.get(name) for name in _OF_THE_PATH}
+    found["absent"] = {**node.absent, **reasons}
+    return dataclasses.replace(node, **found)
 
 
 def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def _instead(path: Path, lines: Sequence[str]) -> str:
 
 
 def read_node(path: Path) -> Node:
-    """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
+    """A node from what ``run/shell/node.py`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
     values = _values_of(path, NODE_HEADER, plain)
@@ -302,7 +302,8 @@ def read_node(path: Path) -> Node:
     for key in (*plain, *GROUPS):
         if values.get(key) in (None, {}) and not reasons(values["absent"], key):
             raise ProvenanceError(f"{path}: {key} is missing, and no line says why")
-    return Node(**dict.fromkeys(plain) | values)
+    made: dict[str, Any] = {**dict.fromkeys(plain), **values}
+    return Node(**made)
 
 
 def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:

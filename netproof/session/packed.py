@@ -26,7 +26,8 @@ def packed(lines: Iterable[Any]) -> bytes:
     with pa.CompressedOutputStream(sink, "zstd") as out:
         for line in lines:
             out.write(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
-    return sink.getvalue().to_pybytes()
+    compressed: bytes = sink.getvalue().to_pybytes()
+    return compressed
 
 
 def unpacked(
@@ -75,7 +76,7 @@ def document(content: bytes, place: object, key: str = "") -> dict[str, Any]:
     """
     lines = unpacked(content, place, containing=key.encode())
     try:
-        whole = next(lines)
+        whole: dict[str, Any] = next(lines)
         for number, test in lines:
             whole["runs"][number]["testcases"].append(test)
         for run in whole["runs"] if key else ():

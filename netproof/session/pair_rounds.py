@@ -137,10 +137,6 @@ def read_planned(folder: Path) -> Planned:
         raise Incomplete([f"{path}: what was planned cannot be read: {error}"]) from error
 
 
-FORMAT = 1
-"""Format of what a test stores of its rounds in the report; raised when its keys change."""
-
-
 @dataclass(frozen=True)
 class PairCurve:
     """Measurement of a pair of nodes in a round."""
@@ -223,16 +219,12 @@ class PairRounds:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return {"format": FORMAT, **codec.encode(self)}
+        values: dict[str, Any] = codec.encode(self)
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairRounds:
         """Return the rounds of plain values, beside which others stand; raise NetproofError."""
-        if values["format"] != FORMAT:
-            raise NetproofError(
-                f"rounds of pairs are of format {values['format']}, and this netproof reads"
-                f" {FORMAT}"
-            )
         rounds = codec.decode_part(cls, values, "rounds of pairs cannot be read")
         insist_on_rounds(rounds)
         return rounds

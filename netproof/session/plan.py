@@ -7,22 +7,24 @@ import json
 import random
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
-from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError, shortened
 from netproof.intake import json_reading
+from netproof.measurement.case import Case
 from netproof.site.partition import Partition
 
-SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
-"""Files that a job script sources and starts, copied beside it."""
+T = TypeVar("T")
+
+SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.[sp][hy]")))
+"""Files that steps start on each node, copied beside the job's script."""
 
 SIZE_FILES = "sizes-*.txt"
 """The files next to it that list the message sizes asked for."""
@@ -94,7 +96,11 @@ class JobPlan:
     @property
     def partition(self) -> Partition:
         """Return the partition as checks see it."""
-        return Partition.model_validate(self.extras)
+        return partition_of(self.extras, PLAN_FILE)
+
+    def task_of(self, kind: type[T]) -> T:
+        """Return what the task judges; NetproofError where it is damaged."""
+        return codec.decode(kind, self.asked, f"{PLAN_FILE}: its task")
 
     def write(self, folder: Path) -> None:
         """Write it to the job's folder."""
@@ -104,12 +110,17 @@ class JobPlan:
     def read(cls, path: Path) -> JobPlan:
         """Return the plan in a file; NetproofError where it is damaged, and OSError."""
         planned = codec.decode(cls, json_reading.json_file(path), f"{path}: is no plan of a job")
-        try:
-            planned.partition  # noqa: B018
-        except ValidationError as error:
-            reason = shortened(repr(error))
-            raise NetproofError(f"{path}: is no plan of a job: {reason}") from error
+        partition_of(planned.extras, f"{path}: is no plan of a job")
         return planned
+
+
+def partition_of(extras: Mapping[str, Any], place: str) -> Partition:
+    """Return a partition by the extras that checks see; NetproofError, with ``place``."""
+    try:
+        partition: Partition = Partition.model_validate(extras)
+    except ValidationError as error:
+        raise NetproofError(f"{place}: {shortened(repr(error))}") from error
+    return partition
 
 
 def script(python: str, root: Path) -> str:
@@ -165,105 +176,107 @@ def size_files(sizes: Mapping[str, Sequence[int]]) -> dict[str, str]:
     }
 
 
-def sizes_asked(function: Function, ranks: int, partition: Partition) -> tuple[int, ...]:
-    """Message sizes in bytes of a function's whole curve on ``ranks``; (0,) without any."""
-    settings = partition.sizes_of(function.benchmark)
-    return function.sizes(ranks, partition.max_message_bytes, settings)
+def sizes_asked(case: Case, partition: Partition) -> tuple[int, ...]:
+    """Return the message sizes in bytes of a case's whole curve; (0,) without any."""
+    settings = partition.sizes_of(case.benchmark)
+    return registry.of(case).asked(case, partition.max_message_bytes, settings)
 
 
-def function_step(
-    function: Function,
-    ranks: int,
+def whole_sweep(partition: Partition) -> SizeSweep:
+    """Return the sizes that NetPIPE measures for a whole curve."""
+    perturbation = netpipe.perturbation_of(partition.sizes_of("netpipe"))
+    return SizeSweep(1, partition.max_message_bytes, perturbation)
+
+
+def step_of(
+    case: Case,
     launch: int,
     partition: Partition,
     srun: Sequence[str],
     subject: str = "",
-    sizes: Sequence[int] | None = None,
+    sizes: Sequence[int] | SizeSweep | None = None,
 ) -> Step:
-    """Return one launch of a function on the ranks that it uses in a job of ``ranks``.
+    """Return one launch of a case.
 
-    ``subject``: by default the function's name; ``sizes``: of the messages in bytes, by default
-    those of a whole curve, whose list is the function's. Those of others is the subject's.
+    ``subject``: by default the case's; ``sizes``: of the messages in bytes, of NetPIPE a sweep, by
+    default those of a whole curve. Sizes of other curves have a list of the subject's name.
     """
-    count, per_node = ranks_of(function, ranks, partition)
-    subject = subject or function.name
-    benchmark = registry.mpi(function.benchmark)
-    program = benchmark.command(
-        function,
-        count,
-        sizes_asked(function, count, partition) if sizes is None else sizes,
-        size_file(function.name if sizes is None else subject),
+    benchmark = registry.of(case)
+    subject = subject or benchmark.subject(case)
+    if benchmark.by_protocol:
+        sweep = sizes if isinstance(sizes, SizeSweep) else whole_sweep(partition)
+        words = [*netpipe_arguments(partition, case.function, case.path, sweep)]
+        if case.function == "tcp":
+            words = [*_tcp_mode(case.direction, partition), *words]
+        elif case.direction == "bidirectional":
+            words = ["-2", "-a", *words]
+        words += ["-o", f"{subject}.{launch}.np"]
+        return Step(subject, launch, _netpipe_command(case, words, srun))
+    listed = sizes_asked(case, partition) if sizes is None else sizes
+    program = registry.mpi(case.benchmark).command(
+        registry.function_of(case),
+        case.ranks,
+        listed.sizes() if isinstance(listed, SizeSweep) else listed,
+        size_file(case.function if sizes is None else subject),
         partition.arguments.get(benchmark.name, ()),
     )
-    return Step(subject, launch, (*srun, *_placement(count, per_node), *RANK, *program))
+    return Step(subject, launch, (*srun, *_placement(case), *RANK, *program))
 
 
-def function_steps(
-    functions: Sequence[Function],
-    ranks: int,
-    launches: int,
-    partition: Partition,
-    srun: Sequence[str],
-    seed: int,
-) -> tuple[Step, ...]:
-    """Return every launch of ``functions`` on ``ranks`` ranks, shuffled by ``seed``.
+def units(
+    cases: Sequence[Case], launches: int, partition: Partition, srun: Sequence[str], seed: int
+) -> tuple[tuple[Step, ...], ...]:
+    """Return every launch of a benchmark's cases, those together that are to follow each other.
 
-    Functions for two ranks run on one rank of each of two nodes.
+    Each has the one over the healthy twin behind it, if any. They are shuffled by ``seed``, of
+    NetPIPE as a path and direction: within one, TCP and MPI take turns, so that their ratio is of
+    the same minutes and the same nodes. There are as many units of any of NetPIPE's cases. Last
+    come launches that only start and end.
     """
-    steps = [
-        function_step(function, ranks, launch, partition, srun)
-        for function in functions
-        for launch in range(1, launches + 1)
-    ]
-    random.Random(seed).shuffle(steps)
-    return tuple(steps)
+    draw, numbers = random.Random(seed), range(1, launches + 1)
+    if registry.of(cases[0]).by_protocol:
+        ways = [(path, direction) for path in netpipe.PATHS for direction in netpipe.DIRECTIONS]
+        draw.shuffle(ways)
+        by_protocol = sorted(cases, key=lambda case: netpipe.PROTOCOLS.index(case.function))
+        grouped = [
+            [case for case in by_protocol if (case.path, case.direction) == way] for way in ways
+        ]
+        several = [(group, number) for group in grouped for number in numbers]
+    else:
+        several = [([case], number) for case in cases for number in numbers]
+        draw.shuffle(several)
+    measuring = []
+    for group, number in several:
+        steps = ((case, step_of(case, number, partition, srun)) for case in group)
+        measuring.append(
+            tuple(one for case, step in steps for one in (step, *twin_of(step, case, partition)))
+        )
+    return (*measuring, *((step,) for step in start_steps(cases, launches, srun)))
 
 
-def start_subject(benchmark: str, function: str, ranks: int, per_node: int) -> str:
-    """Stem of the names of the steps that only start and end, on so many ranks."""
-    by_protocol = registry.named(benchmark).by_protocol
-    return f"start-{function if by_protocol else benchmark}-{ranks}x{per_node}"
+def start_subject(case: Case) -> str:
+    """Stem of the names of the steps that only start and end, on the ranks of a case."""
+    named = case.function if registry.of(case).by_protocol else case.benchmark
+    return f"start-{named}-{case.ranks}x{case.ranks_per_node}"
 
 
-def start_steps(
-    functions: Sequence[Function],
-    ranks: int,
-    launches: int,
-    partition: Partition,
-    srun: Sequence[str],
-) -> tuple[Step, ...]:
-    """Launches that do little but start and end, on the ranks that ``functions`` use.
+def start_steps(cases: Iterable[Case], launches: int, srun: Sequence[str]) -> tuple[Step, ...]:
+    """Launches that do little but start and end, on the ranks that ``cases`` use.
 
     What they take is no cost of the benchmark. None of a benchmark that has no such run.
     """
     steps: dict[str, Step] = {}
-    for function in functions:
-        count, per_node = ranks_of(function, ranks, partition)
-        program = registry.named(function.benchmark).start(function.name, count)
-        command = (*srun, *_placement(count, per_node), *RANK, *program)
-        subject = start_subject(function.benchmark, function.name, count, per_node)
+    for case in cases:
+        benchmark = registry.of(case)
+        program = benchmark.start(case.function, case.ranks)
+        if benchmark.by_protocol:
+            command = _netpipe_command(case, program[1:], srun)
+        else:
+            command = (*srun, *_placement(case), *RANK, *program)
         for launch in range(1, launches + 1) if program else ():
-            step = Step(subject, launch, command)
+            step = Step(start_subject(case), launch, command)
             steps.setdefault(step.name, step)
     return tuple(steps.values())
-
-
-def netpipe_start_steps(
-    launches: int,
-    srun: Sequence[str],
-    variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
-) -> tuple[Step, ...]:
-    """The same of NetPIPE over TCP and over MPI, between nodes and inside one."""
-    steps: list[Step] = []
-    for protocol in netpipe.PROTOCOLS:
-        _, *arguments = netpipe.BENCHMARK.start(protocol, 2)
-        for path in netpipe.PATHS:
-            if (protocol, path) not in {variant[:2] for variant in variants}:
-                continue
-            subject = start_subject("netpipe", protocol, 2, 1 if path == "inter-node" else 2)
-            command = _netpipe_start(protocol, path, arguments, srun)
-            steps += [Step(subject, launch, command) for launch in range(1, launches + 1)]
-    return tuple(steps)
 
 
 def netpipe_arguments(
@@ -278,83 +291,12 @@ def netpipe_arguments(
     return tuple(arguments)
 
 
-def whole_sweep(partition: Partition) -> SizeSweep:
-    """Return the sizes that NetPIPE measures for a whole curve."""
-    perturbation = netpipe.perturbation_of(partition.sizes_of("netpipe"))
-    return SizeSweep(1, partition.max_message_bytes, perturbation)
-
-
-def netpipe_steps(
-    launches: int,
-    partition: Partition,
-    srun: Sequence[str],
-    seed: int,
-    variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
-) -> tuple[Step, ...]:
-    """Every launch of NetPIPE's ``variants`` on two nodes.
-
-    The variants' order is shuffled by ``seed``; within one, TCP and MPI take turns, so that
-    their ratio is of the same minutes and the same nodes.
-    """
-    return tuple(
-        step for unit in netpipe_units(launches, partition, srun, seed, variants) for step in unit
-    )
-
-
-def netpipe_units(
-    launches: int,
-    partition: Partition,
-    srun: Sequence[str],
-    seed: int,
-    variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
-) -> tuple[tuple[Step, ...], ...]:
-    """Return the same, those together that are to follow each other; as many of any variants."""
-    ordered = [(path, direction) for path in netpipe.PATHS for direction in netpipe.DIRECTIONS]
-    random.Random(seed).shuffle(ordered)
-    whole = whole_sweep(partition)
-    units = []
-    for path, direction in ordered:
-        for launch in range(1, launches + 1):
-            steps: list[Step] = []
-            for protocol in netpipe.PROTOCOLS:
-                variant = (protocol, path, direction)
-                if variant not in variants:
-                    continue
-                subject = netpipe.subject(*variant)
-                step = netpipe_step(subject, launch, variant, whole, partition, srun)
-                steps.append(step)
-                if has_twin(partition, 1 if path == "inter-node" else 2):
-                    steps.append(twin_step(step, direction, partition))
-            units.append(tuple(steps))
-    return tuple(units)
-
-
 def has_twin(partition: Partition, ranks_per_node: int) -> bool:
     """Whether each launch has one over the link's healthy twin next to it.
 
     Those of one rank a node: several of a node share its link, and send each other messages too.
     """
     return bool(partition.twin) and ranks_per_node == 1
-
-
-def with_twins(
-    steps: Iterable[Step], functions: Sequence[Function], ranks: int, partition: Partition
-) -> tuple[tuple[Step, ...], ...]:
-    """Return steps of ``functions``, of whole curves, each with the one over the twin after it."""
-    by_name = {function.name: function for function in functions}
-    return tuple((step, *twin_of(step, by_name[step.subject], ranks, partition)) for step in steps)
-
-
-def twin_of(step: Step, function: Function, ranks: int, partition: Partition) -> tuple[Step, ...]:
-    """The one over the twin that stands next to a step of ``function``; none where it has none."""
-    if not has_twin(partition, ranks_of(function, ranks, partition)[1]):
-        return ()
-    return (twin_step(step, function.direction, partition, share=TWINS_SHARE),)
-
-
-def ranks_of(function: Function, ranks: int, partition: Partition) -> tuple[int, int]:
-    """The ranks of a function in a job of ``ranks``, and how many of them share a node."""
-    return (2, 1) if function.pair else (ranks, partition.ranks_per_node)
 
 
 def twin_name(step: str) -> str:
@@ -372,19 +314,19 @@ TWINS_SHARE = 4
 """Next to a benchmark other than NetPIPE the twin has one in so many of NetPIPE's repetitions."""
 
 
-def twin_step(step: Step, direction: str, partition: Partition, share: int = 1) -> Step:
-    """The launch over the healthy twin that stands next to ``step``: TCP in its direction.
-
-    ``share``: it has one in so many repetitions of NetPIPE's, and one at least.
-    """
+def twin_of(step: Step, case: Case, partition: Partition) -> tuple[Step, ...]:
+    """The launch over the healthy twin next to a case's ``step``: TCP in its direction; if any."""
+    if not has_twin(partition, case.ranks_per_node):
+        return ()
+    direction, repeats = case.direction, partition.netpipe_repeats
+    if not registry.of(case).by_protocol:
+        direction = registry.function_of(case).direction
+        repeats = max(1, repeats // TWINS_SHARE) if repeats else repeats
+    fewer = partition.model_copy(update={"netpipe_repeats": repeats})
     name = twin_name(step.name)
-    if partition.netpipe_repeats:
-        fewer = max(1, partition.netpipe_repeats // share)
-        partition = partition.model_copy(update={"netpipe_repeats": fewer})
-    sweep = twin_sweep(partition)
-    arguments = [*netpipe_arguments(partition, "tcp", "inter-node", sweep), "-o", f"{name}.np"]
-    arguments = [*_tcp_mode(direction, partition), *arguments]
-    return Step(name.rpartition(".")[0], step.launch, (*partition.twin, *arguments))
+    options = netpipe_arguments(fewer, "tcp", "inter-node", twin_sweep(partition))
+    arguments = (*_tcp_mode(direction, partition), *options, "-o", f"{name}.np")
+    return (Step(name.rpartition(".")[0], step.launch, (*partition.twin, *arguments)),)
 
 
 def sweep_subject(subject: str, sweep: SizeSweep) -> str:
@@ -392,32 +334,11 @@ def sweep_subject(subject: str, sweep: SizeSweep) -> str:
     return f"{subject}-from-{sweep.lower}"
 
 
-def netpipe_step(
-    subject: str,
-    launch: int,
-    variant: tuple[str, str, str],
-    sweep: SizeSweep,
-    partition: Partition,
-    srun: Sequence[str],
-) -> Step:
-    """One launch of a variant (protocol, path, direction) over a sweep."""
-    protocol, path, direction = variant
-    output = ["-o", f"{subject}.{launch}.np"]
-    arguments = [*netpipe_arguments(partition, protocol, path, sweep), *output]
-    if protocol == "tcp":
-        arguments = [*_tcp_mode(direction, partition), *arguments]
-    elif direction == "bidirectional":
-        arguments = ["-2", "-a", *arguments]
-    return Step(subject, launch, _netpipe_start(protocol, path, arguments, srun))
-
-
-def _netpipe_start(
-    protocol: str, path: str, arguments: Sequence[str], srun: Sequence[str]
-) -> tuple[str, ...]:
+def _netpipe_command(case: Case, arguments: Sequence[str], srun: Sequence[str]) -> tuple[str, ...]:
     """Return the arguments of a launch of NetPIPE with these of its own."""
-    per_node, nodes = (1, f"{FIRST},{SECOND}") if path == "inter-node" else (2, FIRST)
-    where = (*_placement(2, per_node), f"--nodelist={nodes}", *RANK)
-    if protocol == "mpi":
+    nodes = f"{FIRST},{SECOND}" if case.path == "inter-node" else FIRST
+    where = (*_placement(case), f"--nodelist={nodes}", *RANK)
+    if case.function == "mpi":
         return (*srun, *where, "NPmpi", *arguments)
     return (srun[0], "--mpi=none", *where, *NPTCP, "run", ADDRESS, PORT, *arguments)
 
@@ -431,10 +352,10 @@ def _tcp_mode(direction: str, partition: Partition) -> list[str]:
     return ["-2", "-b", str(2 * max(whole_sweep(partition).sizes()))]
 
 
-def _placement(ranks: int, per_node: int) -> tuple[str, ...]:
+def _placement(case: Case) -> tuple[str, ...]:
     return (
-        f"--nodes={ranks // per_node}",
-        f"--ntasks={ranks}",
-        f"--ntasks-per-node={per_node}",
+        f"--nodes={case.ranks // case.ranks_per_node}",
+        f"--ntasks={case.ranks}",
+        f"--ntasks-per-node={case.ranks_per_node}",
         "--kill-on-bad-exit=1",
     )

@@ -1,7 +1,7 @@
 """Where a session came from: software, configuration, and every node as it was found in its job.
 
-In a job, ``run/shell/node.sh`` prints what a node is, and ``path.sh`` which packets come through to
-the next and which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
+In a job, ``run/shell/node.py`` prints what a node is, which packets come through to the next, and
+which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
 and gives the plain values that the report keeps under ``KEY``. What Slurm said of the partitions at
 the run's start is under ``SLURM_KEY``. ``of_report`` gathers all of a report and says in what nodes
 differ; what of that is a fault is for the verdict.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof import codec
-from netproof.errors import NetproofError, shortened
+from netproof.errors import NetproofError
 from netproof.session.node_differences import NodeInJob, differences
 from netproof.session.node_facts import (
     CLOCK_FILE,
@@ -40,9 +40,6 @@ from netproof.session.slurm_nodes import (
     read_slurm_record,
 )
 from netproof.site.slurm import SlurmNode
-
-FORMAT = 4
-"""Format of a job's record in the report; raised when its keys change."""
 
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
@@ -155,7 +152,6 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     ]
     tries = earlier_tries(folder)
     return {
-        "format": FORMAT,
         "software": dataclasses.asdict(ran_with),
         "nodes": [dataclasses.asdict(node) for node in described],
         "earlier": [[dataclasses.asdict(node) for node in tried] for tried in tries],
@@ -188,13 +184,8 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
             unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
             continue
         place = f"{path}: {job}: {KEY}"
-        stated_format = record.get("format") if isinstance(record, Mapping) else None
-        if stated_format != FORMAT:
-            raise ProvenanceError(
-                f"{place}: is of format {shortened(repr(stated_format))}, and this netproof reads"
-                f" {FORMAT}"
-            )
         try:
+            record = codec.decode(dict[str, Any], record, "a record")
             known = codec.decode(Software, record["software"], "software")
             described = codec.decode(tuple[Node, ...], record["nodes"], "nodes")
             kind = tuple[tuple[SlurmNode, ...], ...]

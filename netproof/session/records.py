@@ -19,7 +19,6 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -62,20 +61,6 @@ PARTS = {
 """Keys of a record, and the list below each whose entries have files of their own."""
 
 ENDED_EARLY = "the run has left no report: it goes on, or was ended"
-
-
-@dataclass(frozen=True)
-class _Test:
-    display_name: str
-    unique_name: str
-    system: str
-    partition: str
-    environ: str
-    outputdir: str
-    stagedir: str
-    job_nodelist: list[str] | None
-    netproof_kind: str
-    jobid: Any = None
 
 
 def make_folder(reports: Path) -> Path:
@@ -121,10 +106,7 @@ def measured_of(folder: Path, asked: Mapping[str, Any]) -> dict[Case, Measured |
 
 
 def of_plan(folder: Path) -> dict[str, Any]:
-    """Return a job's seed and number, by its own word.
-
-    Raises NetproofError and OSError where its files are not there.
-    """
+    """Return a job's seed and number, by its own word; NetproofError and OSError without files."""
     noted = (folder / node_facts.JOB_NODES_FILE).read_text(errors="replace")
     numbers = [line for line in noted.splitlines() if line.startswith("jobid\t")]
     seed = json_reading.json_file(folder / PLAN_FILE)["seed"]
@@ -135,16 +117,11 @@ def cases_of(
     measured: Mapping[Case, Measured | Incomplete], asked: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a job measured as plain values for its record."""
-    return {
-        "shared": asked["shared"],
-        "cases": [
-            {
-                "case": dataclasses.asdict(case),
-                **({"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: one.as_json()}),
-            }
-            for case, one in measured.items()
-        ],
-    }
+    cases: list[dict[str, Any]] = []
+    for case, one in measured.items():
+        found = {"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: codec.encode(one)}
+        cases.append({"case": dataclasses.asdict(case), **found})
+    return {"shared": asked["shared"], "cases": cases}
 
 
 def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
@@ -178,15 +155,11 @@ def _part(path: Path, value: Any) -> str:
     part["counter_names"] = [list(several) for several in names]
     text = json.dumps(part, separators=(",", ":"), allow_nan=False) + "\n"
     sha256 = _sha256(text.encode())
-    target = _part_path(path, sha256)
+    target = path.with_suffix("") / f"{sha256[:32]}.json"
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
         writing.replace(target, text)
     return sha256
-
-
-def _part_path(record: Path, sha256: str) -> Path:
-    return record.with_suffix("") / f"{sha256[:32]}.json"
 
 
 def _sha256(content: bytes) -> str:
@@ -307,8 +280,8 @@ def document_of(folder: Path) -> dict[str, Any]:
     for path in paths:
         record = read(path)
         test = {**_ended(record["test"]), **record["values"]}
-        tests[test["unique_name"], test["partition"], test["environ"]] = test
         with _of_records(path):
+            tests[test["unique_name"], test["partition"], test["environ"]] = test
             unseen += [(test, *asked) for asked in test.pop(ASKED, {}).items()]
             cases |= {key: (test, case) for key, case in _cases(test).items()}
     for test, environment, asked in unseen:
@@ -319,7 +292,7 @@ def document_of(folder: Path) -> dict[str, Any]:
     for test in tests.values():
         # What compares configurations is judged anew from the cases.
         if test.get("netproof_case"):
-            job, case = cases.pop(_key(test), (None, {}))
+            _, case = cases.pop(_key(test), ({}, {}))
             if MEASURED in case and test.get("netproof_complete"):
                 test[MEASURED] = case[MEASURED]
             if test.get("netproof_references") is None:
@@ -427,8 +400,8 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
         raise NetproofError(
             f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}"
         )
-    codec.decode(_Test, record.get("test"), f"{path}: is no record: test")
-    codec.decode(dict[str, Any], record.get("values"), f"{path}: is no record: values")
+    for key in ("test", "values"):
+        codec.decode(dict[str, Any], record.get(key), f"{path}: is no record: {key}")
     for key, below in PARTS.items() if parts else ():
         values = record["values"].get(key)
         if values:
@@ -439,7 +412,7 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
 
 
 def _read_part(record: Path, sha256: str) -> Any:
-    path = _part_path(record, sha256)
+    path = record.with_suffix("") / f"{sha256[:32]}.json"
     content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
     with _of_records(path):
         part = json_reading.json_value(content.decode(), path)

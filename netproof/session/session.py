@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from netproof import codec
 from netproof.criteria import Finding
@@ -24,13 +24,8 @@ from netproof.session.pair_rounds import PairRounds
 from netproof.session.transport import ReportedTransport
 from netproof.site.hostlist import unfold
 
-T = TypeVar("T")
-
 PAIRS_KEY = "netproof_pairs"
 """The key under which a test of the report has its rounds of pairs."""
-
-MEASURED_FORMAT = 4
-"""Format of what a check stores of a case in the report; raised when its keys change."""
 
 _REPORTS = "run-*.json"
 
@@ -256,7 +251,7 @@ def _document(path: Path) -> dict[str, Any]:
     if path.name == records.HEADER:
         return records.document_of(path.parent)
     try:
-        document = json_reading.json_file(path)
+        document: dict[str, Any] = json_reading.json_file(path)
     except FileNotFoundError as error:
         raise NetproofError(f"{path}: {NO_REPORT}") from error
     except OSError as error:
@@ -332,21 +327,6 @@ def _nodes(test: _Test, again: Sequence[MeasuredAgain] | None) -> tuple[str, ...
     return tuple(dict.fromkeys(own)) or tuple(listed)
 
 
-def _insist_on_format(test: _Test, form: Any) -> None:
-    if form != MEASURED_FORMAT:
-        raise NetproofError(
-            f"{test.display_name}: what was measured is of format {form}, and this netproof reads"
-            f" {MEASURED_FORMAT}"
-        )
-
-
-def _repeats(kind: type[T], test: _Test, key: str) -> tuple[T, ...]:
-    values = getattr(test, key)
-    _insist_on_format(test, values.get("format"))
-    place = f"{test.display_name}: {key}.cases"
-    return codec.decode(tuple[kind, ...], values.get("cases"), place)
-
-
 Further = Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
 """Repeat launches of cases that other tests had measured, by the case's key."""
 
@@ -354,23 +334,29 @@ Further = Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
 def _further(tests: Sequence[_Test]) -> Further:
     found: dict[tuple[Any, ...], list[RepeatedCase]] = {}
     for test in (test for test in tests if test.netproof_repeats):
-        for one in _repeats(RepeatedCase, test, "netproof_repeats"):
+        place = f"{test.display_name}: netproof_repeats.cases"
+        cases = (test.netproof_repeats or {}).get("cases")
+        for one in codec.decode(tuple[RepeatedCase, ...], cases, place):
             found.setdefault(one.case.key(), []).append(one)
     return found
 
 
 def _result(
-    test: _Test, left: Mapping[tuple, SkipReason], failed: Mapping[tuple, str], further: Further
+    test: _Test,
+    left: Mapping[tuple[str, ...], SkipReason],
+    failed: Mapping[tuple[str, ...], str],
+    further: Further,
 ) -> CheckResult:
     """Return a test's result.
 
     ``left``: why jobs were skipped, ``failed``: names of jobs that failed, both by the test's key.
     """
     values, name = test.netproof_measured, test.display_name
-    again = _repeats(MeasuredAgain, test, "netproof_repeated") if test.netproof_repeated else None
+    again = None
+    if test.netproof_repeated:
+        place, cases = f"{name}: netproof_repeated.cases", test.netproof_repeated.get("cases")
+        again = codec.decode(tuple[MeasuredAgain, ...], cases, place)
     case, found, contradiction, extras = None, None, None, {}
-    if values is not None:
-        _insist_on_format(test, values.get("format"))
     if test.netproof_case is not None:
         # Ranks a node are the partition's, known where the test came that far.
         described = codec.decode(dict[str, Any], (values or {}).get("case", {}), name)
@@ -413,7 +399,7 @@ def _result(
         reason=test.fail_reason or "",
         seconds=test.time_total or 0.0,
         nodes=_nodes(test, again),
-        folder=test.outputdir if test.result == "pass" else test.stagedir,
+        folder=(test.outputdir if test.result == "pass" else test.stagedir) or "",
         case=case,
         measured=found,
         kind=test.netproof_kind or ("check" if case else "launches"),

@@ -17,8 +17,6 @@ from netproof.site.slurm import SlurmNode, SlurmPartition, node_of
 SLURM_KEY = "netproof_slurm"
 """The key under which one test case of a run keeps what Slurm said of the partitions."""
 
-SLURM_FORMAT = 1
-
 
 @dataclass(frozen=True)
 class PartitionNodes:
@@ -84,7 +82,7 @@ def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
 
 def slurm_record(found: Sequence[PartitionNodes]) -> dict[str, Any]:
     """Plain values for the report of what Slurm said of the partitions at the run's start."""
-    return {"format": SLURM_FORMAT, "partitions": [dataclasses.asdict(one) for one in found]}
+    return {"partitions": [dataclasses.asdict(one) for one in found]}
 
 
 def partition_nodes(
@@ -114,15 +112,8 @@ def partition_nodes(
 def read_slurm_record(values: Any, place: str) -> list[PartitionNodes]:
     """Return what Slurm said of the partitions, from the record in a report; ProvenanceError."""
     try:
-        form = codec.decode(dict[str, Any], values, "a record").get("format")
-        if form != SLURM_FORMAT:
-            raise ProvenanceError(
-                f"{place}: is of format {form}, and this netproof reads {SLURM_FORMAT}"
-            )
-        kind = tuple[PartitionNodes, ...]
-        found = codec.decode(kind, values.get("partitions"), "partitions")
-    except ProvenanceError:
-        raise
+        several = codec.decode(dict[str, Any], values, "a record").get("partitions")
+        found = codec.decode(tuple[PartitionNodes, ...], several, "partitions")
     except NetproofError as error:
         raise ProvenanceError(f"{place}: is not whole: {error}") from error
     return sorted(found, key=lambda one: one.partition)

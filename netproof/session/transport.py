@@ -38,14 +38,14 @@ _TELLING = re.compile(r"libfabric provider: |o[nf]f?-host: |: Using \S+ btl |_cf
 """Lines of Intel MPI and MPICH, of Open MPI, and of UCX."""
 
 
-def step(program: Sequence[str], srun: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments of a run of ``program`` on two nodes, at a job's end.
+def step(program: Sequence[str], srun: Sequence[str], nodes: int) -> tuple[str, ...]:
+    """Return the arguments of a run of ``program``'s two ranks on one or two nodes, at a job's end.
 
     The library says there what it uses.
     """
     variables = [f"{name}={value}" for name, value in ASK.items()]
-    placed = ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--kill-on-bad-exit=1"]
-    return ("env", *variables, *srun, *placed, *program)
+    placed = [f"--nodes={nodes}", "--ntasks=2", f"--ntasks-per-node={2 // nodes}"]
+    return ("env", *variables, *srun, *placed, "--kill-on-bad-exit=1", *program)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
@@ -25,6 +26,7 @@ from netproof.site.look import (
     Looked,
     LookedEnvironment,
     look,
+    setup_of,
     without_python,
 )
 
@@ -44,28 +46,15 @@ _VIRTUAL = ("veth", "virtio_net", "tun", "bridge")
 _NOT_OF_A_SWITCH = re.compile(r"(docker|virbr|br-|cni|flannel|tun|tap)")
 
 
-@dataclass
-class Candidate:
-    """Modules, or folders of PATH, that make an environment."""
-
-    name: str
-    modules: tuple[str, ...] = ()
-    variables: tuple[tuple[str, str], ...] = ()
-
-    def setup(self) -> list[str]:
-        """Return the commands of a job that set it up."""
-        lines = [f'export {name}="{value}"' for name, value in self.variables]
-        if self.modules:
-            lines.append("type -t module >/dev/null || . /etc/profile")
-            lines += [f"module load {name}" for name in self.modules]
-        return lines
+Candidate = dict[str, list[Any]]
+"""Modules, or variables with folders of PATH, that make an environment, as in the site's file."""
 
 
 @dataclass
 class DiscoveredPartition:
     """A partition that can be measured: what the site's file will say, and what is not certain.
 
-    ``interface``: the one that the user names.
+    ``looked``: nothing before its job; ``interface``: the one that the user names.
     """
 
     name: str
@@ -73,7 +62,7 @@ class DiscoveredPartition:
     nodes: int
     usable: int
     time_limit: str
-    looked: Looked | None = None
+    looked: Looked = field(default_factory=lambda: Looked((), {}, {}))
     interface: str = ""
     questions: list[str] = field(default_factory=list)
 
@@ -87,15 +76,6 @@ class Discovered:
     modules_system: str
     left_out: list[str]
     questions: list[str]
-
-
-def partitions_of(shown: str) -> dict[str, dict[str, str]]:
-    """Return what ``scontrol --oneliner show partition`` says of each partition, by its name."""
-    several = (
-        dict(word.split("=", 1) for word in line.split() if "=" in word)
-        for line in shown.splitlines()
-    )
-    return {one["PartitionName"]: one for one in several if "PartitionName" in one}
 
 
 def associations_of(shown: str) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -152,8 +132,8 @@ def _available(loaded: Sequence[str]) -> list[str]:
     )
 
 
-def candidates() -> Iterator[Candidate]:
-    """Yield the environments that modules and PATH may make, the newest version of each.
+def candidates() -> Iterator[tuple[str, Candidate]]:
+    """Yield environments that modules and PATH may make, by name, the newest version of each.
 
     Below each compiler the MPI libraries of a hierarchy are looked for too.
     """
@@ -173,19 +153,23 @@ def candidates() -> Iterator[Candidate]:
             for name in _newest(below, _BENCHMARK).values()
             if name not in first or base.lower().replace("-", "") in name.lower().replace("-", "")
         ]
-        yield Candidate(
-            "-".join(filter(None, (base.lower(), compiler.lower()))), (*chain, *benchmarks)
-        )
+        name = "-".join(filter(None, (base.lower(), compiler.lower())))
+        yield name, {"modules": [*chain, *benchmarks]}
     folders = dict.fromkeys(
         str(Path(found).parent) for found in map(shutil.which, registry.PROBES) if found is not None
     )
     if folders:
         own = [one for one in folders if one not in ("/usr/bin", "/bin", "/usr/local/bin")]
-        variables = [("PATH", ":".join([*own, "$PATH"]))] if own else []
         libraries = [str(Path(one).parent / "lib") for one in own]
-        if libraries:
-            variables.append(("LD_LIBRARY_PATH", ":".join([*libraries, "$LD_LIBRARY_PATH"])))
-        yield Candidate("path", (), tuple(variables))
+        variables = {"PATH": own, "LD_LIBRARY_PATH": libraries}.items()
+        longer = [[name, ":".join([*one, f"${name}"])] for name, one in variables]
+        yield "path", {"env_vars": longer} if own else {}
+
+
+def setup_of_candidate(candidate: Candidate) -> list[str]:
+    """Return the commands of a job that set it up; a job's shell may not know ``module``."""
+    profile = ["type -t module >/dev/null || . /etc/profile"] if "modules" in candidate else []
+    return profile + setup_of({}, {}, candidate)
 
 
 def _newest(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
@@ -226,10 +210,7 @@ def admitted(
     refusal = ""
     for access in options:
         try:
-            slurm.ask(
-                *("sbatch", "--test-only", *access, "--exclusive", f"--nodes={nodes}"),
-                "--wrap=true",
-            )
+            slurm.test([*access, "--exclusive", f"--nodes={nodes}"])
         except NetproofError as error:
             refusal = str(error).rpartition("--wrap=true: ")[2]
         else:
@@ -255,27 +236,26 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], 
 
     ``asked``: their names; without any, the least number of partitions that have all nodes.
     """
-    shown = partitions_of(slurm.ask("scontrol", "--all", "--oneliner", "show", "partition"))
     accounts = associations()
     known = slurm.partitions()
     for name in asked:
         if name not in known:
             raise NetproofError(f"Slurm has no partition {name}; it has {', '.join(known)}")
     left_out, usable = [], []
-    for name, values in shown.items():
-        if (name not in asked) if asked else (values.get("Hidden") == "YES"):
+    for name, one in known.items():
+        if (name not in asked) if asked else one.hidden:
             continue
-        nodes = {node.name for node in known[name].nodes if node.usable}
-        if reason := known[name].cannot_run(2):
+        nodes = {node.name for node in one.nodes if node.usable}
+        least = min(2, len(one.nodes))
+        if reason := one.cannot_run(least):
             left_out.append(f"{name}: {reason}")
             continue
-        access, refusal = admitted(name, 2, accounts)
+        access, refusal = admitted(name, least, accounts)
         if not access:
-            left_out.append(f"{name}: Slurm takes no exclusive job of 2 nodes: {refusal}")
+            left_out.append(f"{name}: Slurm takes no exclusive job of {least} nodes: {refusal}")
             continue
         most, _ = slurm.most_nodes([*access, "--exclusive"], len(nodes))
-        limit = slurm.seconds_of(values["MaxTime"])
-        minutes = 60 if limit is None else min(60, limit // 60)
+        minutes = 60 if one.limit_s is None else min(60, one.limit_s // 60)
         time_limit = "1h" if minutes == 60 else f"{minutes}m"
         partition = DiscoveredPartition(name, access, most, len(nodes), time_limit)
         others = [account for account, on, _ in accounts if on in ("", name)]
@@ -283,7 +263,8 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], 
             partition.questions.append(f"access: which account pays? {', '.join(others)}")
         usable.append((nodes, partition))
     # Those with most nodes first.
-    chosen, covered = [], set()
+    chosen: list[DiscoveredPartition] = []
+    covered: set[str] = set()
     for nodes, partition in sorted(usable, key=lambda one: -len(one[0])):
         if nodes <= covered and not asked:
             left_out.append(f"{partition.name}: its nodes are those of partitions above")
@@ -307,15 +288,15 @@ def discover(
         raise NetproofError(f"no partition can be measured: {'; '.join(left_out)}")
     plugins = plugins_of(slurm.ask("srun", "--mpi=list", merged=True))
     trying_pmi = [one for one in plugins if one in ("pmix", "pmi2", "cray_shasta")] or ["none"]
-    possible = list(candidates())
+    possible = dict(candidates())
     found = Discovered([], {}, modules_system(), left_out, [])
     for partition in partitions:
         partition.interface = interface
         # The first tries all environments, the others one that measures their networks.
-        trying = {one.name: one for one in possible}
+        trying = possible
         if found.environments:
-            tcp = (one for one, looked in found.environments.values() if "NPtcp" in looked.programs)
-            trying = {one.name: one for one in islice(tcp, 1)}
+            tcp = (name for name, (_, one) in found.environments.items() if "NPtcp" in one.programs)
+            trying = {name: possible[name] for name in islice(tcp, 1)}
         free, _ = slurm.free_and_busy([partition.name], slurm.partitions())
         count = min(partition.nodes, MOST_NODES, max(2, len(free)))
         try:
@@ -323,7 +304,7 @@ def discover(
                 folder,
                 [*partition.access, "--exclusive"],
                 count,
-                {name: (one.setup(), trying_pmi) for name, one in trying.items()},
+                {name: (setup_of_candidate(one), trying_pmi) for name, one in trying.items()},
                 wait_s,
             )
         except NetproofError as error:
@@ -370,7 +351,7 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
         return None, 1000
 
     def order(one: Interface) -> tuple[float, int, int]:
-        return looked.tcp_mbit_s.get(one.name, 0.0), one.link_mbit_s or 0, one.mtu
+        return looked.tcp_mbit_s(one.name) or 0.0, one.link_mbit_s or 0, one.mtu
 
     best, *others = sorted(there, key=order, reverse=True)
     if partition.interface:
@@ -384,7 +365,7 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
             f"interface: is {best.name} on the switch under test? there is also {spoken};"
             " --interface NAME chooses"
         )
-    measured, stated = looked.tcp_mbit_s.get(best.name), best.link_mbit_s
+    measured, stated = looked.tcp_mbit_s(best.name), best.link_mbit_s
     virtual = best.driver.startswith(_VIRTUAL)
     if measured and (stated is None or (virtual and measured < stated / 2)):
         several = (round(1000 * one) for one in RATES_GBIT_S)
@@ -395,23 +376,24 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
         questions.append(f"link_mbit_s: {_rates(best, looked)}: is that the link's rate?")
     if not stated:
         questions.append(
-            f"link_mbit_s: {best.name} does not say, and no NPtcp was there to measure it"
+            f"link_mbit_s: {best.name} does not say, and NPtcp has not measured it: it takes two"
+            " nodes"
         )
     return best, stated or 1000
 
 
 def _rates(one: Interface, looked: Looked) -> str:
     stated = f"{one.link_mbit_s} Mbit/s by ethtool" if one.link_mbit_s else "no rate by ethtool"
-    measured = looked.tcp_mbit_s.get(one.name)
+    measured = looked.tcp_mbit_s(one.name)
     return f"{stated}, {measured:.0f} Mbit/s by TCP" if measured else stated
 
 
-def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
+def extras_of(partition: DiscoveredPartition) -> dict[str, Any]:
     """Return the partition's extras that deviate from defaults."""
     looked, questions = partition.looked, partition.questions
     chosen, rate = interface_of(partition)
     devices = [one for one in looked.nodes[0].devices if one.active]
-    extras: dict[str, object] = {
+    extras: dict[str, Any] = {
         "switch": partition.name,
         "nic": (chosen.card if chosen else "") or "unknown",
         "driver": (chosen.driver if chosen else "") or "unknown",
@@ -445,14 +427,15 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
     extras["netpipe_repeats"] = 10 if extras["link_mbit_s"] < 10000 else 50
     extras["netpipe_mpi_inside_repeats"] = 100
     virtual = chosen is not None and chosen.driver.startswith(_VIRTUAL)
-    most = 524288 if virtual else 4194304
-    largest = min(most, 1 << (extras["link_mbit_s"] * 12500).bit_length() - 1)
+    # The largest message takes a tenth of a second at most.
+    largest = 1 << (extras["link_mbit_s"] * 12500).bit_length() - 1
     if largest < 4194304:
         extras["max_message_bytes"] = largest
+    if chosen and (least := looked.line_rate_from_bytes(chosen.name, rate, chosen.mtu)):
+        extras["line_rate_from_bytes"] = min(least, largest)
     if virtual:
-        # Its token bucket lets some KiB pass, and its nodes share CPUs: fewer calls.
-        extras["line_rate_from_bytes"] = min(131072, largest)
-        extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60,1"], ["-i", "5", "-x", "1"]
+        # Its nodes share CPUs: fewer calls.
+        extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60"], ["-i", "5", "-x", "1"]
         extras["pairs"] = {
             "together": 1,
             "arguments": ["-iter", "60,16", "-time", "3"],
@@ -461,8 +444,10 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
             "pairs: nodes of virtual links may share CPUs, whose noise is no node's: 'slower' is"
             " what a node has to lose to be named, and 'quantities': ['rate'] judges the rate alone"
         )
-        if chosen.link_mbit_s != rate:
+        if chosen and chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
+    if partition.nodes < 2:
+        questions.append("nodes: a job has one node, so NetPIPE is measured inside it, and no link")
     if partition.nodes < partition.usable:
         questions.append(
             f"nodes: a job can have {partition.nodes} of {partition.usable}: the others are never"
@@ -495,7 +480,7 @@ def site_text(system: str, found: Discovered) -> str:
         if printed := [line for node in partition.looked.nodes for line in node.printed]:
             said = shortened(printed[0], 80)
             asked.append(f"a prolog or a wrapper prints in each task, and is read past: {said!r}")
-        entry = {
+        entry: dict[str, Any] = {
             "name": re.sub(r"[^A-Za-z0-9_-]", "-", partition.name),
             "descr": f"nodes of partition {partition.name}",
             "scheduler": "slurm",
@@ -526,12 +511,7 @@ def site_text(system: str, found: Discovered) -> str:
         if over_rdma:
             extras["mpi_over_tcp"] = False
             asked.append("mpi_over_tcp: does its MPI use RDMA? Otherwise leave the line out")
-        entry = {"name": name, "features": features}
-        if candidate.modules:
-            entry["modules"] = list(candidate.modules)
-        if candidate.variables:
-            entry["env_vars"] = [list(one) for one in candidate.variables]
-        entry["extras"] = extras
+        entry = {"name": name, "features": features, **candidate, "extras": extras}
         lines += [f"        # ? {one}" for one in asked]
         lines += _literal(entry, 8)
         lines[-1] += ","

@@ -63,7 +63,7 @@ def _power_of_two(value: int) -> str | None:
 
 def _rank_counts(counts: tuple[int, ...]) -> str | None:
     value = list(counts)
-    if not value or not all(type(count) is int and count >= 2 for count in value):
+    if not all(type(count) is int and count >= 2 for count in value):
         return f"{value} is no list of whole numbers from 2 up, [16, 32, 64] for instance"
     if sorted(set(value)) != value:
         return f"{value} has to increase, without repeats"
@@ -173,7 +173,9 @@ class _OfNetwork(Written):
     )
     nodes: _Positive = Field(description="nodes that a job of this partition can have")
     ranks_per_node: _Positive = Field(description="ranks on each node")
-    rank_counts: _RankCounts = Field(description="rank counts to measure, increasing")
+    rank_counts: _RankCounts = Field(
+        description="rank counts to measure, increasing; none on one node"
+    )
     max_message_bytes: Annotated[int, _obeying(_power_of_two)] = Field(
         4194304, description="largest message, a power of two"
     )

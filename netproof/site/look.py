@@ -12,13 +12,15 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import registry
+from netproof.criteria.rate import LineRateSettings
 from netproof.errors import NetproofError, shortened
+from netproof.measurement.links import line_rate_mb_s
 from netproof.site import slurm
 from netproof.site.hostlist import fold
 from netproof.site.site_file import OWN_ENVIRONMENT
@@ -33,7 +35,6 @@ _RATE = {
     "osu_bw": (re.compile(r"(?m)^ *1048576 +([\d.]+)"), 8.0),
 }
 """A program's bandwidth of messages of 1 MiB, and Mbit/s of 10⁶ bits for one of its unit."""
-_TCP_RATE = re.compile(r"(?m)^ *1048576 +([\d.]+)")
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,28 @@ class LookedEnvironment:
 
 @dataclass(frozen=True)
 class Looked:
-    """Findings of a job: its nodes, TCP's Mbit/s over each interface, and environments by name."""
+    """Findings of a job: its nodes, and environments by name.
+
+    ``tcp``: Mbit/s of TCP over each interface, by the bytes of a message.
+    """
 
     nodes: tuple[LookedNode, ...]
-    tcp_mbit_s: Mapping[str, float]
+    tcp: Mapping[str, Mapping[int, float]]
     environments: Mapping[str, LookedEnvironment]
+
+    def tcp_mbit_s(self, interface: str) -> float | None:
+        """Return the rate of the largest message; None where TCP was not measured."""
+        rates = self.tcp.get(interface)
+        return rates[max(rates)] if rates else None
+
+    def line_rate_from_bytes(self, interface: str, link_mbit_s: int, mtu: int) -> int:
+        """Return from which power of two on no message is faster than the link; 0 if none is.
+
+        Only the token bucket of an emulated link lets small messages pass faster.
+        """
+        most = 8 * line_rate_mb_s(link_mbit_s, mtu) * (LineRateSettings().fail or 1)
+        faster = [size for size, rate in self.tcp.get(interface, {}).items() if rate > most]
+        return 1 << max(faster).bit_length() if faster else 0
 
 
 def look(
@@ -182,25 +200,31 @@ def _read(place: Path, environments: Mapping[str, object], job: str) -> Looked:
     nodes = tuple(node_of(path.read_text()) for path in sorted(place.glob("node.*.txt")))
     if not nodes:
         raise NetproofError(f"job {job} described no node: {last_words(place / 'job.out')}")
-    tcp = {}
-    for path in place.glob("network.*.np"):
-        if rates := _TCP_RATE.findall(path.read_text()):
-            tcp[path.name.removeprefix("network.").removesuffix(".np")] = 1.048576 * float(
-                rates[-1]
-            )
+    tcp = {
+        path.name.removeprefix("network.").removesuffix(".np"): rates_of(path.read_text())
+        for path in place.glob("network.*.np")
+    }
+    printed = {line.strip() for node in nodes for line in node.printed}
     found = {
-        name: environment_of(place / f"env-{number}") for number, name in enumerate(environments)
+        name: environment_of(place / f"env-{number}", printed)
+        for number, name in enumerate(environments)
     }
     return Looked(nodes, tcp, found)
 
 
-def last_words(path: Path) -> str:
-    """Return the last line of a file that says something; empty without one."""
+def rates_of(text: str) -> dict[int, float]:
+    """Return the Mbit/s at each size in what ``NPtcp -o`` wrote: bytes, its Mbps, seconds."""
+    found = (line.split() for line in text.splitlines())
+    return {int(one[0]): 8e-6 * int(one[0]) / float(one[2]) for one in found if len(one) == 3}
+
+
+def last_words(path: Path, printed: Collection[str] = ()) -> str:
+    """Return the last line of a file that says something; ``printed``: lines of others in it."""
     try:
         lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
     except OSError:
         return ""
-    return shortened(next(filter(None, reversed(lines)), ""))
+    return shortened(next((one for one in reversed(lines) if one and one not in printed), ""))
 
 
 def _lines_of(text: str) -> tuple[list[str], list[list[str]]]:
@@ -248,8 +272,12 @@ def node_of(text: str) -> LookedNode:
     )
 
 
-def environment_of(folder: Path) -> LookedEnvironment:
-    """Return an environment from what ``look.sh environment`` left in its folder."""
+def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnvironment:
+    """Return an environment from what ``look.sh environment`` left in its folder.
+
+    ``printed``: lines of a prolog or wrapper. Of a program that failed by each plugin the words by
+    the first are kept: the first is the likeliest.
+    """
     try:
         text = (folder / "programs.txt").read_text()
     except OSError:
@@ -273,8 +301,10 @@ def environment_of(folder: Path) -> LookedEnvironment:
             if figures := pattern.findall(both):
                 rates[program], pmi = unit * float(figures[-1]), tried
             elif program not in rates:
-                words = last_words(output.with_suffix(".err")) or last_words(output)
-                said[program] = f"--mpi={tried}: {words or f'status {line[3]}'}"
+                words = last_words(output.with_suffix(".err"), printed)
+                words = words or last_words(output, printed) or f"status {line[3]}"
+                late = "it did not end in 60 s: " if line[3] == "124" else ""
+                said.setdefault(program, f"--mpi={tried}: {late}{words}")
         elif line[0] == "program":
             programs[line[1]] = line[2]
     setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
@@ -330,7 +360,7 @@ def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, 
             by_fault["extras['link_mbit_s']", has].append(node.name)
     for (key, reason), nodes in by_fault.items():
         yield key, f"on {fold(nodes)} {reason}"
-    carried = looked.tcp_mbit_s.get(name)
+    carried = looked.tcp_mbit_s(name)
     if carried and not extras["rdma"] and not rate / 3 < carried < 1.1 * rate:
         yield (
             "extras['link_mbit_s']",

@@ -1,12 +1,13 @@
 #!/bin/bash
 # look.sh node PYTHON: describes this node, "key TAB value…" lines between a header and "end".
-# look.sh networks NODE NODE: the rate of each network between two nodes, by NPtcp.
+# look.sh networks NODE NODE: the rate of each network between two nodes at several sizes, by NPtcp.
 # look.sh environment NODE,NODE PMI…: programs and MPI library here, and two ranks of each program.
 # Runs before a site is known; look.py reads what it leaves.
 set -uf
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 PROGRAMS="NPtcp NPmpi IMB-MPI1 osu_bw"
 BYTES=1048576
+SIZES="-l 4096 -u $BYTES -p 0 -n 5"
 
 # line WORDS...: prints them with tabs between; what is empty is a dash.
 line() {
@@ -85,6 +86,7 @@ address() {
 
 networks() {
     local key name rest to
+    # shellcheck disable=SC2086 # words
     [ -n "$(type -P NPtcp)" ] || return
     : >networks
     while IFS=$'\t' read -r key name rest; do
@@ -92,10 +94,10 @@ networks() {
         to=$(address "$1" "$name")
         [ -n "$to" ] || continue
         timeout 25 srun --mpi=none --overlap -N1 -n1 -w "$1" --input=none --output="network.$name.to" \
-            NPtcp -l $BYTES -u $BYTES -p 0 -n 20 &
+            NPtcp $SIZES &
         sleep 2
         timeout 20 srun --mpi=none --overlap -N1 -n1 -w "$2" --input=none --output="network.$name.out" \
-            NPtcp -h "$to" -l $BYTES -u $BYTES -p 0 -n 20 -o "network.$name.np"
+            NPtcp -h "$to" $SIZES -o "network.$name.np"
         wait
     done <"node.$1.txt"
 }

@@ -165,16 +165,17 @@ def jobs(matrix: Matrix) -> dict[PlannedJob, tuple[Case, ...]]:
     """Return every job of the matrix with its cases, both in the matrix' order."""
     found: dict[PlannedJob, list[Case]] = {}
     for case in matrix.cases:
-        fewest = min(matrix.partitions[case.partition].rank_counts)
+        fewest = matrix.partitions[case.partition].fewest_ranks
         found.setdefault(job_of(case, fewest), []).append(case)
     return {job: tuple(cases) for job, cases in found.items()}
 
 
 def nodes_of(job: PlannedJob, matrix: Matrix) -> int:
     """Return how many nodes the job asks Slurm for."""
+    partition = matrix.partitions[job.partition]
     if registry.named(job.benchmark).by_protocol:
-        return 2
-    return job.ranks // matrix.partitions[job.partition].ranks_per_node
+        return min(2, partition.nodes)
+    return job.ranks // partition.ranks_per_node
 
 
 def domain_of(job: PlannedJob, matrix: Matrix) -> str:

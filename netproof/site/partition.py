@@ -45,9 +45,14 @@ class Partition(PartitionExtras):
         """Return the settings of the criteria here."""
         return Settings.of_site(self.criteria, self.line_rate_from_bytes)
 
+    @property
+    def fewest_ranks(self) -> int:
+        """Least rank count, whose job also runs functions of two ranks; 2 without any."""
+        return min(self.rank_counts, default=2)
+
     def pair_settings(self) -> PairSettings:
-        """Return the settings of its rounds of pairs."""
-        return PairSettings.of_site(self.pairs)
+        """Return the settings of its rounds of pairs; one node has none."""
+        return PairSettings.of_site({**self.pairs, "rounds": 0} if self.nodes < 2 else self.pairs)
 
     def load_settings(self) -> LoadSettings:
         """Return the settings of victims alongside aggressors."""

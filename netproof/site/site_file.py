@@ -286,7 +286,7 @@ def _add_features(partition: dict[str, Any]) -> None:
     partition["features"] = [
         *partition.get("features", []),
         *(ranks_feature(count) for count in counts),
-        fewest_ranks_feature(counts[0]),
+        *map(fewest_ranks_feature, counts[:1]),
     ]
 
 
@@ -306,8 +306,11 @@ def _cpus(partition: dict[str, Any]) -> int | None:
 
 def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
     per_node, nodes = extras["ranks_per_node"], extras["nodes"]
-    if nodes < 2:
-        yield f"nodes is {nodes}, but a network is measured between 2 nodes at least"
+    if nodes > 1 and not extras["rank_counts"]:
+        yield f"is empty, and nodes is {nodes}; give some, [{2 * per_node}] for instance"
+    if nodes < 2 and extras["rank_counts"]:
+        yield f"nodes is {nodes}, inside which NetPIPE alone is measured; give []"
+        return
     if cpus is not None and per_node > cpus:
         yield f"ranks_per_node is {per_node}, but processor.num_cpus only {cpus}"
     for count in extras["rank_counts"]:

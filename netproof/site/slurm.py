@@ -5,6 +5,7 @@ What asks Slurm raises NetproofError where it does not answer, or prints somethi
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import subprocess
@@ -89,11 +90,16 @@ def node_of(name: str, state: str, reason: str) -> SlurmNode:
 
 @dataclass(frozen=True)
 class SlurmPartition:
-    """A partition of Slurm: UP, DOWN, DRAIN or INACTIVE, and its nodes."""
+    """A partition of Slurm: UP, DOWN, DRAIN or INACTIVE, and its nodes.
+
+    ``limit_s``: the longest time of a job, None without limit.
+    """
 
     name: str
     state: str
     nodes: tuple[SlurmNode, ...]
+    limit_s: int | None = None
+    hidden: bool = False
 
     def may_soon_run(self, nodes: int) -> bool:
         """Return whether a job of so many nodes can run once the silent nodes answer."""
@@ -143,9 +149,18 @@ def sharing_in(access: Sequence[str]) -> list[str]:
 def partitions() -> dict[str, SlurmPartition]:
     """Return every partition by its name."""
     shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
-    states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
+    lines = (dict(word.partition("=")[::2] for word in one.split()) for one in shown.splitlines())
+    values = {one["PartitionName"]: one for one in lines if "PartitionName" in one}
     listed = ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
-    return partitions_of(states, listed)
+    found = partitions_of({name: one["State"] for name, one in values.items()}, listed)
+    return {
+        name: dataclasses.replace(
+            found[name],
+            limit_s=seconds_of(one.get("MaxTime", "UNLIMITED")),
+            hidden=one.get("Hidden") == "YES",
+        )
+        for name, one in values.items()
+    }
 
 
 def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPartition]:
@@ -202,17 +217,22 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
 
     By ``sbatch --test-only``, which knows the limits of partition, account and QOS.
     """
-    options = [word for option in access for word in shlex.split(option)]
     least, most, refusal = 0, count, ""
     asked = count
     while least < most:
         try:
-            ask("sbatch", "--test-only", *options, f"--nodes={asked}", "--wrap=true")
+            test([*access, f"--nodes={asked}"])
             least = asked
         except NetproofError as error:
             most, refusal = asked - 1, str(error)
         asked = (least + most + 1) // 2
     return most, refusal
+
+
+def test(options: Sequence[str]) -> None:
+    """Ask Slurm whether it would take a job. Raises NetproofError with its refusal."""
+    words = [word for option in options for word in shlex.split(option)]
+    ask("sbatch", "--test-only", *words, "--wrap=true")
 
 
 def take_fewer(jobid: str, nodes: int) -> None:
@@ -276,13 +296,6 @@ def topology_of(listed: str) -> Tree:
                 f"scontrol show topology has {', '.join(unknown)} below {name}, and no line for it"
             )
     return leaves, {one: name for name, switches in below.items() for one in switches}
-
-
-def time_limits_s() -> dict[str, int | None]:
-    """Return the longest time of a job in seconds, by partition; None without limit."""
-    shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
-    found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
-    return {name: seconds_of(limit) for name, limit in found}
 
 
 def seconds_of(limit: str) -> int | None:

@@ -77,7 +77,7 @@ def past(store: Store, matrix: Matrix) -> Past:
             if row["result"] != "skip" and row["partition"] in matrix.partitions:
                 # Ranks a node do not tell cases apart.
                 case = Case(system, ranks_per_node=0, **{name: row[name] for name in KEY})
-                job = job_of(case, min(matrix.partitions[case.partition].rank_counts))
+                job = job_of(case, matrix.partitions[case.partition].fewest_ranks)
                 here[job][case.key()] = row["wall_s"]
         for job, cases in here.items():
             found.tried.setdefault(job, stored.start)

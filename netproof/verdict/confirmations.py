@@ -190,10 +190,11 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
     quiet = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
     enough = len(quiet) >= wanted
     curves = quiet if enough else [curve for curve, _ in usable]
-    shown = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
-    if shown is None:
+    found = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
+    if found is None:
         return None
-    level, confirmed = shown.level, shown.confirmation
+    shown, confirmed = found
+    level = shown.level
     why = [
         f"{confirmed.flagged} of {confirmed.launches} launches at closer sizes show it{where}",
         looked_for,

@@ -168,6 +168,14 @@ def _of_partition(
     launches = launches_between(results)
     nodes = {node for one in rounds for node in one.measured()}
     nodes |= {node for _, launch in launches for node in launch.nodes()}
+    if site.nodes < 2:
+        nodes = {
+            node
+            for one in results
+            if one.measured
+            for launch in one.measured.launches
+            for node in launch.nodes()
+        }
     pairs = links(rounds, launches)
     found = Coverage(
         name,

@@ -35,7 +35,7 @@ from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.file_names import NameList, Pattern, Sets
 
-ONLY_TOO_FAST = LineRateSettings(of_files=True)
+ONLY_TOO_FAST = LineRateSettings(of_files=LARGEST_FROM)
 OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
 """Shares of the line rate, the lower ones of large messages one way between nodes.
 
@@ -416,7 +416,10 @@ def _case(
         layer=_layer(kind, function, curve, link),
         settings=replace(
             Settings(),
-            line_rate=of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
+            line_rate=replace(
+                of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
+                of_files=_stands_for_line(function),
+            ),
             decline=DECLINE,
             slower=slower,
             apart=LIE_APART,
@@ -433,17 +436,27 @@ def _case(
     )
 
 
+def _stands_for_line(function: Function | None) -> int:
+    """Return the bytes of a message whose own rate stands for that of the line.
+
+    Messages that follow each other hide their latency.
+    """
+    return LARGE if function is not None and function.streams else LARGEST_FROM
+
+
 def _layer(kind: CurveKind, function: Function | None, curve: Curve, link: Link | None) -> Layer:
     """Return what the times of a curve are likely of, for advice."""
     if _DEVICE.search(kind.remark):
         return Layer.DEVICE
     if link is not None and kind.ranks == 2:
         return Layer.INSIDE if link.transport in INSIDE else Layer.NETWORK
-    rated = function is None or function.rated
     shares = function is not None and function.rated and not function.single
     if not shares and 0 < min(curve.time_us) < OF_MEMORY_US:
         return Layer.INSIDE
-    return Layer.NETWORK if rated or function.pair or function.pairs else Layer.COLLECTIVE
+    if function is None:
+        return Layer.NETWORK if kind.ranks == 2 else Layer.COLLECTIVE
+    paired = function.rated or function.pair or function.pairs
+    return Layer.NETWORK if paired else Layer.COLLECTIVE
 
 
 def _in_short(judged: CurveVerdict) -> CurveVerdict:
@@ -480,7 +493,8 @@ def _in_short(judged: CurveVerdict) -> CurveVerdict:
     )
     if not elsewhere and len(sizes) == 1:
         reason += ": compare it with --against"
-        large = case.curve.sizes[-1] >= LARGEST_FROM and case.curve.bandwidth_mb_s is not None
+        least = _stands_for_line(_function(judged.kind))
+        large = case.curve.sizes[-1] >= least and case.curve.bandwidth_mb_s is not None
         if large and case.ranks == 2:
             reason += ", or give its --link"
     first = replace(short[0], reason=reason)

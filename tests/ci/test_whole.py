@@ -14,8 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def whole(tmp_path):
     """Runs `ci/test` where what it starts are stand-ins: its exit status and what was started."""
-    for name in ("testbed", "release"):
-        (tmp_path / "ci" / name).mkdir(parents=True)
+    (tmp_path / "ci" / "testbed").mkdir(parents=True)
     shutil.copy(ROOT / "ci" / "test", tmp_path / "ci")
     (tmp_path / "ci" / "activate").write_text(f"PATH={tmp_path}:$PATH\n")
 
@@ -42,7 +41,7 @@ def whole(tmp_path):
             )
         # Always the same text: what Python keeps of it compiled may be of the second before.
         (tmp_path / "status").write_text(str(other))
-        (tmp_path / "ci" / "release" / "__main__.py").write_text(
+        (tmp_path / "ci" / "release.py").write_text(
             "import sys\n"
             f"open({str(started)!r}, 'a').write('release ' + ' '.join(sys.argv[1:]) + '\\n')\n"
             f"sys.exit(int(open({str(tmp_path / 'status')!r}).read()))\n"

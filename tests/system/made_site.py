@@ -9,19 +9,23 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"max_message_bytes": 65536, "line_rate_from_bytes": 65536, "netpipe_repeats": 4}
 """Extras of a partition whose launches take a second: where it is not size that is looked at."""
 
-SITE_FILES = {
-    "settings.py": """from pathlib import Path
-from netproof.site import site
-site_configuration = site.gather(Path(__file__).parent)
-""",
-    "testbed.py": f"""import runpy
+TESTBED_SITE = f"""import runpy
 site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
 site_configuration = site["site_configuration"]
-for partition in site_configuration["systems"][0]["partitions"]:
-    partition["extras"]["criteria"]["disturbance"] = {{"others": OTHERS, "steal": OTHERS}}
+"""
+UNDISTURBED = """for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"]["criteria"]["disturbance"] = {"others": OTHERS, "steal": OTHERS}
     partition["extras"] |= EXTRAS
-""",
-}
+"""
+
+
+def written_site(folder: Path, changes: str, begin: str = TESTBED_SITE) -> str:
+    """Write the testbed's site, changed by lines of Python, into ``folder``/site; return that."""
+    site = folder / "site"
+    site.mkdir()
+    (site / "settings.py").write_text((ROOT / "site-config" / "settings.py").read_text())
+    (site / "testbed.py").write_text(begin + changes)
+    return str(site)
 
 
 def settings_of(folder: Path, *, others: int = 1, **extras: object) -> dict[str, str]:
@@ -30,9 +34,6 @@ def settings_of(folder: Path, *, others: int = 1, **extras: object) -> dict[str,
     The machine under the testbed may have other work, and what tests look for is far larger.
     ``extras``: further ones of each partition.
     """
-    site = folder / "site"
-    site.mkdir()
-    for name, text in SITE_FILES.items():
-        text = text.replace("OTHERS", str(others)).replace("EXTRAS", repr(extras))
-        (site / name).write_text(text)
-    return {"RFM_REPORT_FILE": str(folder / "run-{sessionid}.json"), "RFM_CONFIG_PATH": str(site)}
+    changes = UNDISTURBED.replace("OTHERS", str(others)).replace("EXTRAS", repr(extras))
+    site = written_site(folder, changes)
+    return {"RFM_REPORT_FILE": str(folder / "run-{sessionid}.json"), "RFM_CONFIG_PATH": site}

@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from made_testbed import TESTBED, done, inside, verb
 
 from ci.testbed import delays, network, processes
 from ci.testbed.state import DEFAULT
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("lines"), pytest.mark.nightly]
 
-ROOT = Path(__file__).resolve().parents[2]
-TESTBED = ROOT / "ci" / "testbed" / "testbed"
 TOPOLOGY = """switches:
   one:
     link_mbps: 100
@@ -70,28 +69,11 @@ def lines(other_testbed, tmp_path_factory) -> None:
     other_testbed(file)
 
 
-def verb(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TESTBED, *arguments], capture_output=True, text=True, check=False)
-
-
-def done(*arguments: str) -> str:
-    ran = verb(*arguments)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
-
-
 @pytest.fixture(autouse=True)
 def as_in_the_file() -> Iterator[None]:
     """A test that fails leaves nothing planted for the next."""
     yield
     done("up", "--topology", str(DEFAULT / "topology.yaml"))
-
-
-def inside(node: str, *command: str) -> str:
-    where = f"--net={network.NAMED_NAMESPACES / network.namespace(node)}"
-    return subprocess.run(
-        ["nsenter", where, *command], capture_output=True, text=True, check=True
-    ).stdout
 
 
 def programs() -> dict[str, list[int]]:

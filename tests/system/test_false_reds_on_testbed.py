@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from made_site import written_site
 
 from ci.evaluation import engine
 from ci.evaluation.engine import Grade
@@ -15,50 +16,30 @@ pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SITE_FILES = {
-    "settings.py": """from pathlib import Path
-from netproof import site
-site_configuration = site.gather(Path(__file__).parent)
-""",
-    # One environment with NetPIPE alone, and nothing that a busy machine could fail.
-    "testbed.py": f"""import runpy
-site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
-site_configuration = site["site_configuration"]
+# One environment with NetPIPE alone, and nothing that a busy machine could fail.
+CHANGES = """
 SHOWN = ("envelope", "inversion", "jump", "dropout", "line_rate", "mpi_loss")
 for partition in site_configuration["systems"][0]["partitions"]:
     partition["environs"] = ["mpich"]
     # No IMB, hence no rounds of pairs.
     partition["extras"]["coverage_percent"] = 0
-    partition["extras"]["criteria"] = {{name: {{"warn": None, "fail": None}} for name in SHOWN}}
+    partition["extras"]["criteria"] = {name: {"warn": None, "fail": None} for name in SHOWN}
 for environment in site_configuration["environments"]:
     environment["features"] = [name for name in environment["features"] if name != "imb"]
     environment["extras"].setdefault("absent", dict())["imb"] = "no part of this test"
-""",
-}
+"""
 
 
 @pytest.mark.testbed
 def test_a_run_alongside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
-    site = tmp_path / "site"
-    site.mkdir()
-    for name, text in SITE_FILES.items():
-        (site / name).write_text(text)
+    site = written_site(tmp_path, CHANGES)
     folder = tmp_path / "campaign"
     counts = [f"--{one}={int(one == ONE_CPU)}" for one in COUNTS]
     ran = run(
         tmp_path,
-        *(
-            "python",
-            "-m",
-            "ci.evaluation",
-            "false-reds",
-            "--out",
-            str(folder),
-            "--quiet-share",
-            "1",
-            *counts,
-        ),
-        RFM_CONFIG_PATH=str(site),
+        *("python", "-m", "ci.evaluation", "false-reds"),
+        *("--out", str(folder), "--quiet-share", "1", *counts),
+        RFM_CONFIG_PATH=site,
         PYTHONPATH=str(ROOT),
     )
     # One run is too few for the aims.

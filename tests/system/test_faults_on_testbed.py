@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from made_testbed import TESTBED, done, inside, refused, verb
 
-from ci.testbed import mending, network, planting, processes, topology_reading
+from ci.testbed import mending, planting, processes, topology_reading
 from ci.testbed.state import DEFAULT, StateFolder
 from netproof.site import slurm
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("leaves"), pytest.mark.nightly]
 
-ROOT = Path(__file__).resolve().parents[2]
-TESTBED = ROOT / "ci" / "testbed" / "testbed"
 LEAVES = """switches:
   one:
     link_mbps: 10
@@ -41,19 +40,6 @@ def leaves(other_testbed, tmp_path_factory) -> None:
     other_testbed(file)
 
 
-def done(*arguments: str) -> str:
-    ran = subprocess.run([TESTBED, *arguments], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
-
-
-def refused(*arguments: str) -> str:
-    ran = subprocess.run([TESTBED, *arguments], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert ran.stderr.count("\n") == 1, ran.stderr
-    return ran.stderr
-
-
 def recorded() -> dict[str, dict[str, object]]:
     return planting.load(
         StateFolder(DEFAULT), topology_reading.load(DEFAULT / "topology.yaml")
@@ -66,13 +52,6 @@ def as_in_the_file() -> Iterator[None]:
     yield
     if recorded() != FROM_FILE:
         done("up", "--topology", str(DEFAULT / "topology.yaml"))
-
-
-def inside(node: str, *command: str) -> str:
-    where = f"--net={network.NAMED_NAMESPACES / network.namespace(node)}"
-    return subprocess.run(
-        ["nsenter", where, *command], capture_output=True, text=True, check=True
-    ).stdout
 
 
 def kernel(*, patience_s: float = 3) -> dict[str, str]:
@@ -147,16 +126,16 @@ def test_a_fault_for_a_time_is_lifted_after_it():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_fault_for_a_time_is_lifted_when_its_command_is_ended(number):
-    verb = subprocess.Popen(
+    planting_ = subprocess.Popen(
         [TESTBED, "plant", "one-2", "mtu=1400", "--for", "60"],
         stdout=subprocess.PIPE,
         text=True,
         # Behind nohup, or with &, tests are started with some signals ignored.
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
-    assert verb.stdout.readline() == "planted one-2 mtu=1400\n"
-    verb.send_signal(number)
-    said, _ = verb.communicate(timeout=30)
+    assert planting_.stdout.readline() == "planted one-2 mtu=1400\n"
+    planting_.send_signal(number)
+    said, _ = planting_.communicate(timeout=30)
     assert said == "lifted one-2 mtu=1400\n"
     assert "one-2 mtu" not in done("status")
 
@@ -166,7 +145,7 @@ def test_a_fault_that_was_taken_away_by_hand_is_told_and_mended_by_lift():
     inside("switches", "tc", "qdisc", "del", "dev", "one-1", "clsact")
     (loop,) = [p for p in processes.running() if p.role == planting.BUSY_ROLE]
     os.kill(loop.pid, signal.SIGKILL)
-    told = subprocess.run([TESTBED, "status"], capture_output=True, text=True, check=False)
+    told = verb("status")
     assert told.returncode == 1
     assert "DOWN one-1: share of frames lost at the switch's end is 0.000000" in told.stdout
     assert "DOWN one-1: 0 CPUs are kept busy and 1 should be" in told.stdout
@@ -176,12 +155,7 @@ def test_a_fault_that_was_taken_away_by_hand_is_told_and_mended_by_lift():
 
 def test_what_the_kernel_does_not_take_is_told_and_all_is_as_before():
     before = kernel()
-    ran = subprocess.run(
-        [TESTBED, "plant", "one-1", "rate=0.5", "net.ipv4.tcp_sack=300"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = verb("plant", "one-1", "rate=0.5", "net.ipv4.tcp_sack=300")
     assert ran.returncode == 1
     assert "one-1: net.ipv4.tcp_sack is 1 and should be 300" in ran.stderr
     assert kernel() == before
@@ -189,7 +163,7 @@ def test_what_the_kernel_does_not_take_is_told_and_all_is_as_before():
 
 
 @pytest.mark.parametrize(
-    ("verb", "says"),
+    ("asked", "says"),
     [
         (("plant", "one-9", "rate=0.5"), "no node, leaf or switch of this testbed; it has one-1"),
         (("plant", "one-1", "rate=2"), "found 2; write a share of its rate"),
@@ -202,9 +176,9 @@ def test_what_the_kernel_does_not_take_is_told_and_all_is_as_before():
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
 )
-def test_what_cannot_be_planted_or_lifted_is_refused_and_changes_nothing(verb, says):
+def test_what_cannot_be_planted_or_lifted_is_refused_and_changes_nothing(asked, says):
     before = kernel()
-    assert says in refused(*verb)
+    assert says in refused(*asked)
     assert kernel() == before
     assert recorded() == FROM_FILE
 

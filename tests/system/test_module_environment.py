@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from made_site import written_site
 
 from netproof.session import session
 
@@ -45,11 +46,6 @@ site_configuration["environments"] = [
 ]
 """
 
-SETTINGS = """from pathlib import Path
-from netproof import site
-site_configuration = site.gather(Path(__file__).parent)
-"""
-
 IMB_PINGPONG = ("-n", "ImbPingPong", "-S", "launches=1", "-S", "ImbJob.functions=PingPong")
 
 
@@ -59,11 +55,8 @@ def settings(tmp_path: Path) -> dict[str, str]:
     module = tmp_path / "modules" / "mpich" / "5.0.2"
     module.parent.mkdir(parents=True)
     module.write_text(MODULEFILE)
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "testbed.py").write_text(SITE.replace("FOLDER", str(tmp_path)))
-    (site / "settings.py").write_text(SETTINGS)
-    return {"RFM_CONFIG_PATH": str(site), "MODULEPATH": str(module.parents[1])}
+    site = written_site(tmp_path, SITE.replace("FOLDER", str(tmp_path)), begin="")
+    return {"RFM_CONFIG_PATH": site, "MODULEPATH": str(module.parents[1])}
 
 
 def reframe(*options: str) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_site import SMALL
+from made_site import SMALL, written_site
+from made_testbed import done, eventually
 
 from netproof.session import plan
 from netproof.store import Store
@@ -26,14 +27,8 @@ from netproof.store.folder import MARKER
 ROOT = Path(__file__).resolve().parents[2]
 NIGHTLY = str(ROOT / "ci" / "nightly")
 
-SETTINGS = """from pathlib import Path
-from netproof import site
-site_configuration = site.gather(Path(__file__).parent)
-"""
-
 # Three jobs of some seconds, and no bound or criterion that a busy machine could fail.
-SITE = """import runpy
-site_configuration = runpy.run_path("SITE")["site_configuration"]
+SITE = """
 FEW = {"gige": ["mpich", "intelmpi"], "fast-ethernet": ["mpich"]}
 SHOWN = ("envelope", "inversion", "jump", "dropout", "line_rate", "mpi_loss")
 for partition in site_configuration["systems"][0]["partitions"]:
@@ -107,12 +102,7 @@ class Place:
 
 def furnished(folder: Path, run, further: str = "") -> Place:
     """A place in ``folder``; ``further``: what the site's file says besides."""
-    (folder / "site").mkdir()
-    (folder / "site" / "settings.py").write_text(SETTINGS)
-    site = str(ROOT / "site-config" / "testbed.py")
-    (folder / "site" / "testbed.py").write_text(
-        SITE.replace("SITE", site).replace("SMALL", repr(SMALL)) + further
-    )
+    written_site(folder, SITE.replace("SMALL", repr(SMALL)) + further)
     (folder / "references").mkdir()
     bounds = (ROOT / "reference-values" / "testbed.yaml").read_text()
     (folder / "references" / "testbed.yaml").write_text(
@@ -134,13 +124,6 @@ def small_disk(tmp_path) -> Iterator[Path]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "netproof-test", disk], check=True)
     yield disk
     subprocess.run(["umount", disk], check=True)
-
-
-def eventually(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 90
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 class TestWithoutACluster:
@@ -490,8 +473,7 @@ class TestOnTheTestbed:
         assert place.content() == before
 
     def up(self) -> None:
-        up = subprocess.run([ROOT / "ci/testbed/testbed", "up"], capture_output=True, text=True)
-        assert up.returncode == 0, up.stderr
+        done("up")
 
     def environment(self, place: Place) -> dict[str, str]:
         shown = place.run(place.folder, "env", "-0", **place.settings).stdout

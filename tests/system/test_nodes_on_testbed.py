@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_site import SMALL
-
-from ci.testbed import network
+from made_testbed import inside
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def inside(node: str, *command: str) -> None:
-    place = f"--net={network.NAMED_NAMESPACES / network.namespace(node)}"
-    subprocess.run(["nsenter", place, *command], check=True, capture_output=True)
 
 
 SENDRECV = ("-n", "ImbSendrecv.*ranks=4", "-S", "ImbJob.functions=Sendrecv")

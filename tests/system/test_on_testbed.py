@@ -7,18 +7,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_site import SMALL
+from made_site import SMALL, written_site
 
-from netproof.measurement import disturbance
-from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, plan, session, step_output
+from netproof.measurement.case import Case
+from netproof.session import job_files, plan, session
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -52,17 +48,11 @@ esac
 exec PROGRAM "$@"
 """
 
-FAULTY_SITE = """import runpy
-site_configuration = runpy.run_path("SITE")["site_configuration"]
+FAULTY_SITE = """
 for partition in site_configuration["systems"][0]["partitions"]:
     partition["extras"] |= SMALL | {"step_limit_s": LIMIT}
 for environment in site_configuration["environments"]:
     environment["env_vars"].append(["PATH", "WRAPPERS:$PATH"])
-"""
-
-SETTINGS = """from pathlib import Path
-from netproof import site
-site_configuration = site.gather(Path(__file__).parent)
 """
 
 
@@ -92,13 +82,6 @@ def left_of(jobid: str) -> list[str]:
     return found
 
 
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
-
-
 @pytest.fixture(scope="module")
 def small(run, tmp_path_factory) -> Path:
     """Folder of a run of one environment: one IMB check, four of NetPIPE, two jobs."""
@@ -110,15 +93,8 @@ def small(run, tmp_path_factory) -> Path:
 
 def site_with(folder: Path) -> str:
     """Folder of the testbed's site, whose environments have the programs of ``folder``/bin."""
-    (folder / "site").mkdir()
-    (folder / "site" / "settings.py").write_text(SETTINGS)
-    (folder / "site" / "testbed.py").write_text(
-        FAULTY_SITE.replace("SITE", str(ROOT / "site-config" / "testbed.py"))
-        .replace("WRAPPERS", str(folder / "bin"))
-        .replace("SMALL", repr(SMALL))
-        .replace("LIMIT", str(STEP_LIMIT_S))
-    )
-    return str(folder / "site")
+    text = FAULTY_SITE.replace("WRAPPERS", str(folder / "bin")).replace("SMALL", repr(SMALL))
+    return written_site(folder, text.replace("LIMIT", str(STEP_LIMIT_S)))
 
 
 @pytest.fixture(scope="module")
@@ -202,28 +178,6 @@ def test_jobs_of_one_contention_domain_never_measure_at_the_same_time(run, small
     jobs = sorted(line.split("|") for line in shown.splitlines())
     assert {name for _, _, name in jobs} == {"netproof-testbed"}
     assert all(end <= start for (_, end, _), (start, _, _) in itertools.pairwise(jobs))
-
-
-def test_a_second_job_is_held_while_one_measures(run, tmp_path):
-    first, second = (
-        run(
-            tmp_path,
-            *("sbatch", "--parsable", "--job-name=netproof-testbed", "--dependency=singleton"),
-            *(f"--partition={partition}", f"--output={tmp_path}/out", "--wrap", "sleep 2"),
-        ).stdout.strip()
-        for partition in ("gige", "fast-ethernet")
-    )
-
-    def shown() -> list[list[str]]:
-        command = ("sacct", "-X", "-n", "-P", f"--jobs={first},{second}", "--format=Start,End")
-        return sorted(line.split("|") for line in run(tmp_path, *command).stdout.splitlines())
-
-    eventually(
-        lambda: len(shown()) == 2 and all("Unknown" not in times for times in shown()),
-        "the two jobs did not end",
-    )
-    (_, first_end), (second_start, _) = shown()
-    assert first_end <= second_start
 
 
 EARLY_SACCT = """#!/bin/bash
@@ -345,9 +299,9 @@ def gige() -> Partition:
 
 def nptcp_job(folder: Path, partition: Partition) -> list[str]:
     """Files of a job with one launch, NPtcp between two nodes; the command that submits it."""
-    steps = plan.netpipe_steps(1, partition, ["srun"], seed=1)
-    alone = tuple(one for one in steps if one.name == "tcp-inter-node-oneway.1")
-    plan.JobPlan(1, partition.model_dump(), (alone,), describe_nodes=False).write(folder)
+    case = Case("testbed", "gige", "openmpi4", "netpipe", "tcp", 2, 1)
+    alone = plan.step_of(case, 1, partition, ["srun"])
+    plan.JobPlan(1, partition.model_dump(), ((alone,),), describe_nodes=False).write(folder)
     for source in plan.SHELL_FILES:
         (folder / source.name).write_bytes(source.read_bytes())
     program(folder / plan.SCRIPT, plan.script(sys.executable, ROOT))
@@ -375,82 +329,6 @@ def test_a_receiver_ends_when_its_sender_dies(run, tmp_path, gige, sender):
     step = job_files.records(tmp_path)["tcp-inter-node-oneway.1"]
     assert step.status not in (0, *job_files.TIMED_OUT_STATUS)
     assert left_of(jobid) == []
-
-
-def test_a_cancelled_job_leaves_neither_receiver_nor_sender(run, tmp_path, gige):
-    jobid = run(tmp_path, *nptcp_job(tmp_path, gige)).stdout.strip()
-
-    def ends() -> int:
-        return sum(command.startswith("NPtcp ") for command in left_of(jobid))
-
-    eventually(lambda: ends() == 2, "receiver and sender did not come up")
-    run(tmp_path, "scancel", jobid)
-    eventually(
-        lambda: (
-            "CANCELLED" in run(tmp_path, "sacct", "-X", "-n", "-j", jobid, "-o", "State").stdout
-        ),
-        "the job was not cancelled",
-    )
-    eventually(lambda: left_of(jobid) == [], f"left: {left_of(jobid)}")
-
-
-def busy(seconds: float) -> float:
-    """The share of the CPUs that was in use for so many seconds."""
-
-    def counted() -> tuple[int, int]:
-        ticks = [
-            int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-        ]
-        return ticks[3] + ticks[4], sum(ticks)
-
-    (idle, total), _, (idle_after, total_after) = counted(), time.sleep(seconds), counted()
-    return 1 - (idle_after - idle) / (total_after - total)
-
-
-def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...]:
-    """What the two nodes of a launch of NPtcp did alongside it."""
-    folder.mkdir()
-    command = nptcp_job(folder, gige.model_copy(update={"netpipe_repeats": 3}))
-    submitted = run(folder, command[0], "--wait", *command[1:])
-    assert submitted.returncode == 0, submitted.stderr
-    errors = folder / "tcp-inter-node-oneway.1.err"
-    text = errors.read_text()
-    assert sorted(disturbance.scheduled(errors, text)) == [0, 1]
-    loads = disturbance.loads(errors, text, step_output.cpu_by_node(text))
-    assert len(loads) == 2
-    assert len({load.machine for load in loads}) == 1
-    assert disturbance.unknown(loads) == ()
-    return loads
-
-
-@pytest.mark.nightly
-def test_what_takes_half_of_the_cpus_is_seen_and_no_more_than_there_is(run, tmp_path, gige):
-    cpus = len(os.sched_getaffinity(0))
-    loops = [
-        subprocess.Popen(["bash", "-c", "while :; do :; done"]) for _ in range(max(1, cpus // 2))
-    ]
-    try:
-        loads = loads_of_a_launch(run, tmp_path / "taken", gige)
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-    (said,) = disturbance.disturbed(loads)
-    nodes = ", ".join(load.node for load in loads)
-    # Where the machine is a virtual one, its hypervisor may have taken some as well.
-    assert re.match(rf"{nodes}: others used \d+ % of the CPUs\b", said)
-    # The interrupts of the network take their part of what a loop could have.
-    assert 0.25 < loads[0].others_share < 0.9
-    numbers = itertools.count()
-
-    def as_before_and_after() -> bool:
-        """On a machine that does nothing else, no launch is disturbed then."""
-        before = busy(0.5)
-        loads = loads_of_a_launch(run, tmp_path / f"quiet-{next(numbers)}", gige)
-        others = max(before, busy(0.5)) + disturbance.DisturbanceSettings().others
-        return all(load.others_share < others for load in loads)
-
-    eventually(as_before_and_after, "each launch was more disturbed than there was reason for")
 
 
 def test_a_class_without_references_fails(run, tmp_path):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
 from made_site import settings_of
+from made_testbed import verb
 
 pytestmark = [pytest.mark.testbed, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTBED = ROOT / "ci" / "testbed" / "testbed"
 COMMAND = ("netproof", "measure", "tails", "testbed:gige", "--environment", "mpich")
 DOWN_S = 1.0
 
@@ -31,8 +30,7 @@ def take_down_later(folder: Path, moments: list[float], said: list[str]) -> None
             return
         time.sleep(0.1)
     moments.append(time.time())
-    plant = [TESTBED, "plant", "gige-2", "link=down", "--for", f"{DOWN_S:g}"]
-    ran = subprocess.run(plant, capture_output=True, text=True, check=False)
+    ran = verb("plant", "gige-2", "link=down", "--for", f"{DOWN_S:g}")
     said.append(f"{ran.returncode} {ran.stdout}{ran.stderr}")
 
 
@@ -45,7 +43,7 @@ def test_a_link_that_went_down_is_a_pause_at_its_time(testbed, run, tmp_path):
         ran = run(tmp_path, *COMMAND, "--seconds", "12", "--format=json", **settings)
     finally:
         planting.join()
-        subprocess.run([TESTBED, "lift"], capture_output=True, check=True)
+        verb("lift")
     assert said[0].startswith("0 "), said
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (told,) = json.loads(ran.stdout)["tails"]

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from made_site import SMALL, settings_of
+from made_testbed import done, eventually
 
 pytestmark = pytest.mark.nightly
 
@@ -104,17 +105,14 @@ def test_what_disturbed_every_launch_is_said_and_nothing_is_recommended(testbed,
 @pytest.fixture
 def lines(testbed) -> Iterator[None]:
     """Packets of all nodes go through a delay line, in which nothing waits."""
-    command = [ROOT / "ci" / "testbed" / "testbed"]
-    subprocess.run([*command, "plant", "gige", "delay=0"], check=True, capture_output=True)
+    done("plant", "gige", "delay=0")
     yield
-    subprocess.run([*command, "lift"], check=True, capture_output=True)
+    done("lift")
 
 
 def planted() -> list[str]:
     """What `testbed status` says is planted."""
-    command = [ROOT / "ci" / "testbed" / "testbed", "status"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [line for line in said.splitlines() if line.startswith("FAULT ")]
+    return [line for line in done("status").splitlines() if line.startswith("FAULT ")]
 
 
 class Killed:
@@ -156,13 +154,6 @@ class Killed:
         for job in self.jobs():
             self.run(self.folder, "scancel", "--full", "--signal=KILL", job)
         eventually(lambda: not self.jobs(), "the job stays")
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 @pytest.mark.testbed

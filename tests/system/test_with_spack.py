@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from made_site import written_site
 
 from ci.spack_envs import lock
 from netproof.session import session
@@ -212,20 +213,14 @@ site_configuration["environments"] = [
 ]
 """
 
-SETTINGS = """from pathlib import Path
-from netproof import site
-site_configuration = site.gather(Path(__file__).parent)
-"""
-
 
 @pytest.mark.testbed
 @pytest.mark.usefixtures("testbed")
 def test_the_checks_measure_by_modules_of_what_was_built(built, run, tmp_path):
     if not Path("/etc/profile.d/modules.sh").exists():
         pytest.skip("Debian's environment-modules is not installed")
-    scope, place, site = tmp_path / "scope", tmp_path / "modules", tmp_path / "site"
-    for folder in (scope, site):
-        folder.mkdir()
+    scope, place = tmp_path / "scope", tmp_path / "modules"
+    scope.mkdir()
     (scope / "modules.yaml").write_text(MODULES_FILE.replace("PLACE", str(place)))
     for name in BUILT:
         where = spack.build_folder(spack.table(built).named(name), built)
@@ -233,13 +228,11 @@ def test_the_checks_measure_by_modules_of_what_was_built(built, run, tmp_path):
         subprocess.run(command, check=True)
     variables = spack.mpi(spack.table(built).named("mpich-gcc"), "debian12", built).env_vars
     text = SITE_OF_MODULES.replace("PLACE", str(place))
-    (site / "testbed.py").write_text(
-        text.replace("VARIABLES", repr([list(pair) for pair in variables]))
-    )
-    (site / "settings.py").write_text(SETTINGS)
+    text = text.replace("VARIABLES", repr([list(pair) for pair in variables]))
+    site = written_site(tmp_path, text, begin="")
     command = ["reframe", "--system", "testbed:gige", "-S", "launches=1", "-p", "by-modules"]
     checks = ["-n", "ImbPingPong|NetpipeMpi|NetpipeTcp|OsuLatency", "-c", str(ROOT / "checks")]
-    more = {"RFM_CONFIG_PATH": str(site), "MODULEPATH": ":".join(map(str, place.glob("linux-*")))}
+    more = {"RFM_CONFIG_PATH": site, "MODULEPATH": ":".join(map(str, place.glob("linux-*")))}
     run(tmp_path, *command, *checks, "-r", **more)
     report = session.load(tmp_path / "run-0.json")
     results = [result for result in report.results if result.case is not None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -37,37 +36,7 @@ def test_a_small_number_of_every_attack_is_refused_or_read_right():
         assert int(refused) > 0
         assert float(seconds) <= attacks.SECONDS
         assert int(mib) <= attacks.MIB
-    assert f"{attacks.FLIPS}  " in ran.stdout
-    assert "6 found and named" in ran.stdout
-
-
-def test_the_tests_of_every_listed_attack_are_there():
-    for name, tests in attacks.LISTED.items():
-        for test in tests:
-            path, _, called = test.removeprefix("--deselect=").partition("::")
-            text = (ROOT / path).read_text()
-            assert not called or re.search(rf"(def|class) {called}\b", text), f"{name}: {test}"
-
-
-@pytest.mark.slow
-def test_a_listed_attack_that_does_not_hold_or_is_not_tried_is_wrong(tmp_path):
-    path = tmp_path / "test_some.py"
-    path.write_text(
-        "import pytest\n"
-        "def test_holds(): pass\n"
-        "def test_fails(): assert False\n"
-        "@pytest.mark.skip\n"
-        "def test_skipped(): pass\n"
-    )
-    count, came, wrong = attacks.listed([str(path)])
-    assert (count, came) == (3, "1 held")
-    assert [sentence.rpartition("::")[2] for sentence in wrong] == [
-        "test_fails: failure",
-        "test_skipped: skipped",
-    ]
-    count, came, wrong = attacks.listed([f"{path}::test_gone"])
-    assert (count, came) == (0, "not tried")
-    assert wrong
+    assert f"{attacks.FLIPS}: 6 tried, 6 found and named" in ran.stdout
 
 
 @pytest.fixture

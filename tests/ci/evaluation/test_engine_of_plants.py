@@ -16,7 +16,7 @@ from runs_without_testbed import SETTINGS, NoTestbed, campaign, planned, result
 
 from ci.evaluation import command as command_line
 from ci.evaluation import diagnosed_faults as diagnosed
-from ci.evaluation import engine, false_reds, load
+from ci.evaluation import engine, false_reds, load, missed_faults, sweeps
 from ci.evaluation import table as tables
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import HEALTHY, Answer, Ended, Grade, Plant, Run
@@ -192,6 +192,32 @@ def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monke
     ]
     assert "no diagnosis" in again[0].judged.said[0]
     assert grades(tmp_path) == [Grade.MISSED, Grade.MISSED, Grade.NOT_JUDGED]
+
+
+EVALUATIONS = [one.EVALUATION for one in (diagnosed, false_reds, missed_faults, sweeps)]
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize(("status", "text"), [(0, ""), (1, "cannot"), (2, "{"), (0, "[]")])
+def test_an_answer_that_is_no_document_is_not_judged_and_its_errors_are_reported(
+    evaluation, status, text
+):
+    kind = next(iter(evaluation.plants))
+    run = Run(1, kind, 11, ("mpich", "intelmpi"), Plant.topology, "gige", (), {})
+    found = evaluation.graded(run, status, text, "why:\n  run-0.json: is not there\n")
+    assert found.found is Grade.NOT_JUDGED
+    assert "run-0.json: is not there" in found.said[0] or text == "[]"
+
+
+def test_a_run_that_is_not_judged_counts_for_no_aim():
+    kind, plant = next(iter(EVALUATION.faults.items()))
+    runs = [run_of(kind, number) for number in range(1, 11)]
+    made = [result(run, Grade.RIGHT) for run in runs[:9]] + [result(runs[9], Grade.NOT_JUDGED)]
+    assert EVALUATION.missed(campaign(*runs), made)[:2] == [
+        "1 runs were not judged; --resume makes them again",
+        f"{plant.said}: 9 of the 10 runs that it takes",
+    ]
+    assert EVALUATION.missed(campaign(*runs), made[:-1])[0] == "9 of 10 runs were made"
 
 
 def test_runs_of_other_code_are_no_one_evaluation(fake, tmp_path):

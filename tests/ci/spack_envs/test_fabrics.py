@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ci.spack_envs import fabrics
+from ci.spack_envs import lock as locks
 from ci.spack_envs.fabrics import Said
 from netproof.site import spack
 from netproof.site.spack_files import FABRICS, SpackFileError, load
@@ -72,16 +73,8 @@ def test_a_lock_without_verbs_is_a_fault_that_names_it(tmp_path):
     ]
 
 
-def test_sockets_is_tcp(tmp_path):
-    assert said_by(lock(tmp_path, fabrics=["sockets"]))["tcp"]
-    assert not said_by(lock(tmp_path, fabrics=["verbs"]))["tcp"]
-
-
-def test_of_an_external_mpi_no_lock_tells():
+def test_of_an_external_no_lock_tells(tmp_path):
     assert fabrics.in_lock(DATA / "mpich-gcc.lock", "mpich") == {}
-
-
-def test_of_an_external_libfabric_no_lock_tells(tmp_path):
     content = json.loads(SOURCE.read_text())
     for node in content["concrete_specs"].values():
         if node["name"] == "libfabric":
@@ -91,7 +84,9 @@ def test_of_an_external_libfabric_no_lock_tells(tmp_path):
     assert set(said_by(path)) == {"shm", "ucx", "cuda", "rocm"}
 
 
-def test_ucx_without_verbs_has_tcp_and_no_verbs(tmp_path):
+def test_sockets_is_tcp_and_ucx_without_verbs_has_tcp_alone(tmp_path):
+    assert said_by(lock(tmp_path, fabrics=["sockets"]))["tcp"]
+    assert not said_by(lock(tmp_path, fabrics=["verbs"]))["tcp"]
     content = json.loads(SOURCE.read_text())
     for node in content["concrete_specs"].values():
         if node["name"] == "libfabric":
@@ -108,6 +103,10 @@ def test_no_lock_is_an_error(tmp_path, text):
     path.write_text(text)
     with pytest.raises(SpackFileError, match="is no lock of Spack 1 with mpich"):
         fabrics.in_lock(path, "mpich")
+    path.write_text('{"roots": [{"hash": "a"}], "concrete_specs": {"a": {"dependencies": [{}]}}}')
+    for read in (locks.roots, locks.built_by):
+        with pytest.raises(SpackFileError, match="is no lock of Spack 1"):
+            read(path)
 
 
 def test_what_a_library_does_not_tell_is_missing():

@@ -74,13 +74,10 @@ def test_another_release_is_refused_with_both_named(spack_envs, stand_in, settin
     assert spack_envs("build", ONE, "--any-release", **settings).returncode == 0
 
 
-def test_changed_files_of_the_release_are_refused(spack_envs, stand_in):
+def test_changed_files_and_a_spack_that_is_no_clone_are_refused(spack_envs, stand_in, tmp_path):
     ran = spack_envs("build", ONE, STAND_IN_CHANGED="1")
     assert ran.returncode == 2
     assert "v1.1.0 (2e907202bcc8) with changed files" in ran.stderr
-
-
-def test_a_spack_that_is_no_clone_is_refused(spack_envs, stand_in, tmp_path):
     (tmp_path / "bin" / "git").write_text("#!/bin/bash\nexit 128\n")
     ran = spack_envs("build", ONE)
     assert ran.returncode == 2
@@ -108,7 +105,7 @@ def test_bootstrap_clones_the_pair_and_joins_it(spack_envs, upstream, tmp_path):
     )
 
 
-def test_bootstrap_refuses_a_tag_that_moved(spack_envs, upstream, tmp_path):
+def test_bootstrap_refuses_a_tag_that_moved_and_says_what_failed(spack_envs, upstream, tmp_path):
     (upstream / "packages" / "more").write_text("2\n")
     git(upstream / "packages", "add", ".")
     git(upstream / "packages", "commit", "--quiet", "-m", "two")
@@ -117,16 +114,10 @@ def test_bootstrap_refuses_a_tag_that_moved(spack_envs, upstream, tmp_path):
     assert ran.returncode == 2
     assert "packages: v1 is commit " in ran.stderr
     assert ", which release.yaml names" in ran.stderr
-
-
-def test_bootstrap_without_a_network_says_what_failed(spack_envs, upstream, tmp_path):
     (upstream / "spack").rename(upstream / "gone")
-    ran = spack_envs("bootstrap", str(tmp_path / "got"))
+    ran = spack_envs("bootstrap", str(tmp_path / "other"))
     assert ran.returncode == 2
     assert "spack-envs: git fetch --quiet --depth=1 " in ran.stderr
-
-
-def test_bootstrap_into_what_is_no_folder_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ReleaseError, match="file is no folder that can be made"):
         release.bootstrap({}, tmp_path / "file")

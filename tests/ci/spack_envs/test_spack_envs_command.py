@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -13,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.spack_envs import build, command, lock
+from ci.spack_envs import build, command
 from netproof.site import spack
-from netproof.site.spack_files import SpackFileError
 
 # ci/spack-envs runs as a whole, several times a test.
 pytestmark = pytest.mark.slow
@@ -48,21 +46,15 @@ def test_without_spack_one_sentence_says_how_to_get_it(spack_envs):
     )
 
 
-@pytest.mark.parametrize("version", ["0.23.1 (2bfcc69)", "1.0.2"])
-def test_too_old_a_spack_is_refused_likewise(spack_envs, stand_in, version):
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("0.23.1 (2bfcc69)", "is Spack 0.23.1, which is too old"), ("", "says 'nothing', no version")],
+)
+def test_too_old_a_spack_and_one_without_a_version_are_refused(spack_envs, stand_in, version, said):
     ran = spack_envs("build", STAND_IN_VERSION=version)
     assert ran.returncode == 2
-    assert (
-        f"is Spack {version.split()[0]}, which is too old: 'ci/spack-envs bootstrap DIR'"
-        in ran.stderr
-    )
+    assert f"{said}: 'ci/spack-envs bootstrap DIR'" in ran.stderr
     assert stand_in() == []
-
-
-def test_a_spack_that_tells_no_version_is_refused(spack_envs, stand_in):
-    ran = spack_envs("build", STAND_IN_VERSION="")
-    assert ran.returncode == 2
-    assert "says 'nothing', no version: 'ci/spack-envs bootstrap" in ran.stderr
 
 
 def test_list_needs_no_spack_and_shows_what_is_excluded(spack_envs):
@@ -96,22 +88,28 @@ def test_a_build_is_recorded_with_specs_compiler_hash_and_variants(spack_envs, s
     assert "~fortran" in record.packages["mpich"]["variants"]
     assert "netmod=ofi" in record.packages["mpich"]["variants"]
 
-
-def test_list_shows_what_was_built(spack_envs, stand_in, folder):
-    spack_envs("build", ONE, "--site", "debian12")
     (row,) = [row for row in spack_envs("list").stdout.splitlines() if row.startswith(f" {ONE} ")]
-    built = state(folder, ONE).record.built
     assert row.split() == [
-        ONE, "built", built, "debian12", "mpich@5.0.2", "(external)", "gcc@12.2.0", "tn5oggg",
-    ]  # fmt: skip
+        *(ONE, "built", record.built, "debian12", "mpich@5.0.2", "(external)", "gcc@12.2.0"),
+        "tn5oggg",
+    ]
 
 
-def test_what_is_built_is_not_built_again(spack_envs, stand_in):
-    spack_envs("build", ONE)
+def test_the_chosen_site_is_remembered_and_what_is_built_is_not_built_again(
+    spack_envs, stand_in, folder
+):
+    spack_envs("build", ONE, "--site", "debian12")
+    chosen = (spack.builds(folder) / ONE / "files" / "site" / "chosen.yaml").read_text()
+    assert f"prefix: {ROOT}/.opt/mpich\n" in chosen
+    assert "${project}" not in chosen
     before = stand_in()
     ran = spack_envs("build", ONE)
     assert (ran.returncode, stand_in()) == (0, before)
+    assert "site debian12" in ran.stdout
     assert f"{ONE}: was built" in ran.stdout
+    assert f"{ONE}: built," in spack_envs("build", ONE, "--site", "none").stdout
+    assert state(folder, ONE).record.site == ""
+    assert not (spack.builds(folder) / ONE / "files" / "site" / "chosen.yaml").exists()
 
 
 def test_one_that_fails_leaves_the_others_and_its_first_error_is_shown(
@@ -184,11 +182,12 @@ def test_another_account_is_informed_whose_builds_they_are(folder, monkeypatch, 
     )
 
 
-def test_a_failure_is_shown_until_it_is_built(spack_envs, stand_in):
+def test_a_failure_is_shown_until_it_is_installed_by_the_same_lock(spack_envs, stand_in):
     spack_envs("build", ONE, STAND_IN_FAILS=ONE)
     assert f"{ONE}: failed 20" in spack_envs("list").stdout
     assert spack_envs("check").returncode == 1
     assert spack_envs("build", ONE).returncode == 0
+    assert stand_in() == [f"{ONE} concretize", f"{ONE} install", f"{ONE} install"]
     assert spack_envs("check").returncode == 0
 
 
@@ -201,12 +200,6 @@ def test_one_that_another_process_builds_is_left_alone(spack_envs, stand_in, fol
     assert ran.returncode == 1
     assert f"another ci/spack-envs is building {ONE}" in ran.stdout
     assert state(folder, ONE).word == "stale"
-
-
-def test_interrupted_after_concretizing_it_installs_by_the_same_lock(spack_envs, stand_in):
-    spack_envs("build", ONE, STAND_IN_FAILS=ONE)
-    spack_envs("build", ONE)
-    assert stand_in() == [f"{ONE} concretize", f"{ONE} install", f"{ONE} install"]
 
 
 @pytest.mark.parametrize(
@@ -240,38 +233,18 @@ def test_stale_is_concretized_anew(spack_envs, stand_in, folder):
     assert state(folder, ONE).word == "built"
 
 
-def test_a_program_that_is_gone_makes_stale(spack_envs, stand_in, folder):
+def test_a_program_that_is_gone_or_a_lock_made_by_hand_makes_stale(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
     program = spack.builds(folder) / ONE / "view" / "bin" / "IMB-MPI1"
+    text = program.read_text()
     program.unlink()
     found = state(folder, ONE)
     assert found.word == "stale"
     assert found.reason.startswith(f"there is no {program.name} in {program.parent} or ")
-
-
-def test_a_lock_that_was_made_by_hand_makes_stale(spack_envs, stand_in, folder):
-    spack_envs("build", ONE)
+    program.write_text(text)
+    program.chmod(0o755)
     (spack.builds(folder) / ONE / "spack.lock").write_text("{}")
     assert state(folder, ONE).reason == "its spack.lock is not the one that was built"
-
-
-def test_the_chosen_site_is_included_with_absolute_paths_and_remembered(
-    spack_envs, stand_in, folder
-):
-    spack_envs("build", ONE, "--site", "debian12")
-    chosen = (spack.builds(folder) / ONE / "files" / "site" / "chosen.yaml").read_text()
-    assert f"prefix: {ROOT}/.opt/mpich\n" in chosen
-    assert "${project}" not in chosen
-    ran = spack_envs("build", ONE)
-    assert "site debian12" in ran.stdout
-    assert f"{ONE}: was built" in ran.stdout
-
-
-def test_another_site_makes_stale(spack_envs, stand_in, folder):
-    spack_envs("build", ONE, "--site", "debian12")
-    assert f"{ONE}: built," in spack_envs("build", ONE, "--site", "none").stdout
-    assert state(folder, ONE).record.site == ""
-    assert not (spack.builds(folder) / ONE / "files" / "site" / "chosen.yaml").exists()
 
 
 def test_a_site_that_is_not_there_is_refused(spack_envs, stand_in):
@@ -404,10 +377,3 @@ def test_an_interrupted_build_ends_spack_and_says_so(folder, tmp_path, stand_in)
     assert "interrupted; run it again to go on" in said
     assert ended.exists()
     assert state(folder, ONE).word != "built"
-
-
-def test_a_lock_of_another_form_is_refused(tmp_path):
-    path = tmp_path / "spack.lock"
-    path.write_text(json.dumps({"roots": [{"hash": "abc"}], "concrete_specs": {}}))
-    with pytest.raises(SpackFileError, match="is no lock of Spack 1"):
-        lock.roots(path)

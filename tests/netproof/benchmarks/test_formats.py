@@ -61,6 +61,10 @@ def edited(name: str, old: str, new: str) -> str:
         ("gpcnet-network-load-test.out", 6, "RR Two-sided Lat", 416, (8, 2.9, 0)),
         ("mpigraph.out", 2, "send", 4, (2**20, 368.986, 2841.77)),
         ("linktest.out", 1, "pingpong", 4, (131072, 90.25, 1452.32)),
+        ("gpcnet-verbose.out", 6, "RR Two-sided Lat", 128, (8, 2.9, 0)),
+        ("nccl-without-sizes.out", 2, "all_reduce", None, (2**28, 11812, 42610.6)),
+        ("nccl-all-gather-2020.out", 2, "all_gather", 2, (2**18, 31.38, 4176.9)),
+        ("netpipe-5-print.out", 1, "netpipe", 2, (2**22, 58212.52, 72.0516)),
         ("imb-rma.out", 1, "One_put_all", 2, (1, 10.01, 0.0999001)),
         ("imb-show-tail.out", 1, "PingPong", 2, (1024, 1.8, 568.889)),
     ],
@@ -83,6 +87,7 @@ def test_units_and_ranks_are_those_of_the_program(name, number, function, ranks,
         ("nccl-allreduce.json", "CUDA device memory, 4 GPUs on 2 nodes"),
         ("perftest-bibw.json", "2 QPs, device memory"),
         ("gpcnet-network-test.out", "mean of the ranks"),
+        ("nccl-without-sizes.out", "CUDA device memory, guessed"),
     ],
 )
 def test_it_is_kept_what_was_measured(name, place):
@@ -112,6 +117,16 @@ def test_of_all_pairs_the_slowest_is_named_and_the_fastest_stands_beside_it():
     assert "the slowest pair is n3:2 to n1:0" in note
 
 
+ONE_GPU = """# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20
+# Using devices
+#  Rank  0 Group  0 Pid   1320 on n1 device  0 [0x07] NVIDIA A10G
+#       size         count      type   redop    root     time   algbw   busbw  error     time\
+   algbw   busbw  error
+           8             2     float     sum      -1     4.10    0.00    0.00  0e+00     0.40\
+    0.02    0.00  0e+00
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 0
+"""
 SECOND = next(
     line
     for line in (DATA / "perftest-sweep.out").read_text().splitlines(keepends=True)
@@ -132,6 +147,14 @@ SECOND = next(
         (edited("perftest-sweep.out", SECOND, ""), "a row is missing"),
         (edited("perftest-read-lat.out", "6.12         1.79", "1.12         1.79"), "t_min <="),
         (edited("gpcnet-network-test.out", "4975.3", "  0.00"), "is no test"),
+        (edited("gpcnet-verbose.out", "         20.1 |", "         40.1 |"), "min <= avg"),
+        (edited("gpcnet-verbose.out", "(    RR Two", "(    RR Get"), "beside congestors"),
+        (edited("nccl-without-sizes.out", ": 25.6327", ": 26.6327"), "a row is missing"),
+        (edited("nccl-without-sizes.out", "    33554432 ", "    33554431 "), "constant step"),
+        (edited("nccl-all-gather-2020.out", "    2.84    2.84", "    2.94    2.84"), "algbw does"),
+        (edited("netpipe-5-print.out", "  1.573 MB", "  1.574 MB"), "visits these sizes"),
+        (edited("netpipe-5-print.out", "\n 10: ", "\n 11: "), "a row is missing"),
+        (edited("netpipe-5-print.out", "Completed with", "Killed"), "the run broke off here"),
         (edited("mpigraph.out", "2710.125", "3710.125"), "rates have the mean"),
         (edited("linktest.out", "RESULT: Max", "RESULT: Min"), "expected `RESULT: Max Time`"),
         (edited("imb-rma.out", "10.01         0.10", "10.01         0.90"), "does not follow"),
@@ -139,6 +162,9 @@ SECOND = next(
         (edited("iperf3-both-ways.json", '"end": {', '"error": "refused", "end": {'), "broke off"),
         (edited("nccl-allreduce.json", '"end_time"', '"end_times"'), "the run broke off"),
         (edited("perftest-bibw.json", '"MsgRate": 0.7435', '"MsgRate": 0.9'), "MsgRate"),
+        (ONE_GPU, "one GPU has no bus: build nccl-tests with MPI=1"),
+        (ONE_GPU.partition("#  ")[0] + ONE_GPU, "several runs are mixed: build nccl-tests"),
+        ('a line\n{\n"start": {\n', "x.out:2: has no end: the file is cut short"),
         ('{"a": 1}', "is JSON of no benchmark"),
         ('{"start": {', "the file is cut short or damaged"),
     ],
@@ -275,6 +301,22 @@ def test_programs_in_one_log_are_each_read_and_one_that_broke_off_is_refused():
 def test_an_unknown_form_names_the_known_ones(form, said):
     with pytest.raises(NetproofError, match=said):
         outputs.form(form)
+
+
+def test_json_between_lines_of_others_is_read_object_by_object():
+    one, other = ((DATA / name).read_text() for name in FILES if name.startswith("iperf3"))
+    log = outputs.read(f"Warning: a host was added\n{one}\n{other}\niperf Done.\n", "x")
+    assert [len(output.tables) for output in log.outputs] == [2, 1]
+    assert log.outputs[0].preamble == ("Warning: a host was added",)
+    assert log.outputs[1].epilogue == ("iperf Done.",)
+
+
+def test_a_run_both_ways_that_netpipe_5_printed_says_what_to_give():
+    rows = (DATA / "netpipe-5-print.out").read_text().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(rows) if line.startswith("  1: "))
+    rate = rows[first].split(">  ")[1].split(" Kbps")[0]
+    rows[first] = rows[first].replace(rate, f"{2 * float(rate):7.3f}")
+    assert "is a run both ways: say --bidirectional" in refused("".join(rows))
 
 
 def test_json_of_iperf3_says_how_long_and_how_often_again():

@@ -281,11 +281,18 @@ class TestRelease5:
         with pytest.raises(ParseError, match="expected the output of NetPIPE"):
             outputs.read(self.text(name), name)
 
-    def test_what_it_prints_is_refused_with_what_to_give(self) -> None:
-        text = (FIVE / "mpich.stdout").read_text()
-        with pytest.raises(ParseError, match=r"give the file that it wrote, np\.out unless") as one:
-            outputs.read(text, "mpich.stdout")
-        assert text.split("\n")[one.value.line - 1].startswith("Start testing with ")
+    def test_what_it_prints_has_the_sizes_and_times_of_its_file(self) -> None:
+        ((_, printed),) = outputs.read(outputs.text_of(FIVE / "mpich.stdout"), "x").printed()
+        written = netpipe.read_file(self.text("mpich"), "np.out", bidirectional=False).curve()
+        assert printed.curve().sizes == written.sizes
+        assert printed.curve().time_us == pytest.approx(written.time_us, abs=0.0051)
+
+    def test_rounded_sizes_alone_are_refused_with_what_to_give(self) -> None:
+        row = "  1:   1.049 MB        10 times -->    1.000 Gbps  in    8.389 msecs\n"
+        text = f"Start testing with 3 trials for each message size\n{row}"
+        text += "\nCompleted with        max bandwidth  1.000 Gbps  8.389 msecs latency\n"
+        with pytest.raises(ParseError, match=r"give the file that it wrote, np\.out unless"):
+            outputs.read(text, "x")
 
     @pytest.mark.parametrize("line", ["srun: job 17 queued", "[0] MPI startup(): ofi", ""])
     @pytest.mark.parametrize("place", [0, 5, -1])

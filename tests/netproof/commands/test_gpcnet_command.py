@@ -14,7 +14,7 @@ from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
-EXTRAS = json.loads((DATA / "jobs" / "tails" / "tails.json").read_text())["extras"]
+EXTRAS = json.loads((DATA / "jobs" / "tails" / "plan.json").read_text())["extras"]
 
 
 def report(folder: Path, rounds: int = 3, **settings: float) -> Path:

@@ -17,8 +17,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from netproof.benchmarks.imb import BENCHMARK as IMB
+from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
 from netproof.commands.night import _junit, _tell
+from netproof.measurement.case import Case
 from netproof.present.night import Night, summary
 from netproof.session import plan
 from netproof.site import site, site_file
@@ -57,6 +58,13 @@ PARTITION = Partition(
     line_rate_from_bytes=0,
     step_limit_s=60,
 )
+
+
+def netpipe_steps(partition: Partition, srun: Sequence[str]) -> list[plan.Step]:
+    """A launch of each of NetPIPE's variants."""
+    cases = NETPIPE.cases(("s", "p", "e"), (2,), 1, all_functions=False)
+    return [plan.step_of(case, 1, partition, srun) for case in cases]
+
 
 # What it is called with, an argument a line with its line ends written out.
 SAYS = """#!/bin/bash
@@ -124,8 +132,8 @@ def test_plugin_and_arguments_reach_the_programs_as_they_are(job, text):
     partition = PARTITION.model_copy(update={"imb_arguments": ("-x", text)})
     srun = ["srun", f"--mpi={text}"]
     steps = [
-        *plan.function_steps([IMB.function("Alltoall")], 2, 1, partition, srun, seed=1),
-        *plan.netpipe_steps(1, partition, srun, seed=1),
+        plan.step_of(Case("s", "p", "e", "imb", "Alltoall", 2, 1), 1, partition, srun),
+        *netpipe_steps(partition, srun),
     ]
     calls = job(steps, ["n-1", "n-2"], partition=partition)
     alltoall = next(call for call in calls if "-npmin" in call)
@@ -136,7 +144,7 @@ def test_plugin_and_arguments_reach_the_programs_as_they_are(job, text):
 
 @pytest.mark.parametrize("text", [one for one in HOSTILE if "\n" not in one])
 def test_the_names_of_nodes_are_words_too_and_a_greeting_is_no_address(job, text):
-    steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
+    steps = netpipe_steps(PARTITION, ["srun"])
     calls = job(steps, [text, "n-2"], greeting=text)
     launches = [call for call in calls if "-o" in call]
     assert len(launches) == 8
@@ -149,7 +157,7 @@ def test_the_names_of_nodes_are_words_too_and_a_greeting_is_no_address(job, text
 def test_an_answer_without_an_address_ends_the_job_and_is_quoted(job):
     printed = "welcome\nlistening nobody 1 2 3 4 5 6 7 8\n"
     refused = f"netproof.jobs: n-1 printed no address to listen on: {printed}\n"
-    steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
+    steps = netpipe_steps(PARTITION, ["srun"])
     calls = job(steps, ["n-1", "n-2"], address="nobody", greeting="welcome", refused=refused)
     assert not [call for call in calls if "run" in call]
 

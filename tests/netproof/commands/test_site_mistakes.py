@@ -34,8 +34,8 @@ def node(name="cn003", python="3.11", mtu=9000, rate=1000) -> LookedNode:
 
 
 def looked(*nodes: LookedNode, tcp=998.0, mpich=MPICH) -> Looked:
-    tcp_mbit_s = {"eno1": 193.0, "ens1f0": tcp}
-    return Looked(nodes or (node(), node("cn004")), tcp_mbit_s, {"mpich-gcc": mpich})
+    rates = {"eno1": {1048576: 193.0}, "ens1f0": {1048576: tcp}}
+    return Looked(nodes or (node(), node("cn004")), rates, {"mpich-gcc": mpich})
 
 
 REFUSALS = {
@@ -75,6 +75,8 @@ def says(monkeypatch) -> dict[str, str]:
                     why = [REFUSALS["--account=nope"]]
                 if "--nodes=5" in options or "--nodes=7" in options:
                     why.append("allocation failure: Requested node configuration is not available")
+                if "--ntasks=4" in options and "--mem=2G" in options:
+                    why.append("allocation failure: Job violates accounting/QOS policy")
                 if why:
                     raise NetproofError(f"{' '.join(command)}: {why[0]}")
         return ""
@@ -89,7 +91,7 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     partition = discover.DiscoveredPartition(
         "batch", ["--partition=batch", "--account=chem"], 4, 7, "1h", looked()
     )
-    candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2"))
+    candidate = {"modules": ["gcc/12.2", "mpich/5.0.2"]}
     found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "nomod", [], [])
     text = discover.site_text("kestrel", found)
     for folder in ("site-config", "reference-values", "bin"):
@@ -134,6 +136,12 @@ ACCESS = '"--account=chem"'
         (ACCESS, f'{ACCESS}, "--mem=900G"', "batch: access", "memory, CPUs or GPUs"),
         ("--partition=batch", "--partition=shared", "batch", "netproof takes whole nodes"),
         ("--partition=batch", "--partition=bach", "batch: access", "it has batch, debug, rack2"),
+        (
+            ACCESS,
+            f'{ACCESS}, "--mem=2G"',
+            "batch: the job of IMB on 4 ranks",
+            "violates accounting",
+        ),
         ('"nodes": 4', '"nodes": 7', "batch: extras['nodes']", "lets a job have 4 of 7"),
         ('"1h"', '"2d"', "batch: time_limit", "allows 1440 minutes"),
         ('"pmi2"', '"pmi3"', "environment mpich-gcc: extras['pmi']", "srun has pmix, pmi2"),

@@ -149,8 +149,8 @@ class TestFound:
         assert self.found(*[link(self.sizes())] * 3) is None
 
     def test_a_spike_is_named_with_its_size_and_the_neighbours_of_the_grid(self):
-        shown = self.found(*[link(self.sizes(), slower=spike(2600))] * 3)
-        assert (shown.confirmation.flagged, shown.confirmation.launches) == (3, 3)
+        shown, confirmed = self.found(*[link(self.sizes(), slower=spike(2600))] * 3)
+        assert (confirmed.flagged, confirmed.launches) == (3, 3)
         assert shown.level is Level.FAIL
         assert shown.size == 2580
         assert shown.reason.startswith(
@@ -164,7 +164,7 @@ class TestFound:
             rate * (0.05 if size == 3251 else 1.0)
             for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
         )
-        shown = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
+        shown, _ = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
         assert (shown.criterion, shown.size) == ("dropout", 3251)
         assert "the bandwidth is 0.0" in shown.reason
         assert "below 0.1 is flagged" in shown.reason
@@ -175,15 +175,15 @@ class TestFound:
             size: link(self.sizes(), slower=lambda s, o=size: 50.0 if s == o else 1.0)
             for size in (1290, 2580, 6502)
         }
-        assert self.found(at[2580], at[2580], healthy).confirmation.flagged == 2
+        assert self.found(at[2580], at[2580], healthy)[1].flagged == 2
         assert self.found(at[2580], healthy, healthy) is None
         assert self.found(*at.values()) is None
         assert self.found(at[2580], at[2580], healthy, healthy) is None
 
     def test_it_is_as_bad_as_most_launches_are(self):
         bad, mild = (link(self.sizes(), slower=spike(2580, factor)) for factor in (90, 6))
-        assert self.found(bad, bad, mild).level is Level.FAIL
-        assert self.found(bad, mild, mild).level is Level.WARN
+        assert self.found(bad, bad, mild)[0].level is Level.FAIL
+        assert self.found(bad, mild, mild)[0].level is Level.WARN
 
     def test_nothing_beyond_the_region_is_compared(self):
         far = link((*self.sizes(), 2**20), slower=lambda size: 1.0 if size < 2**20 else 1e-4)

@@ -26,6 +26,7 @@ from made_sessions import (
 )
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import undefined
 from netproof.diagnosis.causes import CAUSES
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
@@ -86,6 +87,47 @@ BELOW_A_DOUBLING = (
 )
 
 
+NOT_COUNTED = "what interfaces counted: it was not recorded"
+
+
+def not_counted() -> dict:
+    one = subject()
+    launches = tuple(dataclasses.replace(each, counters=None) for each in one.measured.launches)
+    measured = dataclasses.replace(one.measured, launches=launches)
+    return {"cases": [judged_case(dataclasses.replace(one, measured=measured))]}
+
+
+def rate_alone() -> dict:
+    one = rounds()
+    nodes = {
+        name: dataclasses.replace(node, effects=[e for e in node.effects if e.quantity == "rate"])
+        for name, node in one.judgement.nodes.items()
+    }
+    judgement = dataclasses.replace(one.judgement, nodes=nodes)
+    return {"of_pairs": [dataclasses.replace(one, judgement=judgement)]}
+
+
+def unknown_path() -> dict:
+    (one,) = healthy()["cases"]
+    others = [each for each in one.findings if each.criterion != "path"]
+    unknown = undefined("path", str(one.case), "no counter")
+    return {"cases": [dataclasses.replace(one, findings=(*others, unknown))]}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (not_counted, NOT_COUNTED),
+        (rate_alone, "whether the latency of pairs of mpich differs"),
+        (unknown_path, "the path of messages of mpich: no counter"),
+    ],
+)
+def test_what_was_to_be_judged_and_could_not_be_makes_nothing_wrong_impossible(change, why):
+    found = of(**healthy(**change()))
+    assert (found.outcome, found.incomplete) == (DiagnosisOutcome.INCONCLUSIVE, (why,))
+    assert why in found.not_known
+
+
 def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     found = of(**healthy())
     assert (found.outcome, found.culprits) == (DiagnosisOutcome.NOTHING, ())
@@ -103,7 +145,8 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
 
 def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
     def get(**slow: float) -> float:
-        one, _ = of(**healthy(cases=[], of_pairs=[rounds(**slow)])).not_known
+        not_counted, one, _ = of(**healthy(cases=[], of_pairs=[rounds(**slow)])).not_known
+        assert not_counted == NOT_COUNTED
         found = re.search(r"slow alike: .* A pair of mpich gets ([\d.]+)% of the line rate", one)
         return float(found[1])
 
@@ -112,7 +155,7 @@ def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
     own = site().model_copy(update={"rdma": "infiniband"})
     rdma = {"partition": own, "not_over_tcp": ["mpich"]}
     over_rdma = of(**healthy(cases=[], of_pairs=[rounds()], **rdma))
-    share = float(re.search(r"gets ([\d.]+)%", over_rdma.not_known[0])[1])
+    share = float(re.search(r"gets ([\d.]+)%", over_rdma.not_known[1])[1])
     assert share == pytest.approx(get() * (1448 / 1538) / (4096 / 4122), abs=0.1)
     assert not of(**healthy(cases=[], of_pairs=[rounds(**every)])).culprits
 
@@ -421,10 +464,12 @@ def test_too_few_nodes_without_a_case_cannot_be_told():
     assert status([found]) == INCONCLUSIVE
     assert found.incomplete == (
         "no case was judged, and there are too few nodes to compare with each other",
+        NOT_COUNTED,
     )
     assert found.next_steps == ("measure its cases: 'reframe -c checks -r'",)
     # What a site asks of a pair is judged.
-    assert status([of(**healthy(cases=[], of_pairs=[few(least=0.5)]))]) == NOTHING_WRONG
+    asked = of(**healthy(cases=[], of_pairs=[few(least=0.5)]))
+    assert (asked.culprits, asked.incomplete) == ((), (NOT_COUNTED,))
 
 
 def test_nodes_that_are_undecided_for_different_reasons_are_told_apart():
@@ -481,6 +526,7 @@ def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
     assert found.incomplete == (
         "gige-3: usable and not measured",
         "gige-4: not measured, other jobs held it for 600 s",
+        NOT_COUNTED,
     )
     assert found.next_steps == (
         "when other jobs have left gige-4, which 'squeue' shows, run 'netproof diagnose"

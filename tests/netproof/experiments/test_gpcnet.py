@@ -21,7 +21,7 @@ from netproof.site.partition import Partition
 DATA = Path(__file__).resolve().parents[2] / "data"
 MEAN, TAIL = Statistic.MEAN, Statistic.TAIL
 RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
-EXTRAS = json.loads((DATA / "jobs" / "tails" / "tails.json").read_text())["extras"]
+EXTRAS = json.loads((DATA / "jobs" / "tails" / "plan.json").read_text())["extras"]
 LATENCY, RATE = "RR Two-sided Lat (8 B)", "RR Two-sided BW+Sync (131072 B)"
 
 
@@ -112,7 +112,6 @@ def test_a_report_keeps_all_of_it():
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("format", 2, "is of format 2, and this netproof reads 1"),
         ("rounds", [{"output": {}, "loads": [], "fault": ""}], "cannot be read"),
         ("nodes", "node-1", "cannot be read"),
         ("partition_extras", {}, "cannot be read"),

@@ -148,7 +148,6 @@ def test_a_job_without_aggressors_has_no_record_of_them(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda values: values.update(format=2), "is of format 2"),
         (lambda values: values["runs"][0].update(times_us=[]), "has no times"),
         (lambda values: values["runs"][0].update(fault="x"), "or both"),
         (

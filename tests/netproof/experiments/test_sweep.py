@@ -166,7 +166,6 @@ def test_a_sweep_comes_back_from_a_report_as_it_was(measured):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": 9}, "is of format 9"),
         ({"launches": [{"value": 1}]}, "cannot be read"),
         ({"case": {}}, "cannot be read"),
         ({"partition_extras": {"mtu": 1500}}, "cannot be read"),

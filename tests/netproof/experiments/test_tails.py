@@ -12,6 +12,7 @@ import pytest
 from netproof.errors import NetproofError
 from netproof.experiments import tails
 from netproof.experiments.tails import MOST_CALLS, TRIALS, Tail
+from netproof.session.plan import PLAN_FILE, JobPlan
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "tails"
 
@@ -73,23 +74,24 @@ def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
 @pytest.mark.slow
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
 def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
-    question = dataclasses.replace(tails.TailsQuestion.read(folder), seconds=12.0)
+    planned = JobPlan.read(folder / PLAN_FILE)
+    planned = dataclasses.replace(planned, asked={**planned.asked, "seconds": 12.0})
     walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
-    step = tails.long_step(question, folder)
+    step = tails.long_step(planned, folder)
     assert int((folder / tails.CALLS_FILE).read_text()) == pytest.approx(calls, rel=0.001)
-    assert (step.name, step.limit_s) == ("tail.1", question.limit_s)
+    assert (step.name, step.limit_s) == ("tail.1", planned.partition.step_limit_s + 24)
     listed = [path for path in folder.glob("sizes-*") if path.name in step.command]
     assert len(listed[0].read_text().splitlines()) == pytest.approx(calls, rel=0.001)
 
 
 def test_a_trial_that_failed_ends_it(folder):
-    question = tails.TailsQuestion.read(folder)
+    planned = JobPlan.read(folder / PLAN_FILE)
     walls(folder, 1.0, status=3)
     with pytest.raises(NetproofError, match=r"trial\.1 ended with status 3"):
-        tails.long_step(question, folder)
+        tails.long_step(planned, folder)
     (folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
     with pytest.raises(NetproofError, match="no trial was made"):
-        tails.long_step(question, folder)
+        tails.long_step(planned, folder)
 
 
 def test_a_launch_that_lacks_calls_is_not_whole(folder):
@@ -110,7 +112,6 @@ def test_a_job_that_drew_no_long_launch_says_so(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": 2}, "is of format 2, and this netproof reads 1"),
         ({"nodes": ["gige-3", "gige-4"]}, "ran on other nodes"),
         ({"times_us": []}, "has no times"),
         ({"times_us": [1.0, -2.0]}, "has no times, or invalid ones"),

@@ -15,7 +15,6 @@ from netproof.commands import night as command
 from netproof.commands.night import NightPlan
 from netproof.present.night import Night, summary
 from netproof.session.measured import Measured
-from netproof.session.session import MEASURED_FORMAT
 from netproof.verdict.exit_status import FAILED
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,7 +34,6 @@ def twice_as_long(values: dict[str, Any]) -> None:
         )
         launches.append(replace(launch, curve=curve))
     values |= measured.with_launches(launches).as_json()
-    values["format"] = MEASURED_FORMAT
 
 
 def tonight(folder: Path, night: int, nights: MadeNights) -> Path:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from netproof import codec
-from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.jobs import acceptance, describing
 from netproof.jobs.acceptance import EnvironmentAsked, JobAsked, JobOutcome
 from netproof.jobs.job import JobEnded, RunningJob
@@ -65,16 +64,14 @@ def job_of(folder: Path, limits: Mapping[str, Mapping[str, Limits]]) -> RunningJ
     report = session.load(DATA / "sessions" / "faulty.json")
     extras = next(one.extras for one in report.results if one.measured)["partition_extras"]
     extras = {**extras, "criteria": {"launch_spread": {"least_size": 4096}}, "twin": []}
-    function = IMB.function("PingPong")
     for name, bounds in limits.items():
         own = folder / name
         own.mkdir()
         case = Case("testbed", "gige", name, "imb", "PingPong", 2, 1)
-        steps = plan.function_steps([function], 2, 2, JobPlan(1, extras).partition, SRUN, seed=1)
-        asked = EnvironmentAsked(SRUN, {"mpi_over_tcp": True}, ((case, bounds),), 2, 2)
-        planned = JobPlan(
-            1, extras, tuple((step,) for step in steps), setup="setup.sh", asked=codec.encode(asked)
-        )
+        partition = JobPlan(1, extras).partition
+        steps = tuple((plan.step_of(case, number, partition, SRUN),) for number in (1, 2))
+        asked = EnvironmentAsked(SRUN, {"mpi_over_tcp": True}, ((case, bounds),), 2)
+        planned = JobPlan(1, extras, steps, setup="setup.sh", asked=codec.encode(asked))
         planned.write(own)
     asked = JobAsked(tuple(limits))
     planned = JobPlan(1, extras, task="acceptance", describe_nodes=False, asked=codec.encode(asked))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from netproof.benchmarks import registry
@@ -31,10 +32,10 @@ def test_every_node_is_asked_once_whatever_comes_of_it(tmp_path, monkeypatch):
     describing.describe(job_of(tmp_path, monkeypatch))
     asked = (tmp_path / "asked").read_text().splitlines()
     assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= set(asked)
-    first, second = (n for n, word in enumerate(asked) if word == "bash")
-    words = ["bash", "./node.sh", "eth1", *registry.PROGRAMS]
+    first, second = (n for n, word in enumerate(asked) if word == sys.executable)
+    words = [sys.executable, "-IS", "./node.py", "node", "eth1", *registry.PROGRAMS]
     assert asked[first : first + len(words)] == words
-    assert asked[second:] == ["bash", "./path.sh", "eth1"]
+    assert asked[second:] == [sys.executable, "-IS", "./node.py", "path", "eth1"]
     # The first node left no file, and so no address.
     ring = (tmp_path / "ring.txt").read_text()
     assert ring == (

@@ -429,3 +429,27 @@ def test_a_launch_that_slurm_refuses_since_the_job_has_ended_is_none(tmp_path):
     assert [*job_files.records(tmp_path)] == ["Bcast.1"]
     ended = JobReport.read(tmp_path).ended
     assert ended == f"Slurm had ended the job before Bcast.2: {words}"
+
+
+def test_a_pending_launch_that_its_limit_ends_is_not_taken_for_the_end_of_the_job(tmp_path):
+    words = "srun: error: Unable to create step for job 3: Job/step already completing or completed"
+    pending = f"trap \"echo '{words}' >&2; exit 1\" TERM; sleep 60 & wait"
+    steps = step("Bcast.1", pending, limit=1), step("Bcast.2", f"echo '{IMB_ROW}'")
+    assert job(tmp_path, *steps, retries=0) == [("Bcast.1", 124), ("Bcast.2", 0)]
+
+
+def test_time_for_which_a_job_is_suspended_does_not_count():
+    """The process that waits and the one that it waits for are stopped together."""
+    waits = (
+        "import subprocess, sys; from netproof.jobs import job; job.AWAKE_S = 0.05;"
+        "words = 'echo waits; for i in 1 2 3 4 5; do sleep 0.1; done';"
+        "works = subprocess.Popen(['bash', '-c', words]); sys.exit(not job.ended_within(works, 3))"
+    )
+    waiter = subprocess.Popen(
+        [sys.executable, "-c", waits], stdout=subprocess.PIPE, process_group=0
+    )
+    assert waiter.stdout.readline() == b"waits\n"
+    os.killpg(waiter.pid, signal.SIGSTOP)
+    time.sleep(3.5)
+    os.killpg(waiter.pid, signal.SIGCONT)
+    assert waiter.wait() == 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from netproof.pairs.accusation import Judgement, judge
 from netproof.pairs.model import PairObservation
-from netproof.pairs.rounds import Mode, next_round
+from netproof.pairs.rounds import Mode, Pairs, next_round
 from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import DEFAULTS, PairSettings
@@ -73,9 +73,9 @@ class Cluster:
             rate *= math.exp(self.noise * self.random.normal())
             self.seen.append(PairObservation(number, (one, other), both_ways_mb_s=rate))
 
-    def all(self, steps: Iterable[PlannedLaunch]) -> list[PairObservation]:
-        for step in steps:
-            self.measure(step)
+    def all(self, rounds: Iterable[Pairs]) -> list[PairObservation]:
+        for pairs in rounds:
+            self.measure(PlannedLaunch(0, tuple(pairs)))
         return self.seen
 
     def run(

@@ -11,7 +11,7 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import State, judge
-from netproof.pairs.alone import Recovery, alone
+from netproof.pairs.alone import Recovery, measured_alone
 from netproof.pairs.model import LEAST_NODES, Kind, PairObservation
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
@@ -106,7 +106,7 @@ def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
 
 
 def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
-    (seen,) = Cluster(healthy).all([PlannedLaunch(0, (("n0", "n1"),))])
+    (seen,) = Cluster(healthy).all([(("n0", "n1"),)])
     states = {name: node.state for name, node in judge([seen], names(3)).nodes.items()}
     assert states == {
         "n0": State.NOT_COMPARED,
@@ -161,7 +161,7 @@ def confirmed(slower_among_others, slower_alone, topology=None):
     for step in steps:
         cluster.drift = 0.0
         cluster.measure(step)
-    return alone(cluster.seen, judgement)
+    return measured_alone(cluster.seen, judgement)
 
 
 def test_a_slow_port_stays_slow_alone():
@@ -183,7 +183,7 @@ def test_nothing_accused_is_nothing_to_confirm():
     cluster = Cluster(healthy)
     judgement = cluster.run(names(16))
     assert confirming_rounds(judgement, cluster.seen) == ()
-    assert alone(cluster.seen, judgement) == ()
+    assert measured_alone(cluster.seen, judgement) == ()
 
 
 def test_without_pairs_to_compare_with_it_is_undecided():
@@ -191,7 +191,7 @@ def test_without_pairs_to_compare_with_it_is_undecided():
     judgement = cluster.run(names(16))
     step = confirming_rounds(judgement, cluster.seen)[0]
     cluster.measure(step)
-    (one,) = alone(cluster.seen, judgement)
+    (one,) = measured_alone(cluster.seen, judgement)
     assert one.recovery is Recovery.UNDECIDED
     assert "too few launches alone" in one.reason
 
@@ -223,7 +223,7 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     cluster.slower = healthy
     for step in confirming_rounds(judgement, cluster.seen):
         cluster.measure(step)
-    found = alone(cluster.seen, judgement)
+    found = measured_alone(cluster.seen, judgement)
     assert {one.recovery for one in found} == {Recovery.RECOVERS}
 
 
@@ -255,9 +255,9 @@ def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     cluster = Cluster(slow_on_the_way(0.8, topology, "uplink of leaf0"), noise=0.004, drift=0.01)
     cluster.all(
         [
-            PlannedLaunch(0, tuple(across)),
-            PlannedLaunch(0, tuple(other)),
-            PlannedLaunch(0, tuple(across)),
+            across,
+            other,
+            across,
         ]
     )
     (one,) = judge(cluster.seen, nodes, topology).accusations

@@ -28,7 +28,7 @@ def ran(meanwhile: str, *, before: str = "", **env: str) -> str:
     if subprocess.run([*unshare, "true"], capture_output=True).returncode:
         pytest.skip("this kernel gives us no network namespace")
     with tempfile.TemporaryDirectory() as folder:
-        for script in SHELL.glob("*.sh"):
+        for script in SHELL.iterdir():
             shutil.copy(script, folder)
         done = subprocess.run(
             [
@@ -84,7 +84,8 @@ def test_what_a_failed_launch_saw_counts_with_the_next_one():
 def test_a_node_that_described_itself_began_then():
     up = "ip link set one up; ip link set two up"
     flap = "ip link set two down; ip link set two up"
-    described = f"{OWN_SYSFS} {up}; SLURMD_NODENAME=n1 bash ./node.sh one >/dev/null; {flap}"
+    node = "SLURMD_NODENAME=n1 python3 -IS ./node.py node one >/dev/null"
+    described = f"{OWN_SYSFS} {up}; {node}; {flap}"
     found = read(ran("", before=described))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
 

@@ -54,7 +54,6 @@ def test_what_tests_kept_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"format": 9}, "a sweep is of format 9, and this netproof reads 1"),
         ({"figure": "7"}, "a sweep cannot be read: figure: found '7', expected a whole number"),
         ({"more": 1}, "a sweep cannot be read: has 'more', which is no key of it"),
         ({"partition_extras": {}}, "a sweep cannot be read: "),

@@ -158,7 +158,6 @@ def test_a_plan_that_is_cut_short_is_named(folder: Path):
         (lambda one: one["launches"][1].update(round=1), "in two pairs of round 1"),
         (lambda one: one["launches"][0]["pairs"].pop(), "its ranks ran on other nodes"),
         (lambda one: one["launches"][0].update(pairs=[]), "other than two nodes, or none"),
-        (lambda one: one.update(format=2), "are of format 2"),
         (lambda one: one.pop("seed"), "cannot be read"),
     ],
 )

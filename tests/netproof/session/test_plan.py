@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import pytest
 from made_partition import PARTITION, SRUN
 
-from netproof.benchmarks import netpipe, registry
+from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.benchmarks.interface import Benchmark
 from netproof.errors import NetproofError
+from netproof.measurement.case import Case
 from netproof.session import plan
+from netproof.site.partition import Partition
+
+WHERE = ("made", "gige", "mpich")
+NETPIPE = tuple(netpipe.BENCHMARK.cases(WHERE, (2,), 1, all_functions=False))
 
 
-def flat(units: Iterable[tuple[plan.Step, ...]]) -> tuple[plan.Step, ...]:
-    return tuple(step for unit in units for step in unit)
+def imb(*functions: str, ranks: int = 8, per_node: int = 2) -> list[Case]:
+    """Cases of IMB in a job of so many ranks."""
+    placed = {name: IMB.on(ranks, per_node, name) for name in functions}
+    return [Case(*WHERE, "imb", name, *there) for name, there in placed.items()]
+
+
+def steps_of(
+    cases: Sequence[Case], launches: int = 1, partition: Partition = PARTITION, seed: int = 1
+) -> list[plan.Step]:
+    """The launches of a plan that measure."""
+    units = plan.units(cases, launches, partition, SRUN, seed)
+    return [step for unit in units for step in unit if not step.subject.startswith("start-")]
 
 
 def text(step: plan.Step) -> str:
@@ -24,8 +39,7 @@ def text(step: plan.Step) -> str:
 
 
 def test_every_function_has_every_launch_once():
-    functions = [IMB.function("Alltoall"), IMB.function("Barrier")]
-    steps = plan.function_steps(functions, 8, 3, PARTITION, SRUN, seed=1)
+    steps = steps_of(imb("Alltoall", "Barrier"), 3)
     assert sorted(step.name for step in steps) == [
         "Alltoall.1",
         "Alltoall.2",
@@ -38,26 +52,26 @@ def test_every_function_has_every_launch_once():
 
 def test_the_seed_alone_decides_the_order():
     def order(seed: int) -> list[str]:
-        return [s.name for s in plan.function_steps(IMB.functions, 8, 3, PARTITION, SRUN, seed)]
+        return [one.name for one in steps_of(imb("Alltoall", "Bcast", "Barrier"), 3, seed=seed)]
 
     assert order(7) == order(7)
     assert order(7) != order(8)
 
 
 def test_ranks_fill_the_nodes():
-    step = plan.function_steps([IMB.function("Alltoall")], 8, 1, PARTITION, SRUN, seed=1)[0]
+    (step,) = steps_of(imb("Alltoall"))
     assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in text(step)
     assert text(step).endswith("IMB-MPI1 -npmin 8 -msglen sizes-Alltoall.txt -time 0.1 Alltoall")
 
 
 def test_a_function_for_two_ranks_runs_between_two_nodes():
-    step = plan.function_steps([IMB.function("PingPong")], 4, 1, PARTITION, SRUN, seed=1)[0]
+    (step,) = steps_of(imb("PingPong"))
     assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in text(step)
     assert "-npmin 2 " in text(step)
 
 
 def test_barrier_is_asked_for_no_sizes():
-    step = plan.function_steps([IMB.function("Barrier")], 4, 1, PARTITION, SRUN, seed=1)[0]
+    (step,) = steps_of(imb("Barrier"))
     assert "-msglen" not in text(step)
 
 
@@ -67,7 +81,7 @@ def test_each_function_has_a_file_of_its_sizes():
 
 
 def test_tcp_and_mpi_take_turns_within_each_variant():
-    steps = plan.netpipe_steps(3, PARTITION, SRUN, seed=1)
+    steps = steps_of(NETPIPE, 3, PARTITION, 1)
     assert len(steps) == 2 * 2 * 2 * 3
     for tcp, mpi in zip(steps[::2], steps[1::2], strict=True):
         assert tcp.subject.startswith("tcp-")
@@ -75,12 +89,12 @@ def test_tcp_and_mpi_take_turns_within_each_variant():
 
 
 def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
-    few = netpipe.variants(["tcp-inter-node-oneway", "mpi-intra-node-bidirectional"])
-    whole = plan.netpipe_steps(2, PARTITION, SRUN, seed=3)
-    steps = plan.netpipe_steps(2, PARTITION, SRUN, seed=3, variants=few)
-    subjects = {netpipe.subject(*variant) for variant in few}
+    subjects = {"tcp-inter-node-oneway", "mpi-intra-node-bidirectional"}
+    few = [case for case in NETPIPE if netpipe.BENCHMARK.subject(case) in subjects]
+    whole = steps_of(NETPIPE, 2, PARTITION, 3)
+    steps = steps_of(few, 2, PARTITION, 3)
     assert [one.name for one in steps] == [one.name for one in whole if one.subject in subjects]
-    starts = plan.netpipe_start_steps(1, SRUN, few)
+    starts = plan.start_steps(few, 1, SRUN)
     assert [one.name for one in starts] == ["start-tcp-2x1.1", "start-mpi-2x2.1"]
 
 
@@ -92,14 +106,14 @@ def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
 
 
 def test_variants_stay_together_so_that_turns_are_close_in_time():
-    steps = plan.netpipe_steps(3, PARTITION, SRUN, seed=1)
+    steps = steps_of(NETPIPE, 3, PARTITION, 1)
     blocks = [{s.subject.split("-", 1)[1] for s in steps[i : i + 6]} for i in range(0, 24, 6)]
     assert all(len(block) == 1 for block in blocks)
     assert len(set.union(*blocks)) == 4
 
 
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
-    steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
+    steps = steps_of(NETPIPE, 1, PARTITION, 1)
     both = next(step for step in steps if step.subject == "tcp-inter-node-bidirectional")
     assert text(both).endswith(
         "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-inter-node-bidirectional.1.np"
@@ -110,8 +124,8 @@ TWIN = PARTITION.model_copy(update={"twin": ("ci/testbed/twin", "a switch")})
 
 
 def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
-    steps = plan.netpipe_steps(2, TWIN, SRUN, seed=1)
-    assert len(steps) == len(plan.netpipe_steps(2, PARTITION, SRUN, seed=1)) + 8
+    steps = steps_of(NETPIPE, 2, TWIN, 1)
+    assert len(steps) == len(steps_of(NETPIPE, 2, PARTITION, 1)) + 8
     names = [step.name for step in steps]
     for protocol in ("tcp", "mpi"):
         for direction in ("oneway", "bidirectional"):
@@ -122,7 +136,7 @@ def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
 
 
 def test_the_twin_is_measured_over_tcp_at_all_sizes_and_in_its_direction():
-    commands = {step.name: text(step) for step in plan.netpipe_steps(1, TWIN, SRUN, seed=1)}
+    commands = {step.name: text(step) for step in steps_of(NETPIPE, 1, TWIN, 1)}
     assert commands["mpi-inter-node-oneway-twin.1"] == (
         "ci/testbed/twin 'a switch' -l 1 -u 4096 -p 0 -n 10 -o mpi-inter-node-oneway-twin.1.np"
     )
@@ -132,11 +146,9 @@ def test_the_twin_is_measured_over_tcp_at_all_sizes_and_in_its_direction():
 
 
 def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
-    functions = [IMB.function(name) for name in ("PingPong", "Bcast", "Sendrecv", "Barrier")]
-    partition = TWIN.model_copy(update={"ranks_per_node": 1})
-    steps = plan.function_steps(functions, 2, 2, partition, SRUN, seed=1)
-    made = flat(plan.with_twins(steps, functions, 2, partition))
-    assert [step for step in made if "-twin." not in step.name] == list(steps)
+    cases = imb("PingPong", "Bcast", "Sendrecv", "Barrier", ranks=2, per_node=1)
+    steps, made = steps_of(cases, 2), steps_of(cases, 2, TWIN)
+    assert [step for step in made if "-twin." not in step.name] == steps
     for place, step in enumerate(made):
         if "-twin." in step.name:
             assert step.name == plan.twin_name(made[place - 1].name)
@@ -151,35 +163,30 @@ def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
 
 
 def test_so_they_have_on_more_nodes_but_not_where_ranks_share_one():
-    functions = [IMB.function(name) for name in ("PingPong", "Bcast")]
     names = {}
     for ranks, a_node in ((4, 1), (2, 2)):
-        partition = TWIN.model_copy(update={"ranks_per_node": a_node})
-        steps = plan.function_steps(functions, ranks, 1, partition, SRUN, seed=1)
-        made = flat(plan.with_twins(steps, functions, ranks, partition))
+        made = steps_of(imb("PingPong", "Bcast", ranks=ranks, per_node=a_node), 1, TWIN)
         names[ranks, a_node] = sorted(step.name for step in made)
     pair = ["PingPong-twin.1", "PingPong.1"]
     assert names[4, 1] == ["Bcast-twin.1", "Bcast.1", *pair]
     assert names[2, 2] == ["Bcast.1", *pair]
-    assert flat(plan.with_twins(steps, functions, 2, PARTITION)) == steps
 
 
 def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     sizes = {"netpipe": {"perturbation": 3}, "imb": {"also": [3000]}}
     partition = PARTITION.model_copy(update={"sizes": sizes, "twin": ["twin"]})
-    steps = plan.netpipe_steps(1, partition, SRUN, seed=1)
+    steps = steps_of(NETPIPE, 1, partition, 1)
     commands = {step.subject: text(step) for step in steps}
     assert " -l 1 -u 4096 -p 3 -n 10 " in commands["mpi-inter-node-oneway"]
     # Its largest message is 3 bytes longer.
     assert " -2 -b 8198 -l 1 -u 4096 -p 3 " in commands["tcp-inter-node-bidirectional"]
     assert " -2 -b 8198 -l 1 -u 4096 -p 0 " in commands["tcp-inter-node-bidirectional-twin"]
-    assert plan.sizes_asked(IMB.function("Bcast"), 4, partition)[-3:] == (2048, 3000, 4096)
+    assert plan.sizes_asked(*imb("Bcast"), partition)[-3:] == (2048, 3000, 4096)
     assert plan.whole_sweep(PARTITION) == plan.SizeSweep(1, 4096, 0)
 
 
 def test_as_many_launches_only_start_and_end_on_the_ranks_of_each_function():
-    functions = [IMB.function(name) for name in ("PingPong", "Alltoall", "Barrier")]
-    steps = plan.start_steps(functions, 8, 2, PARTITION, SRUN)
+    steps = plan.start_steps(imb("PingPong", "Alltoall", "Barrier"), 2, SRUN)
     assert [step.name for step in steps] == [
         *("start-imb-2x1.1", "start-imb-2x1.2", "start-imb-8x2.1", "start-imb-8x2.2"),
     ]
@@ -191,8 +198,7 @@ def test_as_many_launches_only_start_and_end_on_the_ranks_of_each_function():
 
 
 def test_omb_starts_with_a_barrier_on_any_ranks():
-    osu = registry.mpi("osu")
-    steps = plan.start_steps([osu.function("bw")], 8, 1, PARTITION, SRUN)
+    steps = plan.start_steps([Case(*WHERE, "osu", "bw", 2, 1)], 1, SRUN)
     assert [(step.name, text(step).split("rank.sh ")[1]) for step in steps] == [
         ("start-osu-2x1.1", "osu_barrier -i 1 -x 0")
     ]
@@ -200,11 +206,11 @@ def test_omb_starts_with_a_barrier_on_any_ranks():
 
 def test_a_benchmark_without_such_a_run_has_none(monkeypatch):
     monkeypatch.setattr(type(IMB), "start", Benchmark.start)
-    assert plan.start_steps([IMB.function("Bcast")], 8, 3, PARTITION, SRUN) == ()
+    assert plan.start_steps(imb("Bcast"), 3, SRUN) == ()
 
 
 def test_netpipe_starts_over_both_protocols_between_nodes_and_inside_one():
-    steps = plan.netpipe_start_steps(2, SRUN)
+    steps = plan.start_steps(NETPIPE, 2, SRUN)
     assert [step.name for step in steps] == [
         f"start-{protocol}-{placed}.{launch}"
         for protocol in ("tcp", "mpi")
@@ -221,7 +227,7 @@ def test_netpipe_starts_over_both_protocols_between_nodes_and_inside_one():
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):
-    steps = plan.netpipe_steps(1, TWIN, SRUN, seed=1)
+    steps = tuple(steps_of(NETPIPE, 1, TWIN))
     (plan.JobPlan(3, TWIN.model_dump(), (steps,), transport=("srun", "x"))).write(tmp_path)
     found = plan.JobPlan.read(tmp_path / plan.PLAN_FILE)
     assert (found.seed, found.rounds, found.transport) == (3, (steps,), ("srun", "x"))
@@ -229,9 +235,11 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
 
 
 def test_what_belongs_together_is_a_unit_and_each_environment_has_as_many():
-    units = plan.netpipe_units(2, TWIN, SRUN, seed=1)
-    over_tcp = [variant for variant in netpipe.VARIANTS if variant[0] == "tcp"]
-    assert len(plan.netpipe_units(2, TWIN, SRUN, 1, over_tcp)) == len(units) == 8
+    units = plan.units(NETPIPE, 2, TWIN, SRUN, 1)
+    over_tcp = [case for case in NETPIPE if case.function == "tcp"]
+    assert [len(plan.units(several, 2, TWIN, SRUN, 1)) for several in (over_tcp, NETPIPE)] == [
+        *(8 + 4, 8 + 8),
+    ]
     inter = next(unit for unit in units if unit[0].name == "tcp-inter-node-oneway.1")
     assert [step.name for step in inter] == [
         "tcp-inter-node-oneway.1",

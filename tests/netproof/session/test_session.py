@@ -87,18 +87,6 @@ def test_json_of_something_else_is_refused(tmp_path):
         session.load(path)
 
 
-@pytest.mark.parametrize("other", [session.MEASURED_FORMAT - 1, session.MEASURED_FORMAT + 1])
-def test_a_measurement_of_another_format_is_refused(tmp_path, other):
-    def of_other(document):
-        for test in document["runs"][0]["testcases"]:
-            if test.get("netproof_measured"):
-                test["netproof_measured"]["format"] = other
-
-    refused = rf"run-0\.json: .*: what was measured is of format {other}, and this netproof reads 4"
-    with pytest.raises(NetproofError, match=refused):
-        session.load(changed(tmp_path, of_other))
-
-
 def test_no_report_is_an_error_that_says_where_reports_come_from(tmp_path):
     with pytest.raises(NetproofError, match="ReFrame leaves no report where no test ran"):
         session.load(tmp_path / "run-0.json")
@@ -162,7 +150,7 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
             "crashes": [copy.deepcopy(CRASH)],
             "faults": ["one failed"],
         }
-        job["netproof_repeats"] = {"format": session.MEASURED_FORMAT, "cases": [further]}
+        job["netproof_repeats"] = {"cases": [further]}
         again = {
             "case": measured["case"],
             "launches": [measured["launches"][0]["curve"]],
@@ -173,7 +161,7 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
             "crashes": [],
             "loads": [[LOAD]],
         }
-        job["netproof_repeated"] = {"format": session.MEASURED_FORMAT, "cases": [again]}
+        job["netproof_repeated"] = {"cases": [again]}
         test["netproof_references"] = [copy.deepcopy(FINDING)]
         change({"job": job, "test": test, "measured": measured})
 

@@ -174,7 +174,7 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     recorded = session.load(DATA / "sessions" / "faulty.json").results
     where = next(one.extras for one in recorded if one.measured)
     extras = {"partition_extras": where["partition_extras"]}
-    extras |= {"environment_extras": {"mpi_over_tcp": True}, "format": session.MEASURED_FORMAT}
+    extras |= {"environment_extras": {"mpi_over_tcp": True}}
     test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
     test |= {
         "display_name": "ImbJob",

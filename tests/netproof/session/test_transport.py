@@ -14,7 +14,7 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 def test_the_step_asks_every_library():
-    command = transport.step(registry.named("imb").least_run(), ["srun", "--mpi=pmix"])
+    command = transport.step(registry.named("imb").least_run(), ["srun", "--mpi=pmix"], 2)
     assert {"I_MPI_DEBUG=4", "UCX_LOG_LEVEL=info", "--nodes=2"} <= set(command)
     assert command[-1] == "Barrier"
 

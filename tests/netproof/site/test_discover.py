@@ -17,6 +17,8 @@ from netproof.verdict.references import ReferenceFile
 
 CLUSTERS = ROOT / "tests" / "data" / "clusters"
 KESTREL = CLUSTERS / "kestrel"
+FABRIC = {"ens1f0": {1048576: 998.0}}
+NETWORKS = {**FABRIC, "eno1": {1048576: 193.0}}
 NODE = """Welcome to kestrel, see https://kestrel.hpc/help
 netproof-look\t1
 node\tcn007\tcn007.kestrel.hpc
@@ -105,18 +107,17 @@ def partition(looked: Looked, **changes) -> discover.DiscoveredPartition:
 
 
 def found(looked: Looked, **changes) -> discover.Discovered:
-    candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2", "imb/2021.7"))
+    candidate = {"modules": ["gcc/12.2", "mpich/5.0.2", "imb/2021.7"]}
     environments = {"mpich-gcc": (candidate, environment())}
     return discover.Discovered([partition(looked, **changes)], environments, "tmod4", [], [])
 
 
 class TestAnswers:
-    def test_partitions_have_slurms_keys(self):
-        several = discover.partitions_of(said("partitions.txt"))
+    def test_partitions_have_slurms_limits(self, kestrel):
+        several = slurm.partitions()
         assert list(several) == ["batch", "debug", "rack2", "shared", "wide", "gpu"]
-        assert several["batch"]["MaxNodes"] == "4"
-        assert [name for name, one in several.items() if one["Hidden"] == "YES"] == ["wide"]
-        assert len(discover.partitions_of(said("partitions.txt", CLUSTERS / "testbed"))) == 2
+        assert (several["batch"].limit_s, several["debug"].limit_s) == (86400, 1800)
+        assert [name for name, one in several.items() if one.hidden] == ["wide"]
 
     def test_an_associations_default_qos_comes_first(self):
         qos = ("normal", "scavenger", "small", "urgent")
@@ -155,16 +156,17 @@ class TestModules:
         monkeypatch.setattr(discover.shutil, "which", lambda name: None)
 
     def test_a_hierarchy_is_walked_and_the_newest_versions_are_taken(self, tree):
-        assert [(one.name, one.modules) for one in discover.candidates()] == [
-            ("mpich-gcc", ("gcc/12.2", "mpich/5.0.2", "imb/2021.7", "netpipe/3.7.2")),
-            ("openmpi-gcc", ("gcc/12.2", "openmpi/4.1.4")),
-        ]
+        assert dict(discover.candidates()) == {
+            "mpich-gcc": {"modules": ["gcc/12.2", "mpich/5.0.2", "imb/2021.7", "netpipe/3.7.2"]},
+            "openmpi-gcc": {"modules": ["gcc/12.2", "openmpi/4.1.4"]},
+        }
 
     def test_programs_in_path_are_an_environment_with_their_folders(self, monkeypatch):
         monkeypatch.setattr(discover, "_available", lambda loaded: [])
         monkeypatch.setattr(discover.shutil, "which", lambda name: f"/opt/mpich/bin/{name}")
-        (one,) = discover.candidates()
-        assert one.setup() == [
+        ((name, one),) = discover.candidates()
+        assert name == "path"
+        assert discover.setup_of_candidate(one) == [
             'export PATH="/opt/mpich/bin:$PATH"',
             'export LD_LIBRARY_PATH="/opt/mpich/lib:$LD_LIBRARY_PATH"',
         ]
@@ -172,12 +174,13 @@ class TestModules:
 
 class TestPartitions:
     def test_the_fewest_with_all_nodes_are_taken_and_the_others_said_with_the_reason(self, kestrel):
-        (one,), left_out = discover.usable_partitions(())
+        (one, gpu), left_out = discover.usable_partitions(())
+        assert (gpu.name, gpu.nodes) == ("gpu", 1)
         assert (one.name, one.nodes, one.usable, one.time_limit) == ("batch", 4, 7, "1h")
         assert one.access == ["--partition=batch", "--account=chem"]
         assert one.questions == ["access: which account pays? chem, net"]
         assert [sentence.partition(":")[0] for sentence in left_out] == [
-            *("shared", "gpu", "rack2", "debug")
+            *("shared", "rack2", "debug")
         ]
         assert "nodes of partition shared are shared" in left_out[0]
 
@@ -227,7 +230,7 @@ class TestLooked:
 
 class TestInterface:
     def test_the_faster_network_by_tcp_is_taken_and_its_rate_is_the_links(self):
-        one = partition(Looked((node(), node("cn012")), {"eno1": 193.0, "ens1f0": 998.0}, {}))
+        one = partition(Looked((node(), node("cn012")), NETWORKS, {}))
         chosen, rate = discover.interface_of(one)
         assert (chosen.name, rate) == ("ens1f0", 1000)
         assert "is ens1f0 on the switch under test" in one.questions[0]
@@ -235,25 +238,47 @@ class TestInterface:
 
     def test_a_real_link_that_carries_half_is_asked_about(self):
         real = (Interface("eno1", 1500, 10000, "10.0.0.1", "ixgbe 5.1", "X540"),)
-        one = partition(Looked((node(interfaces=real),), {"eno1": 940.0}, {}))
+        one = partition(Looked((node(interfaces=real),), {"eno1": {1048576: 940.0}}, {}))
         assert discover.interface_of(one)[1] == 10000
         assert "is that the link's rate" in one.questions[0]
 
     def test_an_interface_that_is_named_is_taken_and_no_question(self):
-        looked = Looked((node(), node("cn012")), {"eno1": 193.0, "ens1f0": 998.0}, {})
+        looked = Looked((node(), node("cn012")), NETWORKS, {})
         one = partition(looked, interface="eno1")
         assert discover.interface_of(one)[0].name == "eno1"
         assert not any("switch under test" in question for question in one.questions)
 
     def test_an_interface_that_a_node_lacks_is_not_taken(self):
         other = node("cn012", interfaces=node().interfaces[:1])
-        one = partition(Looked((node(), other), {"ens1f0": 998.0, "eno1": 193.0}, {}))
+        one = partition(Looked((node(), other), NETWORKS, {}))
         assert discover.interface_of(one)[0].name == "eno1"
+
+
+class TestTokenBucket:
+    @pytest.mark.parametrize(
+        ("rates", "least"),
+        [
+            ({4096: 310.0, 65536: 990.0, 1048576: 998.0}, None),
+            ({4096: 310.0, 32768: 1900.0, 98304: 1100.0, 131072: 1000.0, 1048576: 998.0}, 131072),
+            ({65536: 1100.0, 131072: 1000.0}, 131072),
+        ],
+    )
+    def test_peaks_count_from_where_no_message_is_faster_than_the_link(self, rates, least):
+        one = partition(Looked((node(),), {"ens1f0": rates}, {}))
+        assert discover.extras_of(one).get("line_rate_from_bytes") == least
+
+    def test_rates_are_of_million_bits_at_each_size_that_was_measured(self):
+        text = "   4096  100.000000  0.00032\n1048576  953.674316  0.00838861\n 20971"
+        rates = look.rates_of(text)
+        assert [(size, round(rate, 1)) for size, rate in rates.items()] == [
+            (4096, 102.4),
+            (1048576, 1000.0),
+        ]
 
 
 class TestFabrics:
     def extras(self, *devices: Device) -> tuple[dict, list[str]]:
-        one = partition(Looked((node(devices=devices),), {"ens1f0": 998.0}, {}))
+        one = partition(Looked((node(devices=devices),), FABRIC, {}))
         return discover.extras_of(one), one.questions
 
     def test_infinibands_rate_is_the_devices(self):
@@ -288,7 +313,7 @@ class TestFabrics:
 
 class TestWritten:
     def test_the_files_are_a_site_without_a_fault_whose_cases_all_have_references(self, tmp_path):
-        looked = Looked((node(), node("cn012", python="")), {"ens1f0": 998.0}, {})
+        looked = Looked((node(), node("cn012", python="")), FABRIC, {})
         made = found(looked)
         text = discover.site_text("kestrel", made)
         for folder in (tmp_path / "site-config", tmp_path / "reference-values"):
@@ -309,7 +334,7 @@ class TestWritten:
         assert entry["env_vars"][0] == ["OMPI_MCA_btl_tcp_if_include", "ens1f0"]
 
     def test_every_question_is_in_the_file_and_on_the_terminal(self):
-        made = found(Looked((node(), node("cn012", python="")), {"ens1f0": 998.0}, {}))
+        made = found(Looked((node(), node("cn012", python="")), FABRIC, {}))
         text = discover.site_text("kestrel", made)
         asked = re.findall(r"# \? (.*)", text)
         assert [one.partition(": ")[2] for one in made.questions] == asked
@@ -332,12 +357,12 @@ class TestDiscovered:
         def look(folder, access, nodes, environments, wait_s):
             jobs.append((access, nodes, environments))
             found = {name: environment() for name in environments}
-            return Looked((node(), node("cn012")), {"ens1f0": 998.0}, found)
+            return Looked((node(), node("cn012")), FABRIC, found)
 
         monkeypatch.setattr(discover, "look", look)
         monkeypatch.setattr(discover, "modules_system", lambda: "tmod4")
-        several = (discover.Candidate(name, (name,)) for name in ("mpich", "openmpi"))
-        monkeypatch.setattr(discover, "candidates", lambda: several)
+        several = {name: {"modules": [name]} for name in ("mpich", "openmpi")}
+        monkeypatch.setattr(discover, "candidates", several.items)
         return jobs
 
     def test_the_first_partition_tries_all_environments_and_the_next_measures_networks(

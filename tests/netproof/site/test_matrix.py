@@ -10,7 +10,8 @@ from made_sites import CONFIGURATION, written
 
 from netproof.errors import NetproofError
 from netproof.site import site
-from netproof.site.matrix import matrix
+from netproof.site.matrix import jobs, matrix, nodes_of
+from netproof.site.partition import pair_environments
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -83,3 +84,15 @@ def test_an_unknown_system_or_partition_is_an_error_that_lists_the_known(configu
         matrix(configuration, "nowhere")
     with pytest.raises(NetproofError, match="no partition 'ib'; it has gige, fast-ethernet"):
         matrix(configuration, "testbed", ["ib"])
+
+
+def test_one_node_is_measured_inside_and_by_netpipe_alone(tmp_path, small):
+    (partition,) = small["systems"][0]["partitions"]
+    partition["extras"] |= {"nodes": 1, "rank_counts": []}
+    written(tmp_path, small)
+    gathered = site.gather(tmp_path)
+    expected = matrix(gathered, "cluster")
+    assert {(case.benchmark, case.path) for case in expected.cases} == {("netpipe", "intra-node")}
+    assert {nodes_of(job, expected) for job in jobs(expected)} == {1}
+    (one,) = expected.partitions.values()
+    assert pair_environments(one.pair_settings(), [("mpich", ["imb"], {"unusable": ""})]) == ()

@@ -210,8 +210,8 @@ def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
     command(tmp_path, monkeypatch, "scontrol", hides.format(shown))
     command(tmp_path, monkeypatch, "sinfo", hides.format("wide|cn003|idle|none"))
     monkeypatch.delenv("SLURM_CONF", raising=False)
-    assert [node.name for node in slurm.partitions()["wide"].nodes] == ["cn003"]
-    assert slurm.time_limits_s() == {"wide": 4 * 3600}
+    wide = slurm.partitions()["wide"]
+    assert ([node.name for node in wide.nodes], wide.limit_s) == (["cn003"], 4 * 3600)
 
 
 @pytest.mark.parametrize("option", ["--oversubscribe", "-s", "--exclusive=user", "-A net -s"])

@@ -117,7 +117,6 @@ def made_with(
     def change(tests: list[dict]) -> None:
         for test in tests:
             test[provenance.KEY] = {
-                "format": provenance.FORMAT,
                 "software": software,
                 "nodes": [dataclasses.asdict(node)],
                 "earlier": [],

@@ -1,0 +1,358 @@
+"""`ci/test --release` tries another Debian release in namespaces of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ci import release
+from ci.release import CannotRunError
+from netproof.errors import NetproofError
+
+ROOT = Path(__file__).resolve().parents[2]
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces take root")
+# What apt-get of Debian 12 lists, with other addresses, and an archive that is not Debian's.
+TARGETS = """\
+bookworm main Debian http://mirror.example/debian/
+bookworm-updates main Debian http://mirror.example/debian/
+bookworm-security main Debian http://mirror.example/debian-security/
+nodistro main . https://other.example/node/
+"""
+
+
+class TestContained:
+    """What runs in the release leaves none of its processes behind."""
+
+    @as_root
+    def test_the_status_of_what_ran_is_passed_on(self):
+        assert release.contained(["sh", "-c", "exit 7"], release.passed_on(os.environ)) == 7
+
+    @pytest.mark.slow
+    @as_root
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+    def test_a_signal_leaves_no_process_and_no_mount(self, tmp_path, number):
+        """The process has left its parent and its session, and has mounted something."""
+        where = tmp_path / "mounted"
+        where.mkdir()
+        inside = f"mount -t tmpfs tmpfs {where}; setsid sleep 4711.5 & sleep 4711.5"
+        script = (
+            "import os, sys\n"
+            "from ci import release\n"
+            "release.stopping()\n"
+            "try:\n"
+            f"    release.contained(['sh', '-c', {inside!r}], os.environ)\n"
+            "except release.StoppedError as stopped:\n"
+            "    sys.exit(128 + stopped.args[0])\n"
+        )
+        process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+        self.await_count(2)
+        process.send_signal(number)
+        status = process.wait(timeout=30)
+        if number is signal.SIGKILL:
+            self.await_count(0)
+        assert status == (-number if number is signal.SIGKILL else 128 + number)
+        assert self.sleeping() == 0
+        assert str(where) not in Path("/proc/mounts").read_text()
+
+    def sleeping(self) -> int:
+        """How many of the sleeps are there."""
+        found = 0
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                found += place.read_bytes() == b"sleep\0004711.5\0"
+            except OSError:
+                continue
+        return found
+
+    def await_count(self, count: int) -> None:
+        """Waits until there are ``count`` sleeps."""
+        deadline = time.monotonic() + 30
+        while self.sleeping() != count:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+class TestInside:
+    """Programs in the release, and their view of the machine."""
+
+    def test_what_is_tested_on_the_other_release_is_there(self):
+        for pattern in release.TESTS.split():
+            assert list(ROOT.glob(pattern)), pattern
+        assert f"pytest -q --numprocesses auto {release.TESTS}" in release.WITHIN
+
+    @as_root
+    def test_a_node_s_namespaces_can_be_made_and_no_way_leads_back(self, tmp_path):
+        for name in ("proc", "sys", "dev", "run", "usr"):
+            (tmp_path / name).mkdir()
+        for name in ("bin", "lib", "lib64"):
+            (tmp_path / name).symlink_to(f"usr/{name}")
+        within = """set -e
+        unshare --net --uts --mount --ipc true
+        unshare --user --map-root-user true
+        test ! -e /srv
+        touch /run/here /dev/shm/here /written
+        ! touch /usr/here 2>/dev/null
+        ! nsenter --mount=/proc/self/ns/mnt test -e /srv
+        """
+        enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path), "/usr"]
+        environment = release.passed_on(os.environ)
+        assert release.contained(enter, {**environment, "WITHIN": within}) == 0
+        assert (tmp_path / "written").exists()
+        assert not list((tmp_path / "run").iterdir())
+        assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+    @as_root
+    def test_a_release_that_cannot_be_entered_is_no_failed_network(self, tmp_path):
+        enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path / "none")]
+        environment = {**release.passed_on(os.environ), "WITHIN": "exit 1"}
+        assert release.contained(enter, environment) == 2
+
+    @pytest.fixture
+    def inside(self, tmp_path):
+        """Runs what runs in it, where what it starts are stand-ins: status, and what ran."""
+        (tmp_path / ".venv/bin").mkdir(parents=True)
+        (tmp_path / "ci").mkdir()
+        (tmp_path / "ci" / "activate").write_text("")
+        script = release.WITHIN.replace(f"cd /{release.CHECKOUT}", f"cd {tmp_path}")
+        started = tmp_path / "started"
+
+        def run(
+            all_tests: str, pytest: int = 0, quickstart: int = 0, only_prepare: str = ""
+        ) -> tuple[int, list[str]]:
+            started.write_text("")
+            for name, status in {
+                **dict.fromkeys(("ci/setup", ".venv/bin/pip", "dpkg", "dpkg-query"), 0),
+                **{"pytest": pytest, "ci/quickstart": quickstart},
+            }.items():
+                path = tmp_path / name
+                note = f'echo "{path.name} $*" >>{started}'
+                path.write_text(f"#!/bin/bash\n{note}\nexit {status}\n")
+                path.chmod(0o755)
+            environment = release.passed_on(os.environ) | {"ALL_TESTS": all_tests}
+            environment["ONLY_PREPARE"] = only_prepare
+            environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+            ran = subprocess.run(["bash", "-c", script], env=environment)
+            words = ("setup", "pytest", "quickstart")
+            return ran.returncode, [
+                line for line in started.read_text().splitlines() if line.startswith(words)
+            ]
+
+        return run
+
+    @as_root
+    def test_what_is_asked_for_is_tested_before_the_smoke_run_and_fails_the_try(self, inside):
+        tests, smoke = "pytest -q -m not testbed", "quickstart --smoke"
+        assert inside("yes") == (0, ["setup --test", tests, smoke])
+        assert inside("yes", quickstart=100) == (100, ["setup --test", tests, smoke])
+        assert inside("yes", pytest=5) == (1, ["setup --test", tests])
+        assert inside("", only_prepare="yes") == (0, ["setup "])
+        status, ran = inside("")
+        assert (status, ran[0], ran[2]) == (0, "setup ", smoke)
+        assert ran[1].startswith("pytest -q --numprocesses auto tests/netproof/benchmarks/test_pa")
+        status, ran = inside("", pytest=2)
+        assert (status, [line.split()[0] for line in ran]) == (1, ["setup", "pytest"])
+
+
+class TestRegistries:
+    """It takes the machine's ways to its registries."""
+
+    @pytest.fixture
+    def listed(self, monkeypatch):
+        """Lists of apt: those before and after an update."""
+
+        def set_lists(before: str, after: str = "") -> list:
+            lists, asked = [before], []
+
+            def apt_get(*words):
+                asked.append(words)
+                lists[0] = after
+                return bool(after)
+
+            monkeypatch.setattr(release, "output_of", lambda command: lists[0])
+            monkeypatch.setattr(release, "apt_get", apt_get)
+            return asked
+
+        return set_lists
+
+    def test_the_other_release_comes_from_the_machine_s_own_mirror(self, listed):
+        assert listed(TARGETS) == []
+        found = release.mirrors("bookworm")
+        assert release.sources(found, "bookworm", "trixie").splitlines() == [
+            "deb http://mirror.example/debian trixie main",
+            "deb http://mirror.example/debian trixie-updates main",
+            "deb http://mirror.example/debian-security trixie-security main",
+        ]
+        listed(TARGETS.splitlines()[0])
+        assert "security" not in release.sources(release.mirrors("bookworm"), "bookworm", "trixie")
+
+    def test_a_machine_without_apt_s_lists_fetches_them(self, listed):
+        asked = listed("", TARGETS)
+        assert release.mirrors("bookworm")["bookworm"] == "http://mirror.example/debian"
+        assert asked == [("update",)]
+
+    @pytest.mark.parametrize(
+        ("targets", "said"),
+        [
+            ("", "apt has no lists of Debian's bookworm main"),
+            (TARGETS.replace("Debian http", "Other http"), "apt has no lists"),
+            ("bookworm main Debian cdrom:[Debian 12]/", "is no http address"),
+        ],
+    )
+    def test_no_mirror_is_refused_in_words(self, listed, targets, said):
+        listed(targets)
+        with pytest.raises(CannotRunError, match=said):
+            release.mirrors("bookworm")
+
+    def test_of_the_environment_only_the_ways_to_registries_pass(self):
+        given = {"PIP_CERT": "/a", "https_proxy": "b", "NO_PROXY": "c", "TERM": "xterm"}
+        others = {"SLURM_CONF": "x", "PYTHONPATH": "y", "PATH": "/mine", "MY_PIP_X": "z"}
+        found = release.passed_on(given | others)
+        assert found.items() >= given.items()
+        assert found.keys() - given.keys() == {"PATH", "HOME", "LC_ALL"}
+        assert found["PATH"] != "/mine"
+
+    def test_what_pip_s_settings_name_is_found(self, tmp_path):
+        wheels, certificate = tmp_path / "wheels", tmp_path / "ca.crt"
+        wheels.mkdir()
+        certificate.touch()
+        settings = tmp_path / "pip.conf"
+        settings.write_text(
+            f"[global]\ncert = {certificate}\nfind-links =\n  https://a.example/%7Eb\n  {wheels}\n"
+        )
+        assert release.named_paths({}, [settings]) == [certificate, wheels]
+        variables = {"PIP_FIND_LINKS": f"file://{wheels} /not/there", "OTHER": str(certificate)}
+        assert release.named_paths(variables, []) == [wheels]
+        settings.write_text("cert = /a\n")
+        with pytest.raises(CannotRunError, match=str(settings)):
+            release.named_paths({}, [settings])
+
+
+def test_the_other_release_is_the_one_that_the_machine_is_not():
+    assert release.other_than("bookworm") == "trixie"
+    assert release.other_than("trixie") == "bookworm"
+    for codename in ("noble", ""):
+        with pytest.raises(CannotRunError, match=r"bookworm and trixie only: name it by --release"):
+            release.other_than(codename)
+
+
+def document(*verdicts, faults=(), measured=True):
+    """A verdict's document with a case for each of ``verdicts``."""
+    launches = {"launches": 1} if measured else None
+    cases = [{"verdict": verdict, "measured": launches} for verdict in verdicts]
+    return {"cases": cases, "faults": list(faults)}
+
+
+def test_inconclusive_cases_are_good_where_all_was_measured_and_nothing_else_is():
+    assert release.all_worked(document("pass", "warn", "inconclusive"))
+    for given in (
+        document(),
+        document("pass", "pass"),
+        document("pass", "inconclusive", "fail"),
+        document("pass", "inconclusive", "something else"),
+        document("pass", "inconclusive", faults=["a case is missing"]),
+        document("inconclusive", measured=False),
+    ):
+        assert not release.all_worked(given)
+
+
+@as_root
+def test_root_without_the_right_to_make_namespaces_is_reported():
+    lacking = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    words = [*lacking, "/usr/bin/python3", "ci/release.py", "other"]
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "unshare failed: Operation not permitted" in ran.stderr
+
+
+def test_a_release_that_is_none_runs_nothing():
+    ran = subprocess.run(
+        [ROOT / "ci" / "test", "--release", "potato"], capture_output=True, text=True
+    )
+    assert ran.returncode == 2
+    assert "choose from" in ran.stderr
+
+
+class TestSmoke:
+    """A try of trixie, where what runs inside is a stand-in."""
+
+    @pytest.fixture
+    def smoke(self, tmp_path, monkeypatch):
+        (tmp_path / "netproof-release-trixie" / "root").mkdir(parents=True)
+        place = tmp_path / "netproof-release-trixie" / "root" / release.CHECKOUT
+
+        def run(status: int, written: str | None = None, *options: str) -> int:
+            def contained(words, environment):
+                assert str(place.parents[1]) in words
+                assert bool(environment["ALL_TESTS"]) == ("--tests" in options)
+                assert bool(environment["ONLY_PREPARE"]) == ("--prepare" in options)
+                if written is not None:
+                    (place / release.DOCUMENT).write_text(written)
+                return status
+
+            monkeypatch.setattr(release, "contained", contained)
+            return release.main(["other", *options])
+
+        for name, value in {
+            **{"FOLDERS": tmp_path, "LOCKS": tmp_path},
+            "output_of": lambda words: TARGETS if "indextargets" in words else "bookworm\n",
+            "settle_registries": lambda *given: [],
+            "copy_checkout": lambda tree: (tree / release.CHECKOUT).mkdir(parents=True),
+        }.items():
+            monkeypatch.setattr(release, name, value)
+        return run
+
+    @as_root
+    @pytest.mark.parametrize(
+        ("status", "options"), [(0, ()), (1, ("--tests",)), (100, ()), (2, ("--prepare",))]
+    )
+    def test_the_status_is_that_of_what_ran_and_nobody_else_can_enter(
+        self, smoke, tmp_path, status, options
+    ):
+        assert smoke(status, json.dumps(document("inconclusive")), *options) == status
+        assert (tmp_path / "netproof-release-trixie").stat().st_mode & 0o777 == 0o700
+
+    @as_root
+    def test_a_run_that_cannot_be_judged_is_good_where_all_was_measured(self, smoke, capsys):
+        assert smoke(2, json.dumps(document("pass", "inconclusive"))) == 0
+        assert "all cases were measured and none failed; some are inconclusive" in (
+            capsys.readouterr().out
+        )
+
+    @as_root
+    @pytest.mark.parametrize("written", [None, "", "{}", "[]"])
+    def test_it_is_not_where_nothing_says_so(self, smoke, written):
+        assert smoke(2, written) == 2
+
+    @as_root
+    def test_one_run_at_a_time_has_the_release(self, smoke, tmp_path, capsys):
+        with (tmp_path / "netproof-release-trixie.lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            assert smoke(0) == 2
+        assert "another run of trixie is under way" in capsys.readouterr().err
+
+    @as_root
+    def test_what_the_machine_has_not_is_no_failed_network(self, smoke, monkeypatch, capsys):
+        def missing(words):
+            raise FileNotFoundError(2, "No such file or directory", words[0])
+
+        monkeypatch.setattr(release, "output_of", missing)
+        assert smoke(0) == 2
+        assert capsys.readouterr().err.startswith("ci/test: [Errno 2] No such file or directory: ")
+
+
+@as_root
+def test_a_folder_that_others_could_have_filled_is_refused(tmp_path):
+    place = tmp_path / "netproof-release-trixie"
+    (place / "root").mkdir(parents=True)
+    assert release.made_tree(place, "trixie", "", {}) == place / "root"
+    place.chmod(0o777)
+    with pytest.raises(NetproofError, match="can be written by everybody"):
+        release.made_tree(place, "trixie", "", {})
