@@ -92,7 +92,7 @@ class Lines:
         return found
 
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Take the next line, all of which has to match; ParseError that names ``what``."""
+        """Take the next line, which has to match whole; ParseError that names ``what``."""
         found = self.match(pattern)
         if not found:
             self.take(what)
@@ -137,7 +137,7 @@ class Row:
 
 
 def header_in(line: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | None:
-    """Return the layout of which a line is the header, and whether exactly so, or in its words."""
+    """Return the layout whose header a line is, and whether exactly so, or in its words."""
     collapsed = None
     for layout in layouts:
         header = "".join(f"{name:{form.partition('.')[0]}}" for name, form in layout)

@@ -446,7 +446,7 @@ def _read_rows(
     doubling: bool,
     repeated: bool,
 ) -> list[Table]:
-    """Return the rows of a table of which all but them is known, one per group if that leads."""
+    """Return the rows of a table whose other parts are known, one per group if that leads."""
     function, columns = empty.function, dict(layout)
     by_group = layout[0][0] == _GROUP
     members: list[int | None] = list(range(empty.groups)) if by_group else [None]

@@ -128,7 +128,7 @@ _GUESSED = {
 """Functions by the columns that only they, or those like them, have."""
 
 _LARGEST, _LARGEST_COLLECTIVE = 4 * MEBI, MEBI
-"""Largest sizes in bytes that OMB measures unless it is told others."""
+"""Largest sizes in bytes that OMB measures by default."""
 
 
 _ROW = re.compile(
@@ -371,7 +371,7 @@ def _header(line: str, function: str) -> tuple[Layout, bool] | None:
 
 
 def _read_rows(lines: Lines, function: str, layout: Layout, exact: bool) -> tuple[Row, ...]:
-    """Return the rows up to the first line that is none; ParseError for an impossible one."""
+    """Return the rows up to the first other line; ParseError for an impossible one."""
     rows: list[Row] = []
     while (line := lines.peek()) is not None and _ROW.fullmatch(line):
         lines.take("a row")

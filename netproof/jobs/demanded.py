@@ -112,7 +112,7 @@ def _watch(folder: Path, over: threading.Event, begun: threading.Event) -> None:
 
 
 def run_algorithms(job: RunningJob) -> None:
-    """Launch the steps; an algorithm of which a launch failed is launched no more.
+    """Launch the steps; an algorithm with a failed launch is launched no more.
 
     Steps of the library's own choice have no label.
     """

@@ -51,7 +51,7 @@ class CounterSource:
 
     ``kind``: one of those above; ``name``: of the interface, of the port as ``mlx5_0/1``, empty
     for the node's own. ``counted``: counters to what was added, never 0; ``read``: which of
-    ``Counters.names`` has all that were read, to the others of which 0 was added; ``absent``:
+    ``Counters.names`` has all that were read, 0 was added to the others; ``absent``:
     counters that are not known, each with the reason. ``layer``: of a port, ``InfiniBand`` or
     ``Ethernet``; ``interfaces``: those of a port, or below an interface, which counts their bytes
     too.

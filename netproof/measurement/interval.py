@@ -2,7 +2,7 @@
 
 A value is compared with a bound by its whole interval (Hoefler and Belli, "Scientific benchmarking
 of parallel computing systems", SC15): all of it within passes, all of it beyond fails, and an
-interval astride the bound says that more launches are needed.
+interval that contains the bound says that more launches are needed.
 
 A variance of three or five values is so uncertain that an interval by it alone is wide, or far too
 narrow. Smyth, "Linear models and empirical Bayes methods for assessing differential expression",
@@ -105,7 +105,7 @@ def of_pseudomedian(values: Sequence[float]) -> Interval | None:
     """The 95 % interval of ``pseudomedian``.
 
     From six values on it is that of Wilcoxon's signed ranks, which holds for any distribution of
-    the logarithms that is symmetric. Of fewer, and where there is none, as ``of_median``.
+    the logarithms that is symmetric. Of fewer, and without one, as ``of_median``.
     """
     if len(values) < FEWEST_RANKED:
         return of_median(values)

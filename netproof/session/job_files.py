@@ -150,7 +150,7 @@ def with_twin(
     partition: Partition,
     recorded: Mapping[str, StepRecord],
 ) -> Launch:
-    """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
+    """A launch, read of ``step``, with the twin's that was made with it, where one had to be.
 
     Raises Incomplete where it is missing or did not end well, ParseError and OSError.
     """
@@ -352,7 +352,7 @@ def _listed(sizes: Sequence[int]) -> str:
 def records(folder: Path) -> dict[str, StepRecord]:
     """The steps that a job ran, by name, from its ``launches.tsv``.
 
-    Raises Incomplete where the record is missing or a line of it is none.
+    Raises Incomplete where the record is missing or a line of it is damaged.
     """
     path = folder / LAUNCHES_FILE
     try:

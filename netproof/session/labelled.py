@@ -56,7 +56,7 @@ class JobRecord:
     def of_report(cls, path: Path) -> list[Self]:
         """Return all such results in a report of ReFrame's.
 
-        Raise NetproofError where there is none that is complete, with the reasons of failed tests.
+        Raise NetproofError without a complete one, with the reasons of failed tests.
         """
         found, reasons = [], []
         for run in session.document_of(path)["runs"]:

@@ -1,6 +1,6 @@
 """Cases that a run skips: expected and not measured, each with the reason.
 
-A file tells the jobs of ``netproof.run.rfm`` which; its path is in NETPROOF_LEFT. A job of which
+A file tells the jobs of ``netproof.run.rfm`` which; its path is in NETPROOF_LEFT. A job with
 all cases are left is skipped, and its report says why, so that the verdict can tell a case that was
 left from one that got lost.
 """

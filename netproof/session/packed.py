@@ -70,7 +70,7 @@ def of_document(document: Mapping[str, Any]) -> bytes:
 
 
 def document(content: bytes, place: object, key: str = "") -> dict[str, Any]:
-    """Return the document of a session's file; NetproofError where it is none.
+    """Return the document of a session's file; NetproofError for another file.
 
     ``key``: leave out test cases without it.
     """

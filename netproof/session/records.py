@@ -290,7 +290,7 @@ def document_of(folder: Path) -> dict[str, Any]:
             job[CASES] = _not_seen(Path(job["stagedir"], environment), asked)
             cases |= {key: (job, case) for key, case in _cases(job).items()}
     for test in tests.values():
-        # What compares configurations is judged anew from the cases.
+        # What compares configurations is judged again from the cases.
         if test.get("netproof_case"):
             _, case = cases.pop(_key(test), ({}, {}))
             if MEASURED in case and test.get("netproof_complete"):
@@ -387,7 +387,7 @@ def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
 def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[str, Any]:
     """Return a record, checked, with its ``parts``, else with the SHA-256 of each.
 
-    Raise NetproofError, with the path, where it is none or another's.
+    Raise NetproofError, with the path, where it is another session's or no session.
     """
     trust.insist(path, "a record of the session", data=True)
     content = _content(

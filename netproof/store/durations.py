@@ -26,7 +26,7 @@ class Past:
     ``launches_s``: of each job, in the sessions that measured it whole, the newest first: the sum
     over its launches in seconds. ``tried``: when the last session began that ran the job, whatever
     came of it; ``measured``: and that measured one of its cases; UTC. ``overhead_s``: what a job
-    took beyond its launches, in the sessions where it can be told, the newest first: Slurm, queue,
+    took beyond its launches, in the sessions where it is known, the newest first: Slurm, queue,
     what was measured again. ``sessions``: how many there were; ``unread``: those that are damaged
     and left out, a sentence each.
     """

@@ -240,7 +240,7 @@ class Store:
     def holding(cls, path: Path) -> tuple[Store, StoredSession]:
         """The store and the session whose directory ``path`` is.
 
-        Raises NetproofError where it is none.
+        Raises NetproofError for anything else.
         """
         stored = _stored(path)
         return cls(path.parents[2]), stored
@@ -367,7 +367,7 @@ class Store:
         return tuple(sorted(map(_stored, found)))
 
     def newest(self, system: str | None = None) -> StoredSession:
-        """The session that began last; raises NetproofError where there is none."""
+        """The session that began last; raises NetproofError without one."""
         found = self.sessions(system)
         if not found:
             of = f" of system {system}" if system else ""
