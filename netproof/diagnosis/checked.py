@@ -165,9 +165,10 @@ def _not_judged(view: PartitionView) -> Iterator[str]:
     for one in view.pairs:
         for quantity in one.unjudged():
             yield f"whether the {quantity} of pairs of {one.rounds.environment} differs"
-    if (view.ran or any(one.rounds.launches for one in view.pairs)) and not view.totals:
+    environments = view.between_nodes()
+    if environments and not view.totals:
         yield "what interfaces counted: it was not recorded"
-    if view.rails and view.over_tcp and not any(one.again.of for one in view.rails):
+    if view.rails and any(environments.values()) and not any(one.again.of for one in view.rails):
         why = view.rails[0].again.why or "no segments were counted"
         yield f"whether packets are lost: {why}"
     for environment, several in view.paths().items():

@@ -369,16 +369,15 @@ class PartitionView:
                 found[pairs.rounds.environment].append(pairs.path)
         return found
 
-    @property
-    def over_tcp(self) -> bool:
-        """Whether MPI of some environment measured between nodes went over TCP."""
+    def between_nodes(self) -> dict[str, bool]:
+        """Return the environments measured between nodes, and whether their MPI goes over TCP."""
         names = {one.rounds.environment for one in self.pairs if one.rounds.launches}
         names |= {
             one.case.environment
             for one in self.ran
             if one.measured is not None and one.case.path == "inter-node"
         }
-        return not names <= {*self._not_over_tcp}
+        return {name: name not in self._not_over_tcp for name in names}
 
     def line_rate_mb_s(self, environment: str) -> float:
         """Return the line rate in MB/s of one link of a node for MPI of an environment."""

@@ -88,15 +88,15 @@ class Search:
         return tuple(things)
 
     @cached_property
-    def repeated_pairs(self) -> Ints:
-        """Pairs measured more than once: one measurement does not distinguish a pair from noise."""
-        return np.flatnonzero(np.bincount(self.table.pair, minlength=self.table.pairs) > 1)
+    def repeated(self) -> Bools:
+        """Pairs measured more than once: one measurement does not distinguish one from noise."""
+        return np.bincount(self.table.pair, minlength=self.table.pairs) > 1
 
     def price(self, thing: Thing) -> float:
         """Return by how much one more effect has to raise the logarithm of the likelihood."""
         among = len(self.groups) if thing.shared else len(self.table.names)
         if thing.kind is Kind.PAIR:
-            among = max(len(self.repeated_pairs), among)
+            among = max(int(self.repeated.sum()), among)
         return math.log(among) + _FIXED_PRICE
 
 
@@ -310,14 +310,13 @@ def _candidates(search: Search, now: Fit, small: bool) -> list[Thing]:
     shapes = [np.clip(standard, -_CLIP, _CLIP)]
     if small:
         shapes.append(standard)
-    seldom = np.bincount(table.pair, minlength=table.pairs) < 2
     things: list[Thing] = []
     for values in shapes:
         values = np.where(free, values, 0.0)
         scores = _scores(table.nodes_of_rows, np.tile(values, 2), np.tile(free, 2))
         things += map(search.node, _largest(scores, count, unusual(len(table.names))))
         scores = _scores(table.pair, values, free)
-        scores[seldom] = -math.inf
+        scores[~search.repeated] = -math.inf
         things += map(search.pair, _largest(scores, 1, 2.0))
         of_groups = [
             values[thing.rows].sum() / math.sqrt(max(float(free[thing.rows].sum()), 1.0))

@@ -45,10 +45,6 @@ class Topology:
             line.append(up)
         return tuple(line)
 
-    def path(self, one: str, other: str) -> tuple[str, ...]:
-        """Return the switches and uplinks between two nodes; () if nothing joins them."""
-        return self.between(self.leaf_of.get(one), self.leaf_of.get(other))
-
     def between(self, one: str | None, other: str | None) -> tuple[str, ...]:
         """Return the switches and uplinks between two leaves; () if nothing joins them."""
         lines = [() if leaf is None else self.above(leaf) for leaf in (one, other)]

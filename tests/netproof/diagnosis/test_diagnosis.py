@@ -128,6 +128,14 @@ def test_what_was_to_be_judged_and_could_not_be_makes_nothing_wrong_impossible(c
     assert why in found.not_known
 
 
+def test_within_a_node_nothing_has_to_be_counted():
+    (one,) = not_counted()["cases"]
+    case = dataclasses.replace(one.case, path="intra-node")
+    found = of(cases=[dataclasses.replace(one, case=case)], described=in_job())
+    assert NOT_COUNTED not in found.incomplete
+    assert NOT_COUNTED in of(**not_counted(), described=in_job()).incomplete
+
+
 def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     found = of(**healthy())
     assert (found.outcome, found.culprits) == (DiagnosisOutcome.NOTHING, ())

@@ -31,7 +31,11 @@ def slow_pair(share: float, *pair: str) -> Slower:
 
 
 def slow_on_the_way(share: float, topology: Topology, what: str) -> Slower:
-    return lambda one, other, _: share if what in topology.path(one, other) else 1.0
+    return lambda one, other, _: share if what in way(topology, one, other) else 1.0
+
+
+def way(topology: Topology, one: str, other: str) -> tuple[str, ...]:
+    return topology.between(topology.leaf_of.get(one), topology.leaf_of.get(other))
 
 
 def healthy(_one: str, _other: str, _number: int) -> float:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
+from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree, way
 
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import State, judge
@@ -140,7 +140,7 @@ def test_paths_are_across_and_within_in_turn():
     cluster = Cluster(healthy)
     cluster.run(names(16), mode=Mode.PATHS, topology=topology)
     lengths = {
-        number: {len(topology.path(*seen.nodes)) for seen in cluster.seen if seen.round == number}
+        number: {len(way(topology, *seen.nodes)) for seen in cluster.seen if seen.round == number}
         for number in range(4)
     }
     assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
