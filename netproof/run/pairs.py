@@ -62,10 +62,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
     tags = {"pairs"}
 
     def cases(self) -> list[Case]:
-        """Return its benchmark's cases on the partition; if all are skipped, the pairs are too.
-
-        Environments do not matter, since nodes are measured rather than MPI libraries.
-        """
+        """Return its benchmark's cases in any environment: if all are skipped, pairs are."""
         partition, cases = self.current_partition, []
         counts, per_node = partition.extras["rank_counts"], partition.extras["ranks_per_node"]
         for environ in partition.environs:
@@ -82,10 +79,9 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     @run_after("setup")
     def take_all_nodes(self) -> None:
-        """Take all nodes that Slurm calls usable, up to the site's limit for a job.
+        """Take all usable nodes up to the site's limit for a job; if they are more, by day in turn.
 
-        If they are more, they take turns by day. The job waits for busy nodes, ``wait_for_nodes_s``
-        at most.
+        The job waits for busy nodes, ``wait_for_nodes_s`` at most.
         """
         self.num_tasks = self.current_partition.extras["nodes"]
         if self.is_dry_run():

@@ -22,10 +22,7 @@ from netproof.site.partition import (
 
 
 def rank_counts() -> list[int]:
-    """Return the rank counts of all partitions of the system that ReFrame runs on.
-
-    Raises NetproofError if the system was not configured for netproof.
-    """
+    """Return the rank counts of all partitions; NetproofError if the system is not configured."""
     # A parameter without values is a warning of ReFrame's; no partition has one rank.
     return sorted({count for one in _partitions() for count in one.extras["rank_counts"]}) or [1]
 
@@ -123,10 +120,7 @@ def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]
 
 
 def tree() -> slurm.Tree:
-    """Return Slurm's leaf switches with their nodes, and the switch above each.
-
-    Raises ReframeError if Slurm does not answer.
-    """
+    """Return Slurm's leaf switches with their nodes, and the switch above each; ReframeError."""
     try:
         return slurm.topology()
     except NetproofError as error:
