@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from netproof.benchmarks import registry
-from netproof.criteria import loss
+from netproof.criteria.rate import loss
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, yaml_reading
 from netproof.intake.models import (

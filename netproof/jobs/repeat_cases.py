@@ -11,7 +11,8 @@ from typing import Any
 
 from netproof import codec
 from netproof.benchmarks import registry
-from netproof.criteria import Bend, Finding, Level
+from netproof.criteria import Finding, Level
+from netproof.criteria.confirming import Bend
 from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed

@@ -279,11 +279,12 @@ def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
 
 
 def _instead(path: Path, lines: Sequence[str]) -> str:
-    """Return the first line of a file without its header, or the step's errors if it is empty."""
-    if lines:
-        return f": found {shortened(repr(lines[0]))}"
+    """Return the first line of a file without its header, and the step's last words."""
     errors = path.with_suffix(".err")
-    return f": the file is empty{step_output.last_words(errors) or f', and so is {errors.name}'}"
+    words = step_output.last_words(errors)
+    if lines:
+        return f": found {shortened(repr(lines[0]))}{words}"
+    return f": the file is empty{words or f', and so is {errors.name}'}"
 
 
 def read_node(path: Path) -> Node:
