@@ -57,7 +57,7 @@ class JobAsked:
 
 @dataclass(frozen=True)
 class EnvironmentAsked:
-    """The task of one environment: ``cases`` as ``records.asked`` has them, with their limits.
+    """The task of one environment: its cases, each with its limits.
 
     ``extras``: of the environment.
     """
@@ -81,12 +81,9 @@ class EnvironmentJob:
     @cached_property
     def measured(self) -> dict[Case, Measured | Incomplete]:
         """Return each case by its first launches, or why it is not complete; read once."""
-        shared = {
-            "partition_extras": self.plan.extras,
-            "environment_extras": self.asked.extras,
-        }
-        cases = [case for case, _ in self.asked.cases]
-        return records.measured_of(self.folder, records.asked(cases, self.asked.launches, **shared))
+        cases, launches = [case for case, _ in self.asked.cases], self.asked.launches
+        over_tcp = self.asked.extras["mpi_over_tcp"]
+        return records.measured_of(self.folder, cases, launches, self.partition, over_tcp=over_tcp)
 
     def first(self) -> list[RepeatCase]:
         """Return the complete cases, by their first launches."""

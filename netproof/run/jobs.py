@@ -38,7 +38,6 @@ from netproof.session import (
     node_facts,
     plan,
     provenance,
-    records,
     slurm_nodes,
     transport,
 )
@@ -273,18 +272,9 @@ class PartitionJob(Job):
         """Return the cases of all environments."""
         return [case for one in self.several() for case in self.cases_in(one)]
 
-    def asked_in(self, environment: Environment) -> dict[str, Any]:
-        """Return the cases of an environment's record, as ``records.asked`` describes them."""
-        return records.asked(
-            self.cases_in(environment),
-            self.launches,
-            partition_extras=self.current_partition.extras,
-            environment_extras=environment.extras,
-        )
-
     def announced(self) -> dict[str, Any]:
-        """Return what it is to measure in each environment."""
-        return {records.ASKED: {one.name: self.asked_in(one) for one in self.environments()}}
+        """Return nothing: the environments' records have their nodes."""
+        return {}
 
     @run_before("run")
     def plan_launches(self) -> None:

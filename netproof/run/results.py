@@ -144,13 +144,13 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
         record = self.folder / job_files.LAUNCHES_FILE
         if not record.is_file():
             raise SanityError(f"the job left no {record}")
-        asked = self.job_of.asked_in(self.current_environ)
         try:
-            asked["shared"] |= records.of_plan(self.folder)
             environment = self.outcome.environments[self.current_environ.name]
             asks = self.job_of.least_run_in(self.current_environ)
             self.write_record(
-                netproof_cases=records.cases_of(environment.measured, asked),
+                netproof_cases=records.cases_of(
+                    self.folder, environment.plan, environment.measured
+                ),
                 netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
                 netproof_provenance={},
             )

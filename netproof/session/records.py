@@ -17,7 +17,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
-from netproof.session.plan import PLAN_FILE
+from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.partition import Partition
 
 KEY = "netproof_record"
@@ -48,9 +48,6 @@ CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""
 
 MEASURED = "netproof_measured"
-
-ASKED = "netproof_environments"
-"""The key under which a job's record has what it is to measure, by the name of the environment."""
 
 PARTS = {
     CASES: "cases",
@@ -80,48 +77,39 @@ def make_folder(reports: Path) -> Path:
     return folder
 
 
-def asked(cases: Iterable[Case], launches: int, **shared: Any) -> dict[str, Any]:
-    """Return what a job is to measure as plain values; ``shared``: what its cases have alike."""
-    described = [dataclasses.asdict(case) for case in cases]
-    return {"cases": described, "launches": launches, "shared": shared}
-
-
-def measured_of(folder: Path, asked: Mapping[str, Any]) -> dict[Case, Measured | Incomplete]:
-    """Read every case that a job was ``asked`` for from its folder, or why it is not complete."""
-    if not asked["cases"]:
-        return {}
-    extras = asked["shared"]
-    partition = Partition.model_validate(extras["partition_extras"])
-    over_tcp = extras["environment_extras"]["mpi_over_tcp"]
+def measured_of(
+    folder: Path, cases: Iterable[Case], launches: int, partition: Partition, *, over_tcp: bool
+) -> dict[Case, Measured | Incomplete]:
+    """Read the cases that a job measured in a folder, or why one is not complete."""
     found: dict[Case, Measured | Incomplete] = {}
-    for values in asked["cases"]:
-        case = Case(**values)
+    for case in cases:
         try:
-            found[case] = job_files.of_job(
-                folder, case, partition, asked["launches"], mpi_over_tcp=over_tcp
-            )
+            found[case] = job_files.of_job(folder, case, partition, launches, mpi_over_tcp=over_tcp)
         except Incomplete as error:
             found[case] = error
     return found
 
 
-def of_plan(folder: Path) -> dict[str, Any]:
-    """Return a job's seed and number, by its own word; NetproofError and OSError without files."""
+def cases_of(
+    folder: Path, planned: JobPlan, measured: Mapping[Case, Measured | Incomplete]
+) -> dict[str, Any]:
+    """Return what a job measured in a folder as plain values for its record; OSError if it did not.
+
+    Its number is by its own word.
+    """
     noted = (folder / node_facts.JOB_NODES_FILE).read_text(errors="replace")
     numbers = [line for line in noted.splitlines() if line.startswith("jobid\t")]
-    seed = json_reading.json_file(folder / PLAN_FILE)["seed"]
-    return {"seed": seed, "jobid": "".join(numbers).removeprefix("jobid\t")}
-
-
-def cases_of(
-    measured: Mapping[Case, Measured | Incomplete], asked: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what a job measured as plain values for its record."""
+    shared = {
+        "partition_extras": planned.extras,
+        "environment_extras": planned.asked["extras"],
+        "seed": planned.seed,
+        "jobid": "".join(numbers).removeprefix("jobid\t"),
+    }
     cases: list[dict[str, Any]] = []
     for case, one in measured.items():
         found = {"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: codec.encode(one)}
         cases.append({"case": dataclasses.asdict(case), **found})
-    return {"shared": asked["shared"], "cases": cases}
+    return {"shared": shared, "cases": cases}
 
 
 def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
@@ -269,7 +257,6 @@ def document_of(folder: Path) -> dict[str, Any]:
         ) from None
     tests: dict[tuple[str, ...], dict[str, Any]] = {}
     cases: dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]] = {}
-    unseen: list[tuple[dict[str, Any], str, dict[str, Any]]] = []
     paths = sorted(
         (path for path in folder.glob("*.json") if path.name != HEADER),
         key=lambda path: int(path.stem.rpartition("+")[2]),
@@ -279,13 +266,12 @@ def document_of(folder: Path) -> dict[str, Any]:
         test = {**_ended(record["test"]), **record["values"]}
         with _of_records(path):
             tests[test["unique_name"], test["partition"], test["environ"]] = test
-            unseen += [(test, *asked) for asked in test.pop(ASKED, {}).items()]
             cases |= {key: (test, case) for key, case in _cases(test).items()}
-    for test, environment, asked in unseen:
-        job = {**test, "environ": environment}
-        if not any(key[:2] == (job["partition"], environment) for key in cases):
-            job[CASES] = _not_seen(Path(job["stagedir"], environment), asked)
-            cases |= {key: (job, case) for key, case in _cases(job).items()}
+    for test in [one for one in tests.values() if one.get("netproof_kind") == "job"]:
+        for plan in sorted(Path(test["stagedir"]).glob(f"*/{PLAN_FILE}")):
+            job = {**test, "environ": plan.parent.name}
+            job[CASES] = _not_seen(plan.parent, cases)
+            cases = {**{key: (job, case) for key, case in _cases(job).items()}, **cases}
     for test in tests.values():
         # What compares configurations is judged again from the cases.
         if test.get("netproof_case"):
@@ -334,14 +320,21 @@ def document_of(folder: Path) -> dict[str, Any]:
 _CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 
 
-def _not_seen(folder: Path, asked: dict[str, Any]) -> dict[str, Any]:
+def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
     try:
-        asked["shared"] |= of_plan(folder)
-    except (NetproofError, OSError):
-        # It has not begun, or its folder is gone.
+        planned = JobPlan.read(folder / PLAN_FILE)
+        asked = planned.asked
+        cases = [codec.decode(Case, case, PLAN_FILE) for case, _ in asked["cases"]]
+        names = ("partition", "environment", *_CASE_KEYS)
+        if all(tuple(getattr(case, name) for name in names) in seen for case in cases):
+            return {}
+        place = (asked["launches"], planned.partition)
+        over_tcp = asked["extras"]["mpi_over_tcp"]
+        return cases_of(folder, planned, measured_of(folder, cases, *place, over_tcp=over_tcp))
+    except (NetproofError, OSError, KeyError, TypeError):
+        # It has not begun, or its folder is gone or another's.
         return {}
-    return cases_of(measured_of(folder, asked), asked)
 
 
 def _ended(test: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,7 +362,6 @@ def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The cases of a job's record by what they are, with what all of them have alike."""
-    test.pop(ASKED, None)
     values = test.pop(CASES, None)
     if not values:
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ from ci.evaluation import store_flips
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import records, session
+from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = DATA / "sessions" / "two-switches.json"
@@ -169,12 +171,12 @@ def test_the_newest_session_may_be_one_without_a_report(tmp_path):
 def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folder(tmp_path):
     job = shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job" / "mpich")
     (job / "job_nodes.txt").write_text("netproof-job-nodes\t1\njobid\t7\n")
-    (job / records.PLAN_FILE).write_text('{"seed": 3}')
     cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
     recorded = session.load(DATA / "sessions" / "faulty.json").results
     where = next(one.extras for one in recorded if one.measured)
-    extras = {"partition_extras": where["partition_extras"]}
-    extras |= {"environment_extras": {"mpi_over_tcp": True}}
+    described = [[dataclasses.asdict(case), {}] for case in cases]
+    asked = {"cases": described, "launches": 1, "extras": {"mpi_over_tcp": True}}
+    JobPlan(3, where["partition_extras"], asked=asked).write(job)
     test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
     test |= {
         "display_name": "ImbJob",
@@ -184,12 +186,21 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     }
     test |= {"stagedir": str(job.parent), "netproof_kind": "job"}
     own = records.make_folder(tmp_path)
-    asked = {"mpich": records.asked(cases, 1, **extras)}
-    records.write(records.new_path(own, test), test, {records.ASKED: asked})
+    records.write(records.new_path(own, test), test, {})
     found = {one.case.function: one for one in session.load(own).results if one.case}
     assert found["PingPong"].measured.launches
     assert (found["PingPong"].extras["seed"], found["PingPong"].extras["jobid"]) == (3, "7")
     assert found["Bcast"].measured is None
     assert "Bcast.1 ended with status" in found["Bcast"].reason
+    # Another job in this environment, which ReFrame had read, hides nothing of it.
+    before = {
+        "case": {**dataclasses.asdict(cases[0]), "benchmark": "osu", "function": "bw"},
+        "why": "x",
+    }
+    other = {**test, "unique_name": "OsuResults", "netproof_kind": "launches"}
+    read = {records.CASES: {"shared": {}, "cases": [before]}}
+    records.write(records.new_path(own, other), other, read)
+    found = [one.case.function for one in session.load(own).results if one.case]
+    assert sorted(found) == ["Bcast", "PingPong", "bw"]
     (job / "job_nodes.txt").unlink()
-    assert not [one for one in session.load(own).results if one.case]
+    assert [one.case.function for one in session.load(own).results if one.case] == ["bw"]
