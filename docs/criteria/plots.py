@@ -31,9 +31,9 @@ from drawing import (
     save,
 )
 
-from netproof import criteria
 from netproof.benchmarks import netpipe
-from netproof.criteria import Bounds, Finding
+from netproof.criteria import Bounds, Finding, Level, confirming
+from netproof.criteria import score as scores
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.launches import CPU_COST
 from netproof.criteria.rate import MPI_LOSS
@@ -77,7 +77,7 @@ def envelope() -> None:
         chart = lines({label: curves[label], **others}, [colour, OTHER], rate=False)
         chart += marks(curves[label], own, rate=False)
         worst = max(own, key=lambda f: f.value or 0)
-        red = sum(f.level is criteria.Level.FAIL for f in own)
+        red = sum(f.level is Level.FAIL for f in own)
         title = f"envelope: {worst.level.value}, red sizes: {red}"
         sides.append(panel(chart, title, [worst.why]))
     save("envelope", *sides)
@@ -88,7 +88,7 @@ def score() -> None:
     base = launches("fast-ethernet-tcp")
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
-        one = criteria.score(launches(case), base, where=label, baseline="fast-ethernet")
+        one = scores.score(launches(case), base, where=label, baseline="fast-ethernet")
         curves = {label: median_curve(launches(case)), "fast-ethernet": median_curve(base)}
         chart = lines(curves, [colour, OTHER], rate=False)
         sides.append(panel(chart, f"score: {one.value:.3g}", [one.why]))
@@ -101,7 +101,7 @@ def confirm() -> None:
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         again = launches(f"{case}-again")
-        said = criteria.confirm(flagged, again, bounds=JUMP)
+        said = confirming.confirm(flagged, again, bounds=JUMP)
         curves = {f"launch {number}": curve for number, curve in enumerate(again, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
         sides.append(panel(chart, f"measured again on {label}", [said.reason]))
@@ -183,7 +183,7 @@ def landmark() -> None:
         chart = lines({label: curve}, [PASSES], rate=False)
         if limit:
             for size in (limit.size_below, limit.size_above):
-                ring = Finding("landmarks", criteria.Level.SHOWN, label, "", size=size)
+                ring = Finding("landmarks", Level.SHOWN, label, "", size=size)
                 chart += marks(curve, [ring], rate=False)
         sides.append(panel(chart, f"landmarks: {label}", sentences))
     save("landmarks", *sides)

@@ -136,22 +136,17 @@ Pairs = tuple[Sequence[tuple[Curve, Curve]], str]
 class ComparedCases:
     """Cases that a criterion compares, by their labels, which begin its findings' sentences.
 
-    ``only``: the case that is judged, None for all; ``pairs``: of each two with interleaved
-    launches, in both orders; ``baseline``: labels, None where it is no part of what was to run;
-    ``red``: sizes that another criterion failed; ``shared``: what is computed once for all cases.
+    ``pairs``: of each two with interleaved launches, in both orders; ``baseline``: labels, None
+    where it is no part of what was to run; ``red``: sizes that another criterion failed;
+    ``shared``: what is computed once for all cases.
     """
 
     cases: Mapping[str, CaseCurves]
-    only: str | None = None
     pairs: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
     baseline: tuple[str, ...] | None = None
     baseline_name: str = ""
     red: Mapping[str, Sequence[int]] = field(default_factory=dict)
     shared: dict[Hashable, Any] = field(default_factory=dict)
-
-    def judged(self) -> list[CaseCurves]:
-        """Return the cases whose findings are asked for."""
-        return [*self.cases.values()] if self.only is None else [self.cases[self.only]]
 
     def noise(self, *labels: str | None) -> tuple[str, ...]:
         """Return the disturbances of several cases, each once."""

@@ -304,16 +304,13 @@ def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding
     if not others:
         return None
     times_of_each(case.launches, settings)
-    found = [
-        compared.weighed(finding)
-        for other in others
-        if (finding := _against(case, other, compared, settings)) is not None
-    ]
-    if not found:
+    found = [_against(case, other, compared, settings) for other in others]
+    weighed = [compared.weighed(one) for one in found if one is not None]
+    if not weighed:
         raise CannotJudgeError("it has no size in common with another environment")
-    failing = [one for one in found if one.level is Level.FAIL]
-    undecided = [one for one in found if one.level is Level.INCONCLUSIVE]
-    return min(failing or undecided or found, key=lambda one: one.value or 0.0)
+    failing = [one for one in weighed if one.level is Level.FAIL]
+    undecided = [one for one in weighed if one.level is Level.INCONCLUSIVE]
+    return min(failing or undecided or weighed, key=lambda one: one.value or 0.0)
 
 
 def _against(
@@ -340,8 +337,7 @@ def _against(
     else:
         value, interval = median(theirs) / median(own), intervals.of_ratio(theirs, own)
     spoken = interval_in_words(interval) or NO_INTERVAL
-    if paired:
-        spoken += f", in {len(own)} interleaved pairs of launches"
+    spoken += f", in {len(own)} interleaved pairs of launches" if paired else ""
     common = common_sizes(sizes)
     return settings.finding(
         "floor",

@@ -105,7 +105,8 @@ class Coverage:
     def __str__(self) -> str:
         """Return the line."""
         if not self.known:
-            line = f"{self.partition}: {_count(self.measured)} measured"
+            count = len(self.measured)
+            line = f"{self.partition}: {count} node{'' if count == 1 else 's'} measured"
             line += f" of {self.stated} that the site states" if self.stated else ""
             line += f"; what Slurm has is not known: {self.why}"
         else:
@@ -232,7 +233,3 @@ def links(
             both_ways += [] if function.streams else [nodes]
     # PingPong goes both ways.
     return found | {one for pair in both_ways for one in (pair, pair[::-1])}
-
-
-def _count(nodes: tuple[str, ...]) -> str:
-    return "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"

@@ -180,19 +180,14 @@ class DerivingSettings:
     outside_limit: float = 0.1
 
     def __post_init__(self) -> None:
-        if not 0 < self.risk < 1:
-            raise NetproofError(
-                f"a risk of {self.risk:g} makes no bounds; 0.05 is one session in twenty"
-            )
-        if not 0 < self.floor < 1:
-            raise NetproofError(
-                f"a floor of {self.floor:g} makes no bounds; 0.1 is a tenth, and 1 too much"
-            )
-        if not 0 <= self.spread_limit < 1:
-            raise NetproofError(
-                f"a spread limit of {self.spread_limit:g} makes no bounds; 0.1 is a tenth, and 1"
-                " too much"
-            )
+        tenth = "0.1 is a tenth, and 1 too much"
+        for name, value, good, instead in (
+            ("risk", self.risk, 0 < self.risk < 1, "0.05 is one session in twenty"),
+            ("floor", self.floor, 0 < self.floor < 1, tenth),
+            ("spread limit", self.spread_limit, 0 <= self.spread_limit < 1, tenth),
+        ):
+            if not good:
+                raise NetproofError(f"a {name} of {value:g} makes no bounds; {instead}")
 
 
 @dataclass(frozen=True)
@@ -229,20 +224,20 @@ def derive(
     Raises NetproofError with the reason where no reference can be made.
     """
     unit = _unit(variable)
-    middle = median(values)
+    middle, listed = median(values), f"{_listed(values)} {unit}"
     if not _have_logarithms(values):
-        raise NetproofError(f"values of {_listed(values)} {unit} take no relative bounds")
+        raise NetproofError(f"values of {listed} take no relative bounds")
     spread = MAD_OF_NORMAL * median(abs(value - middle) for value in values) / middle
     if spread > settings.spread_limit:
         raise NetproofError(
-            f"the sessions spread by {100 * spread:.1f} % ({_listed(values)} {unit}), and the limit"
-            f" is {100 * settings.spread_limit:g} %"
+            f"the sessions spread by {100 * spread:.1f} % ({listed}), and the limit is"
+            f" {100 * settings.spread_limit:g} %"
         )
     if half_width > math.log(WIDEST):
         times = f"{math.exp(half_width):.3g} times" if half_width < 9 else "thousands of times"
         raise NetproofError(
-            f"{len(values)} sessions that spread like this ({_listed(values)} {unit}) would allow"
-            f" {times} the value; more sessions, and more launches in each, allow less"
+            f"{len(values)} sessions that spread like this ({listed}) would allow {times} the"
+            " value; more sessions, and more launches in each, allow less"
         )
     digits = VALUE_DIGITS - 1 - math.floor(math.log10(middle))
     value = round(middle) if unit == "B" else round(middle, digits)
@@ -261,8 +256,8 @@ def derive(
     outside = [one for one in values if not limits.low <= one <= limits.high]
     if len(outside) > settings.outside_limit * len(values):
         raise NetproofError(
-            f"the sessions' {_listed(values)} {unit} make bounds of {_range(entry)}, and"
-            f" {_listed(outside)} lies outside; leave that session out, add more, or raise --floor"
+            f"the sessions' {listed} make bounds of {_range(entry)}, and {_listed(outside)} lies"
+            " outside; leave that session out, add more, or raise --floor"
         )
     return entry
 

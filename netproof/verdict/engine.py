@@ -379,8 +379,8 @@ def compare(
                 for label in members
                 for other, launches in (pairs or {}).get(label, {}).items()
             }
-            several = ComparedCases(members, only, paired, base, baseline_name, red)
-            for case in several.judged():
+            several = ComparedCases(members, paired, base, baseline_name, red)
+            for case in [*members.values()] if only is None else [members[only]]:
                 for finding in map(ruled, criterion.on(case, case.settings, several)):
                     if finding.level is Level.FAIL and finding.size is not None:
                         red[finding.where].append(finding.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
@@ -338,7 +338,13 @@ def _notes_on_cases(
     """Return what the criteria across configurations could not judge."""
     notes = _notes_of_criteria(judged)
     absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
-    without = [str(one.case) for one in judged if _lacks_tcp(one.case, absent)]
+    without = []
+    for case in (one.case for one in judged):
+        benchmark = registry.of(case)
+        over_tcp = benchmark.compared_over_tcp(case.function)
+        feature = benchmark.feature(over_tcp) if over_tcp else ""
+        if (case.partition, case.environment, feature) in absent:
+            without.append(str(case))
     if without:
         have = "1 case has" if len(without) == 1 else f"{len(without)} cases have"
         notes.append(
@@ -361,8 +367,21 @@ def _notes_on_cases(
         notes.append(
             f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
         )
-    if alongside is not None:
-        notes += _not_found(alongside, looked_for, matrix.baseline)
+    if alongside is None:
+        return notes
+    taken = " that may take part" if alongside.left_out else ""
+    of_others = [str(case) for case in looked_for if _place(case) != matrix.baseline]
+    if looked_up := [case.what() for case in looked_for if _place(case) == matrix.baseline]:
+        notes.append(
+            f"no scores for {len(looked_up)} functions: the baseline {matrix.baseline} is not in"
+            f" this session, and {alongside.store} has no session{taken} in which it passed:"
+            f" {_first(looked_up)}"
+        )
+    if of_others:
+        notes.append(
+            f"{len(of_others)} cases of other configurations are in no session of"
+            f" {alongside.store}{taken} in which they passed: {_first(of_others)}"
+        )
     return notes
 
 
@@ -390,35 +409,6 @@ def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
         for (note, name, why), several in found.items()
         if note
     ]
-
-
-def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
-    """Check whether the environment of a case over MPI lacks the same over TCP."""
-    benchmark = registry.of(case)
-    over_tcp = benchmark.compared_over_tcp(case.function)
-    return bool(
-        over_tcp and (case.partition, case.environment, benchmark.feature(over_tcp)) in absent
-    )
-
-
-def _not_found(
-    alongside: StoredResults, absent: Sequence[Case], baseline: ScoreBaseline
-) -> Iterator[str]:
-    """Yield the ``absent`` cases that the store lacks: of the baseline, and of others."""
-    taken = " that may take part" if alongside.left_out else ""
-    of_baseline = [case.what() for case in absent if _place(case) == baseline]
-    others = [str(case) for case in absent if _place(case) != baseline]
-    if of_baseline:
-        yield (
-            f"no scores for {len(of_baseline)} functions: the baseline {baseline} is not in this"
-            f" session, and {alongside.store} has no session{taken} in which it passed:"
-            f" {_first(of_baseline)}"
-        )
-    if others:
-        yield (
-            f"{len(others)} cases of other configurations are in no session of {alongside.store}"
-            f"{taken} in which they passed: {_first(others)}"
-        )
 
 
 def _first(names: Sequence[str]) -> str:

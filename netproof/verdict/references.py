@@ -499,12 +499,9 @@ def diff(path: Path, before: str, after: str) -> list[str]:
     for start, following in zip(starts, [*starts[1:], len(marked) + 9], strict=True):
         first = max(0, start - 3)
         last = min(len(marked), max(n for n in changed if n < following) + 4)
-        ranges = (f"{mark}{_range(counts[mark][first], counts[mark][last])}" for mark in ("-", "+"))
-        lines += [f"@@ {' '.join(ranges)} @@", *(mark + line for mark, line in marked[first:last])]
+        head = "@@"
+        for mark, passed in counts.items():
+            length = passed[last] - passed[first]
+            head += f" {mark}{passed[first] + bool(length)},{length}"
+        lines += [f"{head} @@", *(mark + line for mark, line in marked[first:last])]
     return [f"--- {shown}", f"+++ {shown}", *lines]
-
-
-def _range(start: int, end: int) -> str:
-    """Return the lines from ``start`` (from 0) to before ``end`` for a hunk's head."""
-    length = end - start
-    return f"{start + bool(length)},{length}"

@@ -105,11 +105,8 @@ def judge(subject: Subject, entries: Entries) -> CaseVerdict:
         for name, (value, _) in known.items()
         if value is not None and not name.startswith(TIME_AT) and name not in found
     ]
-    findings = [
-        finding.ruled(Level.FAIL if finding.level is Level.UNDEFINED else finding.level)
-        for finding in engine.references(subject, limits.of_references(found)).values()
-    ]
-    expected = []
+    findings = engine.references(subject, limits.of_references(found)).values()
+    expected: dict[str, None] = {}
     for name, entry in found.items():
         value, unit = known.get(name, (None, ""))
         if entry[0] != XFAIL or value is None:
@@ -121,22 +118,20 @@ def judge(subject: Subject, entries: Entries) -> CaseVerdict:
                 f" expected to fail: {entry[1]}; the entry has to go"
             )
         else:
-            expected.append(entry[1])
-    why = f"{EXPECTED}: {'; '.join(dict.fromkeys(expected))}" if expected else ""
-    why = "" if faults else why
-    return CaseVerdict(subject.case, None, tuple(faults), why, tuple(findings))
-
-
-def _answer(now: CaseVerdict) -> str:
-    passed = FAILED_AS_EXPECTED if now.expected else PASSED
-    return {Level.FAIL: FAILED, Level.INCONCLUSIVE: INCONCLUSIVE}.get(now.level, passed)
+            expected[entry[1]] = None
+    why = f"{EXPECTED}: {'; '.join(expected)}" if expected and not faults else ""
+    fail, undefined = Level.FAIL, Level.UNDEFINED
+    ruled = tuple(one.ruled(fail if one.level is undefined else one.level) for one in findings)
+    return CaseVerdict(subject.case, None, tuple(faults), why, ruled)
 
 
 def differences(several: Sequence[tuple[CheckResult, CaseVerdict]]) -> list[str]:
     """Return where today's answer is not the run's, a sentence for each pair of answers."""
     together: dict[tuple[str, str], list[str]] = {}
-    for result, now in several:
-        answers = (_answer(now), answer_of_run(result))
+    for result, today in several:
+        passed = FAILED_AS_EXPECTED if today.expected else PASSED
+        others = {Level.FAIL: FAILED, Level.INCONCLUSIVE: INCONCLUSIVE}
+        answers = others.get(today.level, passed), answer_of_run(result)
         if answers[0] != answers[1]:
             together.setdefault(answers, []).append(str(result.case))
     return [

@@ -100,11 +100,12 @@ class StoredVerdict:
 
     def warnings(self) -> dict[Key, list[Finding]]:
         """Return the warnings along the curve of each case, by its key, without comparisons."""
+        compared = {name for name, criterion in BY_FINDING.items() if criterion.compare}
         return {
             codec.decode(Case, one["case"], "case").key(): [
                 codec.decode(Finding, finding, "findings")
                 for finding in one.get("findings", ())
-                if finding["level"] == Level.WARN and _along_curve(finding["criterion"])
+                if finding["level"] == Level.WARN and finding["criterion"] not in compared
             ]
             for one in self.cases
         }
@@ -125,11 +126,10 @@ class StoredVerdict:
                 if rejudge.digest_of_entries(entries, case) != one["entries"]
             ]
             if other:
+                named = "; ".join(other[: rejudge.NAMED])
                 more = " and others" if len(other) > rejudge.NAMED else ""
                 count = "1 case" if len(other) == 1 else f"{len(other)} cases"
-                found.append(
-                    f"the references of {count} ({'; '.join(other[: rejudge.NAMED])}{more})"
-                )
+                found.append(f"the references of {count} ({named}{more})")
         return tuple(found)
 
     def on(
@@ -355,19 +355,13 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
         ) from error
 
 
-def _along_curve(criterion: str) -> bool:
-    """Check whether a finding is on a case's own curve, and not on a comparison."""
-    found = BY_FINDING.get(criterion)
-    return found is None or found.compare is None
+def moment() -> str:
+    """Return the time, UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _key(row: Mapping[str, Any]) -> Key:
     return tuple(row[name] for name in _KEY)
-
-
-def moment() -> str:
-    """Return the time, UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 LEAST = 3
@@ -472,9 +466,9 @@ def recurring(
     if not warned:
         return NOTHING
     keys = {judged.case.key() for judged, _ in warned}
-    alongside = {key for judged, _ in warned for key in companion_keys(judged.case)}
+    needed = keys.union(*(companion_keys(judged.case) for judged, _ in warned))
     before = [
-        _warnings(one, matrix, keys, keys | alongside) if isinstance(one, Session) else one
+        _warnings(one, matrix, keys, needed) if isinstance(one, Session) else one
         for one in earlier[:most]
     ]
     found, fewest = [], most
@@ -509,5 +503,4 @@ def _same(mine: Finding, its: Finding) -> bool:
         return True
     if mine.size is None or its.size is None:
         return mine.size == its.size
-    low, high = sorted((mine.size, its.size))
-    return high <= NEAR * low
+    return max(mine.size, its.size) <= NEAR * min(mine.size, its.size)

@@ -109,12 +109,10 @@ def alongside(
             f"{len(every) - MOST_SESSIONS} sessions of {store.folder} that are older than the"
             f" {MOST_SESSIONS} newest"
         )
+    own_order = tuple(taken[key] for key in wanted if key in taken)
+    marked = tuple(left_out[key] for key in wanted if key in left_out and key not in taken)
     stand_alongside = StoredResults(
-        store.folder,
-        asked.max_age_days,
-        tuple(taken[key] for key in wanted if key in taken),
-        tuple(left_out[key] for key in wanted if key in left_out and key not in taken),
-        tuple(not_found),
+        store.folder, asked.max_age_days, own_order, marked, tuple(not_found)
     )
     return stand_alongside, tuple(unread)
 
@@ -168,15 +166,15 @@ def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
     if then.software and now.software and then.software.netproof != now.software.netproof:
         yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
     there = [found for found in then.nodes if found.partition == case.partition]
-    versions, versions_now = _versions(there), _versions(now.nodes)
+    (versions, programs), (versions_now, programs_now) = (
+        _versions(case, nodes) for nodes in (there, now.nodes)
+    )
     for what in sorted(
         versions.keys() & versions_now.keys(), key=lambda one: (one != "kernel", one)
     ):
         if other := versions[what] - versions_now[what]:
             known = ", ".join(sorted(versions_now[what]))
             yield f"{what} {', '.join(sorted(other))}, and not {known}"
-    programs = _programs(case, there)
-    programs_now = _programs(case, now.nodes)
     changed = [
         name for name in programs if not programs[name] <= programs_now.get(name, programs[name])
     ]
@@ -184,28 +182,23 @@ def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
         yield f"other files of {', '.join(sorted(changed))}"
 
 
-def _versions(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
-    """Return the versions of the kernel and of each driver."""
+def _versions(
+    case: Case, nodes: Iterable[NodeInJob]
+) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Return versions of kernel and drivers, and sums of the program and its libraries."""
+    program = registry.of(case).program(case.function)
     versions: dict[str, set[str]] = defaultdict(set)
-    for node in (found.node for found in nodes):
+    sums: dict[str, set[str]] = defaultdict(set)
+    for found in nodes:
+        node = found.node
         if node.kernel:
             versions["kernel"].add(node.kernel)
         if node.driver and node.driver_version:
             versions[f"driver {node.driver}"].add(node.driver_version)
-    return versions
-
-
-def _programs(case: Case, nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
-    """Return the SHA-256 of the case's program and its libraries, by their names."""
-    program = registry.of(case).program(case.function)
-    sums: dict[str, set[str]] = {}
-    for found in nodes:
-        if found.environment != case.environment:
-            continue
-        for name, stated in found.node.programs.items():
+        for name, stated in node.programs.items() if found.environment == case.environment else ():
             if name == program or name.endswith(f" of {program}"):
-                sums.setdefault(name, set()).add(stated.split()[0])
-    return sums
+                sums[name].add(stated.split()[0])
+    return versions, sums
 
 
 def _plain(value: Any) -> Any:

@@ -53,8 +53,9 @@ def compared(
     }
     cases = {label: replace(one, settings=one.settings or own) for label, one in cases.items()}
     paired = {labels: (launches, "") for labels, launches in (pairs or {}).items()}
-    several = ComparedCases(cases, only, paired)
-    judged = (BY_FINDING[name].on(one, one.settings, several) for one in several.judged())
+    several = ComparedCases(cases, paired)
+    wanted = [*cases.values()] if only is None else [cases[only]]
+    judged = (BY_FINDING[name].on(one, one.settings, several) for one in wanted)
     return tuple(finding for found in judged for finding in found)
 
 
