@@ -376,9 +376,10 @@ class Benchmark:
         raise NotImplementedError
 
     def read_document(self, content: Any, path: str) -> Output | None:
-        """Return the output in the value of a JSON text, None where it is none of this benchmark.
+        """Return the output in the value of a JSON text, None for another benchmark's.
 
-        Raise ParseError where it is one that cannot be believed.
+        Raise ParseError where it is one that cannot be believed, and what Python raises where a
+        value is missing or another than it should be.
         """
         return None
 
@@ -398,10 +399,10 @@ class Benchmark:
         starts = (at for at, one in enumerate(found, 1) if one and one.lastgroup == "program")
         lines.go_to(next(starts, 1))
         before = lines.between(1, lines.number)
-        for number, line in enumerate(before, 1):
-            if self._is_own(line):
+        for number, foreign in enumerate(before, 1):
+            if self._is_own(foreign):
                 reason = f"a part of another output stands before {self.label}'s name"
-                raise ParseError(path, number, line, reason)
+                raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
         output = self.read_next(lines, before, bidirectional=bidirectional, **how)
         lines.skip_blank()
@@ -418,7 +419,7 @@ class Benchmark:
         return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
 
     def _is_own(self, line: str) -> bool:
-        """Check for a line of an output, of which a run has one."""
+        """Check for a line that an output has once in a run."""
         return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
 
     def read_next(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:

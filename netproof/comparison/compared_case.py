@@ -16,15 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof import criteria
-from netproof.criteria import (
-    Finding,
-    Level,
-    percentile_interval,
-    resampled_medians,
-)
+from netproof.criteria import Finding, Level, slower
 from netproof.criteria.findings import CannotJudgeError, undefined
-from netproof.criteria.score import SEED
+from netproof.criteria.score import SEED, percentile_interval, resampled_medians, score
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError
@@ -303,16 +297,14 @@ def compared_case(
     where = f"{second} {after.case.what()}"
     sizeless = before.curve.sizes == after.curve.sizes == (0,)
     if sizeless:
-        score = _of_times(landmarks["latency_us"], where, first)
+        found = _of_times(landmarks["latency_us"], where, first)
     else:
         try:
-            score = criteria.score(
-                curves[1], curves[0], where=where, baseline=first, settings=settings
-            )
+            found = score(curves[1], curves[0], where=where, baseline=first, settings=settings)
         except CannotJudgeError as error:
-            score = undefined("score", where, str(error))
+            found = undefined("score", where, str(error))
     ratios: dict[int, float] = {}
-    if score.value is not None and not sizeless:
+    if found.value is not None and not sizeless:
         times = [
             dict(zip(side.curve.sizes, side.curve.time_us, strict=True)) for side in (before, after)
         ]
@@ -333,7 +325,7 @@ def compared_case(
         # Below 1 the second side costs more.
         ratio, more = one_cost / other_cost, other_cost - one_cost
         costs = dataclasses.replace(costs, ratio=ratio, difference=more)
-    return ComparedCase(before, after, score, ratios, ranges, landmarks, costs, disturbed)
+    return ComparedCase(before, after, found, ratios, ranges, landmarks, costs, disturbed)
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
@@ -373,4 +365,4 @@ def envelope_of_cases(
             over_tcp = one.case.function == "tcp" or not rdma
             links.add(matrix.partitions[one.case.partition].link(over_tcp=over_tcp))
     unlike = first.path != "intra-node" and len(links - {None}) > 1
-    return criteria.envelope(curves, settings), unlike
+    return slower.envelope(curves, settings), unlike

@@ -97,7 +97,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         return done
 
     def has_ended(self) -> bool:
-        """Check whether a job that ReFrame takes for ended neither goes on ending nor begins anew.
+        """Check whether a job that ReFrame takes for ended neither goes on ending nor begins again.
 
         A job that is cancelled or out of time may take seconds to end its steps and to note them,
         and one whose node died may be requeued.
@@ -151,10 +151,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         self.skip(why)
 
     def show_reason(self, wait: Wait, reason: str) -> None:
-        """Show once why the job is pending; cancel it and raise ReframeError if that never ends.
-
-        Waiting for an earlier job of its contention domain is not shown.
-        """
+        """Show once why the job is pending; cancel it and raise if that never ends."""
         sentence = f"job {self.job.jobid} on {wait.partition} is pending: {reason}"
         if slurm.never_ends(reason):
             self.job.cancel()

@@ -1,6 +1,6 @@
 """The expected matrix of a run: every case that a site's configuration and the checks require.
 
-It takes Slurm jobs, each of which measures several cases, and runs whole or not at all.
+It takes Slurm jobs: each measures several cases, and runs whole or not at all.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def matrix(
 
 @dataclass(frozen=True, order=True)
 class PlannedJob:
-    """One job of ``netproof.run.rfm``: what it measures on its ``ranks``.
+    """One job of ``netproof.run``: what it measures on its ``ranks``.
 
     ``default``: whether its functions are those of a plain run; others have a job of their own.
     """
