@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -429,16 +428,14 @@ def follow_on(
     restarted, nights = np.ones(len(series), bool), 0
     if known is not None and known.logs.shape[1] <= logs.shape[1]:
         nights = known.logs.shape[1]
-        for number, place in enumerate(places):
-            up_to = frozenset(night for night in intended[number] if night < nights)
-            if (
-                place >= 0
-                and known.accepted[place] == up_to
-                and np.array_equal(known.logs[place], logs[number, :nights], equal_nan=True)
-            ):
+        old, new = known.logs[list(places)], logs[:, :nights]
+        same = ((old == new) | (np.isnan(old) & np.isnan(new))).all(axis=1)
+        for number in np.flatnonzero(same & (np.array(places) >= 0)).tolist():
+            place, past = places[number], known.past[places[number]]
+            if known.accepted[place] == {one for one in intended[number] if one < nights}:
                 restarted[number] = False
                 followers.now[number] = known.now[place]
-                followers.past[number] = deepcopy(known.past[place])
+                followers.past[number] = replace(past, over=[*past.over], steps=[*past.steps])
     starts = {night for several in intended for night in several}
     for night in range(0 if restarted.any() else nights, logs.shape[1]):
         among = restarted if night < nights else np.ones(len(series), bool)

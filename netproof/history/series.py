@@ -306,6 +306,10 @@ def _codes(texts: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
+    if there.all():
+        return tuple(values.tolist())
+    if not there.any():
+        return (None,) * len(values)
     pairs = zip(values.tolist(), there.tolist(), strict=True)
     return tuple(value if known else None for value, known in pairs)
 
@@ -398,8 +402,9 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
     nights = max((logs.shape[1] + phase) // POOL_STRIDE * POOL_STRIDE - phase, 0)
     few = there[:, :nights].sum(axis=1) < POOL_STRIDE
-    usual = [_usual(row if few[at] else row[:nights]) for at, row in enumerate(logs)]
-    middles, noise = np.array(usual).reshape(-1, 2).T
+    middles, noise = np.zeros((2, len(logs)))
+    for these, known in ((~few, nights), (few, logs.shape[1])):
+        middles[these], noise[these] = _usual(logs[these, :known])
     noise = np.maximum(noise * MAD_OF_NORMAL / math.sqrt(2), LEAST_NOISE)
     weights = np.where(there, noise[:, np.newaxis] ** -2.0, 0.0)
     totals = weights.sum(axis=0)
@@ -410,8 +415,18 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     ]
 
 
-def _usual(row: Floats) -> tuple[float, float]:
-    """Return the median of a row, and that of the differences of successive values."""
-    present = row[np.isfinite(row)]
-    steps = np.abs(np.diff(present))
-    return float(np.median(present)), float(np.median(steps)) if len(steps) else 0.0
+def _usual(logs: Floats) -> Floats:
+    """Return the median of each row, and that of the differences of successive values."""
+    if np.isfinite(logs).all() and logs.shape[1] > 1:
+        steps = np.abs(np.diff(logs, axis=1))
+        return np.array([np.median(logs, axis=1), np.median(steps, axis=1)])
+    rows = [row[np.isfinite(row)] for row in logs]
+    # A single value has no difference.
+    steps_of = (np.abs(np.diff(row)) if len(row) > 1 else [0.0] for row in rows)
+    return (
+        np.array(
+            [(np.median(row), np.median(steps)) for row, steps in zip(rows, steps_of, strict=True)]
+        )
+        .reshape(-1, 2)
+        .T
+    )

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.history.followers import Followers, read_past
+from netproof.history.followers import Followers, SeriesPast, read_past
 from netproof.history.selection import Quantity
 from netproof.intake import json_reading, loading
 from netproof.site.partition import ScoreBaseline
@@ -204,7 +204,7 @@ def put(store: Store, system: str, values: NightValues, state: Followers) -> Non
         "baselines": {name: asdict(one) for name, one in values.baselines.items()},
         "series": values.series,
         "accepted": list(map(sorted, state.accepted)),
-        "past": list(map(asdict, state.past)),
+        "past": {n: asdict(past) for n, past in enumerate(state.past) if past != SeriesPast()},
     }
     # Numbers of numpy, and NaN, which only this netproof reads again.
     text = json.dumps(record, default=lambda value: value.tolist())
@@ -241,7 +241,9 @@ def _read(arrays: dict[str, Any]) -> NightValues:
     record = json.loads(arrays["record"].tobytes())
     series = tuple((tuple(key), Quantity(name)) for key, name in record["series"])
     state = Followers(arrays["logs"], tuple(map(frozenset, record["accepted"])))
-    state.now, state.past = arrays["state"], list(map(read_past, record["past"]))
+    state.now = arrays["state"]
+    for number, past in record["past"].items():
+        state.past[int(number)] = read_past(past)
     return NightValues(
         record["marks"],
         record["baseline"] and ScoreBaseline(**record["baseline"]),
