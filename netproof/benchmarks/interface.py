@@ -341,18 +341,6 @@ class Benchmark:
         """Return what distinguishes the cases of one function."""
         return f"{case.ranks} ranks"
 
-    def kind(self, printed: Table, named: str) -> str:
-        """Return a curve's name in a sentence; ``named``: the user's name of the benchmark.
-
-        ``IMB Alltoall 16 ranks in 2 groups, group 1``.
-        """
-        ranks = "" if printed.ranks is None else f" {printed.ranks} ranks"
-        several = "" if printed.groups == 1 else f" in {printed.groups} groups"
-        which = "" if printed.group is None else f", group {printed.group}"
-        remark = f", {printed.remark}" if printed.remark else ""
-        called = f" ({named})" if named else ""
-        return f"{self.title(printed.function)}{ranks}{several}{which}{remark}{called}"
-
     def program(self, function: str) -> str:
         """Return the program that measures a function, whose hash is stored."""
         return function

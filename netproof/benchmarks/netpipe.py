@@ -579,10 +579,6 @@ class Netpipe(Benchmark):
         direction = {"oneway": "one way", "bidirectional": "both ways at once"}
         return f"{case.path}, {direction.get(case.direction, case.direction)}"
 
-    def kind(self, printed: Table, named: str) -> str:
-        """Return ``NetPIPE tcp oneway``."""
-        return " ".join(filter(None, ("NetPIPE", named, printed.direction)))
-
     def program(self, function: str) -> str:
         """Return the protocol's program."""
         return f"NP{function}"
