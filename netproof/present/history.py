@@ -119,10 +119,10 @@ def since_when(event: Event) -> str:
 def _print_shifts(shifts: Sequence[Shift], out: Console) -> None:
     def level(shift: Shift, value: float) -> str:
         # What is pooled is relative to the level of each series.
-        return "-" if shift.of.members else f"{value:.4g}"
+        return "-" if shift.of.pooled else f"{value:.4g}"
 
     marks = [_mark(shift) for shift in shifts]
-    units = ["" if one.of.members else one.of.quantity.unit for one in shifts]
+    units = ["" if one.of.pooled else one.of.quantity.unit for one in shifts]
     tables.print_table(
         [
             TableColumn("", [Text(f"  {mark}", _STYLES[mark]) for mark in marks], right=False),
@@ -275,7 +275,7 @@ def _print_lines(
     every = [one for several in by_case.values() for one in several]
     found = [verdict.followed[one] for one in every]
     shown = [
-        TableColumn("series", [one.quantity.title for one in every], right=False),
+        TableColumn("series", [one.quantity.label for one in every], right=False),
         TableColumn("level", ["-" if f.level is None else f"{f.level:.4g}" for f in found]),
         TableColumn("", [one.quantity.unit for one in every], right=False),
         TableColumn("noise", ["-" if f.noise is None else f"{100 * f.noise:.1f} %" for f in found]),
@@ -350,7 +350,7 @@ def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Con
                 value, mark = one.inconclusive[night], _INCONCLUSIVE
             text = "-" if value is None else f"{value:.4g}"
             cells.append(Text(f"{text} {mark}", _STYLES.get(mark, "")))
-        heading = f"{one.quantity.title}\n{one.quantity.unit}".rstrip("\n")
+        heading = f"{one.quantity.label}\n{one.quantity.unit}".rstrip("\n")
         table.append(TableColumn(heading.replace(" at ", "\nat "), cells))
     tables.print_table(table, out)
 
@@ -381,7 +381,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             {
                 **documents.some(event, "partition", "environment", "worse"),
                 "session": event.session.name,
-                "before_session": event.before.name,
+                "before_session": event.culprits.before.name,
                 "sentence": event.sentence(),
                 "changes": [_shift(verdict, shift) for shift in event.shifts],
                 "culprits": _culprits(event.culprits),
@@ -430,12 +430,12 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
     change, sessions = shift.change, verdict.nights.sessions
-    pooled = shift.of.members
+    pooled = shift.of.pooled
     return {
         "partition": shift.of.where[0],
         "environment": shift.of.where[1],
         "case": None if pooled else documents.of_case(shift.of.case),
-        "pooled": len(shift.of.members) if pooled else None,
+        "pooled": len(shift.of.cases) if pooled else None,
         "quantity": shift.of.quantity,
         "kind": change.kind,
         "state": shift.state,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from netproof.criteria import loss
+from netproof.criteria.rate import loss
 from netproof.experiments.literature import (
     ABSENT,
     DIRECTORY,
