@@ -59,7 +59,6 @@ _BOUNDS = re.compile(r"#? ?Out of bounds values : \d+ (OK|FAILED) *")
 _AVERAGE = re.compile(r"#? ?Avg bus bandwidth +: (\S+) *")
 _CONCLUDED = re.compile(r"#(?: Collective test concluded: \w+)? *")
 _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
-_NO_FIGURES = ["N/A"] * 3
 
 MOST_SIZES = 100_000
 _ONE = "build nccl-tests with MPI=1, or give it the GPUs of a node with -g"
@@ -166,7 +165,7 @@ class _Run:
             tokens = found[3].split()
             both = self.sweeps.setdefault(tuple(found[2].split()), ([], []))
             for rows, figures in zip(both, (tokens[:4], tokens[4:]), strict=True):
-                if figures[:3] != _NO_FIGURES:
+                if figures[:3] != ["N/A"] * 3:
                     row = self._row(lines, int(found[1]), figures, counts=counts)
                     rows.append(row)
                     rate = row.size / 1e3 / row.time_us
