@@ -52,7 +52,7 @@ DERIVING_RUNS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(Plant):
-    """A fault, and the cases of the faulty environment of which one has to fail.
+    """A fault, and the cases of the faulty environment; one of them has to fail.
 
     ``benchmark``, ``function`` and ``path`` inter-node: of these cases, any function if empty;
     ``sizes``: least and most that the sentence has to name, bytes; ``checks``: pattern for

@@ -184,7 +184,7 @@ def _damaged_sessions(
 
 
 def _verdict(place: Path) -> str | NetproofError:
-    """Return the verdict on a session as JSON, or why there is none.
+    """Return the verdict on a session as JSON, or the reason without one.
 
     When it began and its labels are only shown: ReFrame's report has no checksum.
     """

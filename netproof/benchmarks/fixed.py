@@ -92,7 +92,7 @@ class Lines:
         return found
 
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Take the next line, all of which has to match; ParseError that names ``what``."""
+        """Take the next line, which has to match whole; ParseError that names ``what``."""
         found = self.match(pattern)
         if not found:
             self.take(what)

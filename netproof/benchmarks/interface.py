@@ -365,7 +365,7 @@ class Benchmark:
         raise NotImplementedError
 
     def read_document(self, content: Any, path: str) -> Output | None:
-        """Return the output in the value of a JSON text, None where it is none of this benchmark.
+        """Return the output in the value of a JSON text, None for another benchmark's.
 
         Raise ParseError where it is one that cannot be believed, and what Python raises where a
         value is missing or another than it should be.
@@ -408,7 +408,7 @@ class Benchmark:
         return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
 
     def _is_own(self, line: str) -> bool:
-        """Check for a line of an output, of which a run has one."""
+        """Check for a line that an output has once in a run."""
         return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
 
     def read_after(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:

@@ -127,7 +127,7 @@ _GUESSED = {
 """Functions by the columns that only they, or those like them, have."""
 
 _LARGEST, _LARGEST_COLLECTIVE = 4 * MEBI, MEBI
-"""Largest sizes in bytes that OMB measures unless it is told others."""
+"""Largest sizes in bytes that OMB measures by default."""
 
 
 _ROW = re.compile(

@@ -243,7 +243,7 @@ class _Reading:
         self._left_out: list[int] = []
         self._end = 0
         self._torn: dict[Benchmark, int] = {}
-        """The first table of a benchmark of which a program was refused, 0 without one."""
+        """The first table of a benchmark with a refused program, 0 without one."""
 
     def read_at(self, head: _Head) -> None:
         """Read one output, and check the lines after it."""

@@ -84,6 +84,7 @@ def compare(
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
     from netproof.comparison import comparison
     from netproof.present import compared, documents, terminal
+    from netproof.present.document import show
 
     failed: dict[str, str] = {}
     if by is None:
@@ -110,12 +111,12 @@ def compare(
         from netproof.present.html import sides
         from netproof.present.html.folder import write_page
 
-        page = write_page(folder, lambda: sides.page(title, several, every=by is not None))
+        page = write_page(folder, lambda: sides.page(title, several, failed, every=by is not None))
     if form is Form.JSON:
         documents.write(document, sys.stdout)
         return 0
     out = terminal.console()
-    compared.print_comparisons(several, failed, out)
+    show(compared.blocks(several, failed), out)
     if page is not None:
         terminal.say(out, f"page {page}")
     return 0

@@ -121,7 +121,8 @@ def show(
     opened = Store(store)
     from netproof.history import judging
     from netproof.present import documents, terminal
-    from netproof.present.history import document, print_overview, print_series
+    from netproof.present.document import show as print_blocks
+    from netproof.present.history import document, overview, series
     from netproof.session.session import label_of
 
     with terminal.working("following the series"):
@@ -151,7 +152,7 @@ def show(
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
     out = terminal.console()
-    (print_overview if selection.everything else print_series)(shown, out)
+    print_blocks((overview if selection.everything else series)(shown), out)
     if plot is not None:
         terminal.say(out, f"plot {plot}")
     return shown.status

@@ -182,7 +182,7 @@ def show(
     ``presenter``: module with both; ``folder``: to write a page into, None for no page.
     """
     from netproof.present import documents, terminal
-    from netproof.present.tables import print_answer
+    from netproof.present.document import show as print_blocks
 
     written = None
     if folder is not None:
@@ -195,7 +195,9 @@ def show(
         return
     out = terminal.console()
     for one, figures in several:
-        print_answer(presenter.answer(one, figures), out)
+        title, answer = presenter.answer(one, figures)
+        terminal.say(out, title, "bold")
+        print_blocks(answer, out)
     terminal.say(out, f"report {report}")
     if written is not None:
         terminal.say(out, f"page {written}")

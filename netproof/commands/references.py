@@ -184,19 +184,19 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import documents, risks, terminal
+    from netproof.present import document, documents, risks, terminal
     from netproof.verdict.risk import risks_of_sessions
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         found, without = risks_of_sessions(*_loaded(sessions, system), margin)
     if form is Form.JSON:
-        document = {
+        values = {
             "format": documents.FORMAT,
             "margin": margin,
             "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
             "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
         }
-        documents.write(document, sys.stdout)
+        documents.write(values, sys.stdout)
     else:
-        risks.print_risks(found, without, margin, terminal.console())
+        document.show(risks.blocks(found, without, margin), terminal.console())
     return INCONCLUSIVE if without or not found else PASSED

@@ -77,7 +77,8 @@ def verdict(
         insist_on_newest()
     from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
-    from netproof.present.power import of_case, print_power
+    from netproof.present.document import show
+    from netproof.present.power import blocks, of_case
     from netproof.present.verdict import print_brief, print_changed
     from netproof.verdict import session_verdict
     from netproof.verdict.exit_status import PASSED
@@ -124,7 +125,7 @@ def verdict(
     if again:
         print_changed(judged, out)
     if power:
-        print_power(powers, out)
+        show(blocks(powers), out)
     return judged.verdict.status
 
 

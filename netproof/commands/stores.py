@@ -56,7 +56,8 @@ def add(
 def print_stored(done: Ingested) -> None:
     """Print which session was stored, and what is not known of it."""
     from netproof.present import terminal
-    from netproof.present.verdict import print_differences
+    from netproof.present.document import show
+    from netproof.present.verdict import differences
 
     out = terminal.console()
     came = "stored" if done.new else "there already"
@@ -67,7 +68,7 @@ def print_stored(done: Ingested) -> None:
     )
     if not done.new:
         return
-    print_differences(done.differences, out)
+    show([differences(done.differences)], out)
     if "nodes" in done.unknown:
         terminal.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:

@@ -132,17 +132,18 @@ def study(
 
 def _list(study: str | None, report: Path | None) -> int:
     """Show the figures of one study or of all, alongside those of a session."""
+    from netproof.experiments.literature import SessionInStudy, load, names
     from netproof.present import terminal
-    from netproof.present.studies import TABLES_WIDTH, show
+    from netproof.present.document import show
+    from netproof.present.studies import blocks
     from netproof.session import session
 
-    out = terminal.console()
-    out.width = max(out.width, TABLES_WIDTH)
-    stored = None
+    alongside = None
     if report is not None:
         with terminal.working(f"reading {report}"):
-            stored = session.load(report)
-    show(study, out, stored=stored)
+            alongside = SessionInStudy(session.load(report))
+    for name in [study] if study else names():
+        show(blocks(load(name), alongside), terminal.console())
     return 0
 
 

@@ -111,7 +111,7 @@ def _samples(*counts: int) -> tuple[tuple[np.ndarray, ...], ...]:
 
 
 _FEW = 6
-"""Launches of which there are fewer different samples, 462, than are drawn."""
+"""Launches that have fewer different samples, 462, than are drawn."""
 
 
 def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -224,7 +224,7 @@ def roughness(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return the total variation of log₂ t less its net rise, in octaves.
 
     0 for a curve that never falls; summed as twice all falls, which is the same and exact.
-    ``size`` is the size of the deepest fall, None where there is none.
+    ``size`` is the size of the deepest fall, None without a fall.
     """
     if not case.has_sizes:
         return None

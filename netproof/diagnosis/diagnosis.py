@@ -133,7 +133,7 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
 
 
 def _dates(culprits: Sequence[tuple[str, Culprit]], earlier: Iterable[Earlier]) -> list[Since]:
-    """Date culprits, each with its partition, by earlier sessions, of which as few are judged."""
+    """Date culprits, each with its partition, by as few earlier sessions as possible."""
     dates: dict[int, Since] = {}
     had: list[list[Earlier]] = [[] for _ in culprits]
     stopped, looked = "", False

@@ -60,7 +60,7 @@ def signs(*wanted: Sign) -> Rule:
 
 
 def linked(sign: Sign) -> Rule:
-    """Return the same rule, without pairs of which a node lost its carrier."""
+    """Return the same rule, without pairs that have a node without carrier."""
 
     def rule(seen: PartitionView) -> Iterator[Culprit]:
         gone = _nodes_of(seen, Sign.CARRIER_CHANGED)

@@ -2,7 +2,7 @@
 
 Congestion impact factors are those of GPCNeT (Chunduri et al., SC19): a victim's time alongside an
 aggressor over its time alone, for the mean, the median and the 99th percentile of its times. A
-round's factor compares two consecutive launches on the same nodes.
+round's factor compares two consecutive launches, on the same nodes.
 
 Three observations separate causes. A slow port is slow even without load, whenever its node is
 measured. An uplink that carries less than its leaf sends is fast alone, and slow alongside pairs

@@ -1,4 +1,4 @@
-"""The acceptance job of a partition: all environments on the same nodes, next to each other.
+"""The acceptance job of a partition: all environments on the same nodes, interleaved.
 
 Each environment has a folder in the job's, with a plan of its own. First every case is launched as
 often as was asked, environments in turns in random order. What that leaves undecided is launched
@@ -182,7 +182,7 @@ class JobOutcome:
         )
 
     def _with_peers(self, name: str, one: RepeatCase, launch: Launch) -> Launch:
-        """Return a launch with those made next to it in other environments.
+        """Return a launch with those paired with it in other environments.
 
         Its loads are those of the most disturbed one. Raise Incomplete, ParseError and OSError if
         one of them is not complete.
@@ -275,7 +275,7 @@ class JobOutcome:
         return [*units.values()]
 
     def look_again(self) -> None:
-        """Have the records of steps read anew."""
+        """Have the records of steps read again."""
         for environment in self.environments.values():
             environment.__dict__.pop("recorded", None)
 

@@ -190,7 +190,7 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     """Check whether a case is to be repeated to compare it with other environments.
 
     Launches are interleaved until their ratio is decided, or most were disturbed. A score needs
-    every round, since it is of launches that are not next to each other.
+    every round, since its launches are not paired.
     """
     subject, count = one.repeated, len(one.launches)
     confirm = subject.settings.confirm

@@ -179,7 +179,7 @@ _NOT_SAMPLED = {
     "system_s": "it was not recorded",
     "interrupts_s": "the node's load does not tell what interrupts took",
 }
-"""Sampled figures, each with the reason where there is none."""
+"""Sampled figures, each with the reason where it is missing."""
 
 
 def _for_messages(

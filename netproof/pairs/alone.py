@@ -45,8 +45,8 @@ def measured_alone(
 ) -> tuple[Alone, ...]:
     """Return, for each accused pair, node or group measured alone, whether it stays slow.
 
-    It stays slow if it surely loses more than half of what it loses among others, and recovers if
-    it surely loses less, at an error of ``settings.missed`` each.
+    It stays slow if it certainly loses more than half of what it loses among others, and recovers
+    if it certainly loses less, at an error of ``settings.missed`` each.
     """
     seen: dict[Pair, list[PairObservation]] = defaultdict(list)
     for one in observations:
@@ -173,10 +173,10 @@ def slow_ways(
 
     ``streams``: undisturbed ones from the first node of a pair to the second, made alone, and their
     rates in MB/s. A PingPong's time has both directions in halves: if only one is slow, the
-    ``ratio`` of both leaves it 1 / (2 / ratio - 1) of its rate. A direction is slow if it surely
-    loses more than half of that, and is not if it surely loses less, at an error of
+    ``ratio`` of both leaves it 1 / (2 / ratio - 1) of its rate. A direction is slow if it certainly
+    loses more than half of that, and is not if it certainly loses less, at an error of
     ``settings.missed`` each. Nothing is returned if that is inconclusive for either, or the other
-    surely loses what counts.
+    certainly loses what counts.
     """
     good = set(judgement.good)
 

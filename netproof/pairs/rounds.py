@@ -295,7 +295,7 @@ OF_FEW = 3
 
 
 FEW_NODES = 8
-"""Most nodes of which mode quick measures every pair: seven rounds, about as many as it needs."""
+"""Most nodes whose pairs mode quick measures all: seven rounds, about as many as it needs."""
 
 
 def pairs_that_never_met(

@@ -1,7 +1,7 @@
 """Search for the fewest slow nodes, pairs, switches and uplinks that explain the measurements.
 
 A forward search over fits (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad,
-Asilomar 1993), each step of which takes the thing that raises the likelihood most, less what
+Asilomar 1993), whose steps each take the thing that raises the likelihood most, less what
 looking among so many of its kind raises it by chance; what is no longer needed is dropped. Tests
 are repeated after every round, and err together as a whole run may.
 """

@@ -5,38 +5,36 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 from netproof.benchmarks import registry
 from netproof.comparison import comparison
-from netproof.comparison.compared_case import ComparedCase, Outcome
+from netproof.comparison.compared_case import ComparedCase
+from netproof.comparison.compared_case import Outcome as Compared
 from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present import documents, tables
+from netproof.present import documents
+from netproof.present.document import EVERY, Block, Cell, DataTable, Outcome, Sentences
 from netproof.present.sparkline import columns, sparkline
-from netproof.present.tables import TableColumn, benchmark_name
-from netproof.present.terminal import say
+from netproof.present.tables import benchmark_name
 
-STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
+LOOKS = {Compared.SLOWER: "failed", Compared.FASTER: "passed"}
 
-_LEAST_LINE, _LONGEST_LINE = 8, 40
 _DRAWN_RATIOS = (2.0, 10.0)
 """Limits of the upper end of a drawn scale: noise stays flat, outliers leave the rest visible."""
 
 
 MARKS = {
-    Outcome.FASTER: "▲",
-    Outcome.SLOWER: "▼",
-    Outcome.ALIKE: "=",
-    Outcome.UNDECIDED: "?",
-    Outcome.UNDEFINED: "-",
+    Compared.FASTER: "▲",
+    Compared.SLOWER: "▼",
+    Compared.ALIKE: "=",
+    Compared.UNDECIDED: "?",
+    Compared.UNDEFINED: "-",
 }
 
+_MEANINGS = "; ".join(f"{mark} {outcome.value}" for outcome, mark in MARKS.items())
 _NOT_COMPARED = "none"
 
 _MOST_OF_NODES = 12
@@ -71,15 +69,15 @@ def summary(compared: Comparison) -> str:
     """Return the overall result, in a sentence or two."""
     first, second = compared.first.name, compared.second.name
     counts = [
-        f"{word} in {compared.count(outcome)}"
-        for outcome, word in (
-            (Outcome.FASTER, "faster"),
-            (Outcome.SLOWER, "slower"),
-            (Outcome.ALIKE, "no difference overall"),
-            (Outcome.UNDECIDED, "no interval, of one launch,"),
-            (Outcome.UNDEFINED, "no ratio"),
+        f"{word} in {compared.count(found)}"
+        for found, word in (
+            (Compared.FASTER, "faster"),
+            (Compared.SLOWER, "slower"),
+            (Compared.ALIKE, "no difference overall"),
+            (Compared.UNDECIDED, "no interval, of one launch,"),
+            (Compared.UNDEFINED, "no ratio"),
         )
-        if compared.count(outcome)
+        if compared.count(found)
     ]
     mean = compared.mean()
     over = "" if mean is None else f"; {mean:.3g} times as fast by the geometric mean"
@@ -152,87 +150,127 @@ def named(compared: Comparison, case: Case) -> str:
     return f"{place(compared, case)} {case.what()}".strip()
 
 
-def print_comparisons(
-    several: Sequence[Comparison], failed: Mapping[str, str], out: Console
-) -> None:
-    """Print origin and differences of each side, then ratios, summary and what is missing.
+def outcome(compared: Comparison) -> Outcome:
+    """Return what prevails, with the summary."""
+    faster, slower = compared.count(Compared.FASTER), compared.count(Compared.SLOWER)
+    if faster == slower:
+        return Outcome("warned", MARKS[Compared.ALIKE], "Neither", summary(compared))
+    of = Compared.FASTER if faster > slower else Compared.SLOWER
+    word = "Faster" if faster > slower else "Slower"
+    return Outcome(LOOKS[of], MARKS[of], word, summary(compared))
+
+
+def blocks(several: Sequence[Comparison], failed: Mapping[str, str]) -> Iterator[Block]:
+    """Yield origin and differences of each side, then ratios, summary and what is missing.
 
     ``several``: comparisons with one first side; a single one is shown in detail. ``failed``: the
     sides that could not be compared, with the reason.
     """
-    for side in (several[0].first, *(one.second for one in several)):
-        say(out, f"{side.name}: {whence(side)}")
+    sides = (several[0].first, *(one.second for one in several))
+    yield Sentences([f"{side.name}: {whence(side)}" for side in sides])
     for one in several:
         of = f" of {one.second.name}" if len(several) > 1 else ""
-        for difference in differences(one):
-            say(out, f"configuration{of}: {difference}")
-        for sentence in node_diffs(one):
-            say(out, f"{of.strip()}, {sentence}" if of else sentence)
-    for name, reason in failed.items():
-        say(out, f"{name} is not compared: {reason}", "yellow")
-    out.print()
+        of_nodes = [f"{of.strip()}, {each}" if of else each for each in node_diffs(one)]
+        yield Sentences([*(f"configuration{of}: {each}" for each in differences(one)), *of_nodes])
+    yield Sentences(
+        [f"{name} is not compared: {why}" for name, why in failed.items()], "", "warned"
+    )
     if len(several) > 1:
-        _print_ratios_of_sides(several, out)
+        yield _ratios_of_sides(several)
     for one in several:
-        say(out, summary(one), "bold")
-        if len(several) == 1:
-            _print_ratios(one, out)
-            out.print()
-            _print_sentences(one, out)
-        print_uncompared(one, out)
+        yield outcome(one)
+        yield from details(one, folded=len(several) > 1)
 
 
-def _print_ratios_of_sides(several: Sequence[Comparison], out: Console) -> None:
-    """Print a row for each case, a column for each side, in as many tables as they take."""
-    cells: dict[str, dict[str, Text]] = {}
+def details(compared: Comparison, *, folded: bool = False) -> Iterator[Block]:
+    """Yield ratios, then what is slower, the worst on top, what is faster, and what is missing."""
+    first, second = compared.first.name, compared.second.name
+    table, most = _ratios(compared, f"Ratios of {second}" if folded else "")
+    yield table
+    if not folded:
+        yield Sentences(
+            [
+                f"ratio: the time of {first} over that of {second}, with its 95 % interval over the"
+                " launches; lat, MB/s, r∞, 64K…1K: latency, peak, asymptotic bandwidth, and rates"
+                f" at so many bytes, above 1 {second} is better, faint where the interval has 1 in"
+                f" it; added: what {second} adds to the latency; CPU/GB: of CPU seconds for 10⁹"
+                f" bytes, above 1 {second} takes fewer; over sizes: the ratio from 1/{most:.3g} to"
+                f" {most:.3g}, ▅ and above is faster; {_MEANINGS}"
+            ],
+            look="faint",
+        )
+    shown = [
+        case
+        for case in compared.cases
+        if case.outcome in (Compared.FASTER, Compared.SLOWER, Compared.UNDEFINED) or case.ranges
+    ]
+    order = [*LOOKS, Compared.ALIKE, Compared.UNDECIDED, Compared.UNDEFINED]
+
+    def rank(case: ComparedCase) -> tuple[int, float]:
+        ratio = case.score.value or 1
+        return order.index(case.outcome), -ratio if case.outcome is Compared.FASTER else ratio
+
+    lines = [
+        Cell(
+            f"{MARKS[case.outcome]} {named(compared, case.first.case)}: {case.sentence()}",
+            LOOKS.get(case.outcome, ""),
+        )
+        for case in sorted(shown, key=rank)
+    ]
+    yield Sentences(lines, f"{second} against {first} is", folded=folded)
+    yield Sentences(uncompared(compared), look="warned")
+
+
+def _ratios_of_sides(several: Sequence[Comparison]) -> DataTable:
+    """Return a row for each case, a column for each side."""
+    cells: dict[str, dict[str, Cell]] = {}
     for one in several:
         column = cells.setdefault(one.second.name, {})
         for case in one.cases:
             value = "-" if case.score.value is None else f"{case.score.value:.2f}"
-            text = Text(f"{value} {MARKS[case.outcome]}", STYLES.get(case.outcome, ""))
-            column[named(one, case.first.case)] = text
-    rows = list(dict.fromkeys(row for column in cells.values() for row in column))
-    columns = [
-        TableColumn(name, [column.get(row, Text(_NOT_COMPARED)) for row in rows])
-        for name, column in cells.items()
+            text, look = f"{value} {MARKS[case.outcome]}", LOOKS.get(case.outcome, "")
+            column[named(one, case.first.case)] = Cell(text, look, title=case.sentence())
+    names = dict.fromkeys(name for column in cells.values() for name in column)
+    rows = [
+        (name, *(column.get(name, _NOT_COMPARED) for column in cells.values())) for name in names
     ]
-    tables.print_parts([TableColumn("", rows, right=False)], columns, None, out)
-    marks = "; ".join(f"{mark} {outcome.value}" for outcome, mark in MARKS.items())
-    first = several[0].first.name
-    say(out, f"how many times as fast as {first}; {marks}; {_NOT_COMPARED}: not in both", "dim")
+    caption = f"How many times as fast as {several[0].first.name}; {_MEANINGS}"
+    caption += f"; {_NOT_COMPARED}: not in both"
+    return DataTable(("function", *cells), rows, EVERY[1:], caption, heads=1)
 
 
-def _print_ratios(compared: Comparison, out: Console) -> None:
-    """Print a table of ratios for each configuration that both sides have in common."""
+def _ratios(compared: Comparison, fold: str) -> tuple[DataTable, float]:
+    """Return a row for each case, by what both sides have in common, and the drawn scale's end."""
     places: dict[str, list[ComparedCase]] = defaultdict(list)
     for case in compared.cases:
         places[place(compared, case.first.case)].append(case)
     ordered = [case for cases in places.values() for case in cases]
-    table = tables.fitting(_ratio_columns(ordered), out.width - _LEAST_LINE)
-    room = min(max(out.width - tables.width_of(table), _LEAST_LINE), _LONGEST_LINE)
     logs = [abs(math.log(ratio)) for case in ordered for ratio in case.ratios.values()]
     least, largest = _DRAWN_RATIOS
     most = min(max(math.exp(max(logs, default=0)), least), largest)
-    scale = (1 / most, most)
-    lines = [
-        sparkline(case.ratios, columns(case.ratios, room), scale, _furthest_from_1)
-        for case in ordered
-    ]
-    table.append(TableColumn("over sizes", lines, right=False))
-    tables.print_by_heading(table, {where: len(cases) for where, cases in places.items()}, out)
-    first, second = compared.first.name, compared.second.name
-    out.print()
-    say(
-        out,
-        f"ratio: the time of {first} over that of {second}, with its 95 % interval over the"
-        " launches; lat, MB/s, r∞, 64K…1K: latency, peak, asymptotic bandwidth, and rates at so"
-        f" many bytes, above 1 {second} is better, faint where the interval has 1 in it; added:"
-        f" what {second} adds to the latency; CPU/GB: of CPU seconds for 10⁹ bytes, above 1"
-        f" {second} takes fewer; over sizes: the ratio from 1/{most:.3g} to"
-        f" {most:.3g}, ▅ and above is faster",
-        "dim",
+
+    def draw(room: int) -> list[str]:
+        return [
+            sparkline(case.ratios, columns(case.ratios, room), (1 / most, most), _furthest_from_1)
+            for case in ordered
+        ]
+
+    costs = any(case.cpu_s_per_gb.ratio is not None for case in ordered)
+    head = ("", "function", "ratio", "95 %", "lat", "added µs, 95 %", *_LANDMARKS)
+    table = DataTable(
+        (*head, *(["CPU/GB"] if costs else [])),
+        [tuple(_ratio_row(case, costs=costs)) for case in ordered],
+        EVERY[2:],
+        ranks={
+            "added µs, 95 %": 1,
+            "CPU/GB": 1,
+            **{name: at for name, (_, at) in _LANDMARKS.items()},
+        },
+        groups={where: len(cases) for where, cases in places.items()},
+        drawn=("over sizes", draw),
+        fold=fold,
     )
-    say(out, "; ".join(f"{MARKS[outcome]} {outcome.value}" for outcome in Outcome), "dim")
+    return table, most
 
 
 _LANDMARKS = {
@@ -246,86 +284,47 @@ _LANDMARKS = {
 """Columns of landmarks' ratios, with their ranks where columns do not fit."""
 
 
-def _ratio_columns(cases: list[ComparedCase]) -> list[TableColumn]:
+def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
     def ratio(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
 
-    def landmark(heading: str, name: str, rank: int = 0) -> TableColumn:
-        cells = []
-        for one in (case.landmarks[name] for case in cases):
-            undecided = one.interval is not None and one.interval[0] <= 1 <= one.interval[1]
-            cells.append(Text(ratio(one.ratio), "dim" if undecided else ""))
-        return TableColumn(heading, cells, rank)
+    def landmark(name: str) -> Cell:
+        found = one.landmarks[name]
+        undecided = found.interval is not None and found.interval[0] <= 1 <= found.interval[1]
+        return Cell(ratio(found.ratio), "faint" if undecided else "")
 
-    added = []
-    for latency in (case.landmarks["latency_us"] for case in cases):
-        text = "-" if latency.difference is None else f"{latency.difference:+.1f}"
-        if latency.difference is not None and latency.difference_interval is not None:
-            low, high = latency.difference_interval
-            text += f" ({low:+.1f} to {high:+.1f})"
-        added.append(text)
-    names = [
-        benchmark_name(case) if registry.of(case).by_protocol else case.what()
-        for case in (one.first.case for one in cases)
-    ]
-    marks = [Text(MARKS[one.outcome], STYLES.get(one.outcome, "")) for one in cases]
-    intervals = [one.score.interval for one in cases]
-    costs = [one.cpu_s_per_gb.ratio for one in cases]
-    known = any(one is not None for one in costs)
-    return [
-        TableColumn("", marks, right=False),
-        TableColumn("function", names, right=False),
-        TableColumn("ratio", [Text(ratio(one.score.value), "bold") for one in cases]),
-        TableColumn(
-            "95 %", ["-" if one is None else f"{one[0]:.2f}–{one[1]:.2f}" for one in intervals]
-        ),
-        landmark("lat", "latency_us"),
-        TableColumn("added µs, 95 %", added, rank=1),
-        *(landmark(heading, *one) for heading, one in _LANDMARKS.items()),
-        *([TableColumn("CPU/GB", list(map(ratio, costs)), rank=1)] if known else []),
-    ]
+    case, latency, interval = one.first.case, one.landmarks["latency_us"], one.score.interval
+    added = "-" if latency.difference is None else f"{latency.difference:+.1f}"
+    if latency.difference is not None and latency.difference_interval is not None:
+        low, high = latency.difference_interval
+        added += f" ({low:+.1f} to {high:+.1f})"
+    yield Cell(MARKS[one.outcome], LOOKS.get(one.outcome, ""))
+    yield benchmark_name(case) if registry.of(case).by_protocol else case.what()
+    yield Cell(ratio(one.score.value), "strong", title=one.sentence())
+    yield "-" if interval is None else f"{interval[0]:.2f}–{interval[1]:.2f}"
+    yield landmark("latency_us")
+    yield added
+    yield from (landmark(name) for name, _ in _LANDMARKS.values())
+    if costs:
+        yield ratio(one.cpu_s_per_gb.ratio)
 
 
 def _furthest_from_1(ratios: list[float]) -> float:
     return max(ratios, key=lambda ratio: abs(math.log(ratio)))
 
 
-def _print_sentences(compared: Comparison, out: Console) -> None:
-    """Print what is slower, the worst on top, and then what is faster."""
-    shown = [
-        case
-        for case in compared.cases
-        if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
-    ]
-    order = [Outcome.SLOWER, Outcome.FASTER, Outcome.ALIKE, Outcome.UNDECIDED, Outcome.UNDEFINED]
-
-    def rank(case: ComparedCase) -> tuple[int, float]:
-        ratio = case.score.value or 1
-        return order.index(case.outcome), -ratio if case.outcome is Outcome.FASTER else ratio
-
-    say(out, f"{compared.second.name} against {compared.first.name} is", "bold")
-    for case in sorted(shown, key=rank):
-        say(
-            out,
-            f"{MARKS[case.outcome]} {named(compared, case.first.case)}: {case.sentence()}",
-            STYLES.get(case.outcome, ""),
-        )
-
-
-def print_uncompared(compared: Comparison, out: Console) -> None:
-    """Print the cases that are not in both, grouped by reason."""
-    alike: dict[tuple[str | None, str], list[Case]] = defaultdict(list)
+def uncompared(compared: Comparison) -> list[str]:
+    """Return the cases that are not in both, a sentence for each reason."""
+    alike: dict[tuple[str | None, str], dict[str, list[str]]] = {}
     for one in compared.uncompared:
-        alike[one.measured_by, one.why].append(one.case)
-    for (measured_by, why), cases in alike.items():
+        places = alike.setdefault((one.measured_by, one.why), {})
+        places.setdefault(place(compared, one.case), []).append(one.case.what())
+    sentences = []
+    for (measured_by, why), places in alike.items():
         word = "not measured by either" if measured_by is None else f"only {measured_by} has"
-        by_place: dict[str, list[str]] = defaultdict(list)
-        for case in cases:
-            by_place[place(compared, case)].append(case.what())
-        which = "; ".join(
-            f"{where} {', '.join(whats)}".strip() for where, whats in by_place.items()
-        )
-        say(out, f"{word} {which}: {why}", "yellow")
+        which = [f"{where} {', '.join(whats)}".strip() for where, whats in places.items()]
+        sentences.append(f"{word} {'; '.join(which)}: {why}")
+    return sentences
 
 
 def document(compared: Comparison) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from netproof.present.tables import DataTable, benchmark_name
+from netproof.present.document import Block, Cell, DataTable, Sentences
+from netproof.present.tables import CASE, case_cells
 from netproof.present.wording import counted
 from netproof.verdict.explain import CpuRow, CpuRows
 
@@ -48,29 +49,15 @@ def figures(row: CpuRow) -> dict[str, str]:
     }
 
 
-def answer(costs: CpuRows) -> dict[str, Any] | None:
-    """Return what terminal and page show: a row for each case whose cost is known, and why not.
-
-    None where no cost is known.
-    """
+def blocks(costs: CpuRows) -> Iterator[Block]:
+    """Yield a row for each case whose cost is known, and why others have none; nothing without."""
     if not costs.rows:
-        return None
-    head = ("partition", "environment", "benchmark", "ranks", "node", *figures(costs.rows[0]))
-    rows = [
-        (
-            *(row.case.partition, row.case.environment, benchmark_name(row.case)),
-            *(str(row.case.ranks), row.cost.node, *figures(row).values()),
-        )
-        for row in costs.rows
-    ]
+        return
+    head = (*CASE, "node", *figures(costs.rows[0]))
+    rows = [(*case_cells(one.case), one.cost.node, *figures(one).values()) for one in costs.rows]
+    yield Cell("what it costs the CPU", "heading")
+    yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
     unknown = [
         f"not known of {counted(count, 'case')}: {why}" for why, count in costs.unknown.items()
     ]
-    return {
-        "title": "what it costs the CPU",
-        "conclusion": [],
-        "settings": {},
-        "table": DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS),
-        "remarks": [*unknown, f"{LEGEND[0].upper()}{LEGEND[1:]}."],
-        "figures": [],
-    }
+    yield Sentences([*unknown, f"{LEGEND[0].upper()}{LEGEND[1:]}."])

@@ -9,16 +9,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from netproof import codec
-from netproof.criteria import CommonSizes, Finding, Level
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.interval import Interval
-from netproof.measurement.landmarks import Landmarks
-from netproof.session.measured import Measured
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
+    from netproof.criteria import CommonSizes, Finding
+    from netproof.measurement.case import Case
+    from netproof.measurement.curve import Curve
+    from netproof.measurement.interval import Interval
+    from netproof.measurement.landmarks import Landmarks
+    from netproof.session.measured import Measured
     from netproof.verdict.explain import Crossover
     from netproof.verdict.session_verdict import JudgedSession
     from netproof.verdict.verdict import CaseVerdict, StoredResults
@@ -48,6 +47,9 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
 
     Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
     """
+    # Other verbs write documents too, and load nothing of a verdict.
+    from netproof import codec
+    from netproof.criteria import Level
     from netproof.verdict.explain import crossovers
     from netproof.verdict.verdict import by_reason
 

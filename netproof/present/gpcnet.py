@@ -8,14 +8,14 @@ from typing import Any
 from netproof.benchmarks.gpcnet import TIME
 from netproof.experiments.gpcnet import GpcnetRuns
 from netproof.experiments.load import LoadFindings, Statistic
+from netproof.present.document import Block, Cell, DataTable, Sentences
 from netproof.present.documents import some
-from netproof.present.load import factor_document, factor_in_words, worst
-from netproof.present.tables import DataTable
+from netproof.present.load import factor_document, factor_in_words, look_of, worst
 from netproof.present.wording import counted
 
 
-def answer(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
-    """Return what a terminal shows: the worst factor of a mean, a row a test, and remarks."""
+def answer(runs: GpcnetRuns, found: LoadFindings) -> tuple[str, list[Block]]:
+    """Return the title, the worst factor of a mean, a row for each test, and remarks."""
     means = [
         (value, f"{one.victim} is {value:.3g} times worse alongside the congestors")
         for one in found.impacts
@@ -46,14 +46,11 @@ def answer(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
         factors = map(factor_in_words, one.factors.values())
         rows.append((one.victim, *factors, f"{means_of_test} {unit}"))
     head = ("test", "mean", "99th percentile", "mean, alone → alongside")
-    return {
-        "title": f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT",
-        "conclusion": [worst(found, means)],
-        "style": "red" if found.beyond else "yellow" if found.undecided else "",
-        "settings": {},
-        "table": DataTable(head, rows) if rows else None,
-        "remarks": remarks,
-    }
+    return f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", [
+        Cell(worst(found, means), look_of(found.beyond, found.undecided)),
+        DataTable(head, rows),
+        Sentences(remarks),
+    ]
 
 
 def _usable(found: LoadFindings) -> int:

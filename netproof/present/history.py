@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
@@ -21,10 +18,9 @@ from netproof.history.history_verdict import (
 )
 from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
-from netproof.present import documents, tables
+from netproof.present import documents
+from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn
-from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.store import StoredSession
 
@@ -37,63 +33,61 @@ LISTED = 5
 CASES_BY_SESSION = 4
 """Most cases that are shown session by session."""
 
-_LEAST_LINE, _LONGEST_LINE = 10, 60
 _WORSE, _BETTER, _ODD, _INCONCLUSIVE = "▼", "▲", "✗", "?"
-_STYLES = {_WORSE: "bold red", _BETTER: "green", _ODD: "yellow", _INCONCLUSIVE: "yellow"}
+_LOOKS = {_WORSE: "failed", _BETTER: "passed", _ODD: "warned", _INCONCLUSIVE: "inconclusive"}
 _LEGEND = (
     f"{_WORSE} worse, {_BETTER} better, {_ODD} one bad night; size: of the new level against the"
     " old one; confidence: that it is not chance, of this series alone"
 )
 
 
-def print_overview(verdict: HistoryVerdict, out: Console) -> None:
-    """Print open events, the worst first; bad nights; counts of everything else."""
-    say(out, _span(verdict))
+def overview(verdict: HistoryVerdict) -> Iterator[Block]:
+    """Yield open events, the worst first; bad nights; counts of everything else."""
+    yield _span(verdict)
     if verdict.too_few:
-        say(out, verdict.too_few, "yellow")
-        _print_crashes_and_counters(verdict, out)
-        _print_notes(verdict, out)
+        yield Cell(verdict.too_few, "warned")
+        yield from _crashes_and_counters(verdict)
+        yield _notes(verdict)
         return
-    worse = [event for event in verdict.events if event.worse]
-    if worse:
-        places = {(event.partition, event.environment) for event in worse}
-        count = sum(shift.worse for event in worse for shift in event.single)
-        say(
-            out,
-            f"WORSE: {counted(len(worse), 'change')} in {counted(len(places), 'configuration')},"
-            f" {count} series",
-            "bold red",
-        )
-    else:
-        say(out, "nothing is worse", "bold green")
+    yield _result(verdict)
     for event in verdict.events:
-        out.print()
-        mark = _WORSE if event.worse else _BETTER
-        say(out, f"{mark} {since_when(event)}", _STYLES[mark])
-        _print_shifts([*event.pooled, *event.single[:SERIES_OF_EVENT]], out)
-        _print_rest(len(event.single) - SERIES_OF_EVENT, "more series", out)
-        for sentence in event.changed():
-            say(out, f"  {sentence}")
+        yield from _event(event)
+        shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
+        yield _changes(("before", "after", ""), shown, _levels)
+        more = len(event.single) - SERIES_OF_EVENT
+        changed = [f"  {one}" for one in event.changed()]
+        yield Sentences([*_more(more, "more series"), *changed])
     if verdict.events:
-        out.print()
-        say(out, _LEGEND, "dim")
+        yield Cell(_LEGEND, "faint")
     if any(not event.worse for event in verdict.events):
-        say(out, f"for the better: {history_verdict.ACCEPT_BETTER} (netproof history accept)")
-    if verdict.bad_nights:
-        out.print()
-        say(out, "single bad nights", "bold")
-    for odd in verdict.bad_nights[:LISTED]:
-        say(out, f"{_ODD} {odd.sentence()}", _STYLES[_ODD])
-    _print_rest(len(verdict.bad_nights) - LISTED, "before", out)
-    _print_inconclusive(verdict, out, [verdict.session])
-    _print_crashes_and_counters(verdict, out)
-    _print_counts(verdict, out)
-    _print_notes(verdict, out)
+        yield f"for the better: {history_verdict.ACCEPT_BETTER} (netproof history accept)"
+    nights = [Cell(f"{_ODD} {one.sentence()}", _LOOKS[_ODD]) for one in verdict.bad_nights]
+    more = len(nights) - LISTED
+    yield Sentences([*nights[:LISTED], *_more(more, "before")], "single bad nights")
+    yield from _inconclusive(verdict, [verdict.session])
+    yield from _crashes_and_counters(verdict)
+    yield from _counts(verdict)
+    yield _notes(verdict)
 
 
-def _print_rest(count: int, what: str, out: Console) -> None:
-    if count > 0:
-        say(out, f"  and {count} {what}")
+def _result(verdict: HistoryVerdict) -> Cell:
+    worse = [event for event in verdict.events if event.worse]
+    if not worse:
+        return Cell("nothing is worse", "passed")
+    places = {(event.partition, event.environment) for event in worse}
+    count = sum(shift.worse for event in worse for shift in event.single)
+    changes = f"{counted(len(worse), 'change')} in {counted(len(places), 'configuration')}"
+    return Cell(f"WORSE: {changes}, {count} series", "failed")
+
+
+def _more(count: int, what: str) -> list[str]:
+    return [f"  and {count} {what}"] if count > 0 else []
+
+
+def _event(event: Event) -> Iterator[Block]:
+    mark = _WORSE if event.worse else _BETTER
+    yield ""
+    yield Cell(f"{mark} {since_when(event)}", _LOOKS[mark])
 
 
 def _span(verdict: HistoryVerdict) -> str:
@@ -116,36 +110,29 @@ def since_when(event: Event) -> str:
     )
 
 
-def _print_shifts(shifts: Sequence[Shift], out: Console) -> None:
-    def level(shift: Shift, value: float) -> str:
-        # What is pooled is relative to the level of each series.
-        return "-" if shift.of.pooled else f"{value:.4g}"
-
-    marks = [_mark(shift) for shift in shifts]
-    units = ["" if one.of.pooled else one.of.quantity.unit for one in shifts]
-    tables.print_table(
-        [
-            TableColumn("", [Text(f"  {mark}", _STYLES[mark]) for mark in marks], right=False),
-            TableColumn("series", [one.what for one in shifts], right=False),
-            TableColumn("before", [level(one, one.change.before) for one in shifts]),
-            TableColumn("after", [level(one, one.change.after) for one in shifts]),
-            TableColumn("", units, right=False),
-            *_sizes(shifts),
-            TableColumn("", ["drift" if _drifts(one) else "" for one in shifts], right=False),
-        ],
-        out,
-    )
+def _changes(
+    head: Sequence[str],
+    shifts: Sequence[Shift],
+    cells: Callable[[Shift], tuple[str, str, str]],
+    states: Callable[[Shift], str] | None = None,
+) -> DataTable:
+    """Return a row for each change; ``head``, ``cells``: of the columns of their own."""
+    rows = []
+    for one in shifts:
+        change, mark = one.change, _mark(one)
+        size, sure = f"{100 * change.size:+.1f} %", confidence(change.p_value)
+        drift = ["drift"] if change.kind is ChangeKind.DRIFT else []
+        state = ", ".join([*drift, *([states(one)] if states else [])])
+        rows.append((Cell(f"  {mark}", _LOOKS[mark]), one.what, *cells(one), size, sure, state))
+    return DataTable(("", "series", *head, "size", "confidence", ""), rows, (2, 3, 5, 6))
 
 
-def _sizes(shifts: Sequence[Shift]) -> list[TableColumn]:
-    return [
-        TableColumn("size", [f"{100 * one.change.size:+.1f} %" for one in shifts]),
-        TableColumn("confidence", [confidence(one.change.p_value) for one in shifts]),
-    ]
-
-
-def _drifts(shift: Shift) -> bool:
-    return shift.change.kind is ChangeKind.DRIFT
+def _levels(shift: Shift) -> tuple[str, str, str]:
+    # What is pooled is relative to the level of each series.
+    if shift.of.pooled:
+        return "-", "-", ""
+    change = shift.change
+    return f"{change.before:.4g}", f"{change.after:.4g}", shift.of.quantity.unit
 
 
 def _mark(shift: Shift) -> str:
@@ -154,51 +141,40 @@ def _mark(shift: Shift) -> str:
     return _WORSE if shift.worse else _BETTER
 
 
-def _print_inconclusive(
-    verdict: HistoryVerdict, out: Console, sessions: Sequence[StoredSession]
-) -> None:
-    """Print the values of these sessions that count in no series, and why; of others the count."""
+def _inconclusive(verdict: HistoryVerdict, sessions: Sequence[StoredSession]) -> Iterator[Block]:
+    """Yield the values of these sessions that count in no series, and why; of others the count."""
     every = verdict.nights.inconclusive
     if not every:
         return
-    here = [one for one in every if one.session in sessions]
-    out.print()
-    count = len({one.session for one in every})
+    here = [
+        f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}"
+        for one in every[::-1]
+        if one.session in sessions
+    ]
     often = "once" if len(every) == 1 else f"{len(every)} times"
-    say(
-        out,
-        f"a case was inconclusive {often}, in {count} of"
+    yield ""
+    yield Cell(
+        f"a case was inconclusive {often}, in {len({one.session for one in every})} of"
         f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
-        _STYLES[_INCONCLUSIVE],
+        "inconclusive",
     )
-    for one in here[::-1][:LISTED]:
-        say(out, f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}", _STYLES[_INCONCLUSIVE])
-    _print_rest(len(here) - LISTED, "more", out)
+    more = _more(len(here) - LISTED, "more")
+    yield Sentences([*here[:LISTED], *more], look="inconclusive")
 
 
-def _print_crashes_and_counters(verdict: HistoryVerdict, out: Console) -> None:
-    """Print crashed launches of configurations, and sessions with network errors of nodes."""
-    for heading, several in (
-        (
-            "launches that crashed",
-            [crashes_in_words(one) for one in verdict.nights.crashes if any(one["crashed"])],
-        ),
-        (
-            "what nodes' networks counted",
-            list(filter(None, map(counted_in_words, verdict.nights.counted))),
-        ),
-    ):
-        if several:
-            out.print()
-            say(out, heading, "bold")
-        for sentence in several:
-            say(out, sentence, "yellow")
+def _crashes_and_counters(verdict: HistoryVerdict) -> Iterator[Block]:
+    """Yield crashed launches of configurations, and sessions with network errors of nodes."""
+    nights = verdict.nights
+    crashes = [crashes_in_words(one) for one in nights.crashes if any(one["crashed"])]
+    yield Sentences(crashes, "launches that crashed", "warned")
+    counts = list(filter(None, map(counted_in_words, nights.counted)))
+    yield Sentences(counts, "what nodes' networks counted", "warned")
 
 
-def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
+def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
     counts = Counter(shift.state for shift in verdict.shifts)
-    out.print()
-    say(out, f"{verdict.control()}.")
+    yield ""
+    yield f"{verdict.control()}."
     parts = [
         f"{counts[state]} {words}"
         for state, words in (
@@ -210,82 +186,85 @@ def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
         if counts[state]
     ]
     if parts:
-        say(out, f"Not open, of all changes found: {'; '.join(parts)}.")
+        yield f"Not open, of all changes found: {'; '.join(parts)}."
 
 
-def _print_notes(verdict: HistoryVerdict, out: Console) -> None:
-    nights = verdict.nights
+def _notes(verdict: HistoryVerdict) -> Sentences:
+    nights, found = verdict.nights, []
     if nights.baseline is None:
-        say(out, "No scores are followed: no session names a score baseline.", "yellow")
+        none = "No scores are followed: no session names a score baseline."
+        found.append(Cell(none, "warned"))
     if nights.no_longer_followed:
-        say(
-            out,
-            f"{nights.no_longer_followed} series are followed no longer: no recent session measured"
-            " them.",
+        count = nights.no_longer_followed
+        found.append(
+            Cell(f"{count} series are followed no longer: no recent session measured them.")
         )
     if nights.other_sizes:
-        say(
-            out,
-            f"{nights.other_sizes} values are left out, of other message sizes than the newest of"
-            " their case.",
-            "yellow",
-        )
-    for acceptance in verdict.acceptances:
-        say(out, f"accepted: {acceptance}")
+        why = "of other message sizes than the newest of their case"
+        found.append(Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
+    found += [Cell(f"accepted: {acceptance}") for acceptance in verdict.acceptances]
+    return Sentences(found)
 
 
-def print_series(verdict: HistoryVerdict, out: Console) -> None:
-    """Print the series of some cases: a line each, the changes, and session by session."""
-    say(out, _span(verdict))
+def series(verdict: HistoryVerdict) -> Iterator[Block]:
+    """Yield the series of some cases: a line each, the changes, and session by session."""
+    sessions = verdict.nights.sessions
     by_case: dict[Case, list[Series]] = defaultdict(list)
     for one in verdict.nights.series:
         by_case[one.case].append(one)
+    yield _span(verdict)
     if verdict.too_few:
-        say(out, verdict.too_few, "yellow")
-    _print_lines(verdict, by_case, out)
+        yield Cell(verdict.too_few, "warned")
+    yield _lines(verdict, by_case)
     if verdict.shifts:
-        _print_changes(verdict, out)
+
+        def place(shift: Shift) -> tuple[str, str, str]:
+            return _date(sessions[shift.change.index]), " ".join(shift.of.where), ""
+
+        def state(shift: Shift) -> str:
+            ended = shift.change.ended
+            if shift.state is not SeriesState.ENDED or ended is None:
+                return shift.state
+            return f"{shift.state} {_date(sessions[ended])}"
+
+        shown = sorted(verdict.shifts, key=lambda shift: -shift.change.index)
+        yield ""
+        yield _changes(("since", "where", ""), shown, place, state)
+        yield Cell(_LEGEND, "faint")
     for event in verdict.events:
-        out.print()
-        say(out, since_when(event), _STYLES[_WORSE if event.worse else _BETTER])
-        for sentence in event.changed():
-            say(out, f"  {sentence}")
-    _print_inconclusive(verdict, out, verdict.nights.sessions)
+        yield from _event(event)
+        yield Sentences([f"  {one}" for one in event.changed()])
+    yield from _inconclusive(verdict, sessions)
     if len(by_case) > CASES_BY_SESSION:
-        out.print()
-        say(
-            out,
+        yield ""
+        yield (
             f"{len(by_case)} cases: session by session are shown up to {CASES_BY_SESSION}; say"
-            " more of the case to see them",
+            " more of the case to see them"
         )
         return
     for case, several in by_case.items():
-        out.print()
-        say(out, _title(case), "bold")
-        _print_sessions(verdict, several, out)
+        yield Cell(_title(case), "heading")
+        yield _by_session(verdict, several)
 
 
 def _title(case: Case) -> str:
     return f"{case.partition} {case.environment} {case.what()}"
 
 
-def _print_lines(
-    verdict: HistoryVerdict, by_case: Mapping[Case, Sequence[Series]], out: Console
-) -> None:
+def _lines(verdict: HistoryVerdict, by_case: Mapping[Case, Sequence[Series]]) -> DataTable:
     every = [one for several in by_case.values() for one in several]
-    found = [verdict.followed[one] for one in every]
-    shown = [
-        TableColumn("series", [one.quantity.label for one in every], right=False),
-        TableColumn("level", ["-" if f.level is None else f"{f.level:.4g}" for f in found]),
-        TableColumn("", [one.quantity.unit for one in every], right=False),
-        TableColumn("noise", ["-" if f.noise is None else f"{100 * f.noise:.1f} %" for f in found]),
-        TableColumn("nights", [str(sum(v is not None for v in one.values)) for one in every]),
-    ]
-    room = min(max(out.width - tables.width_of(shown), _LEAST_LINE), _LONGEST_LINE)
-    lines = [_line(one, room) for one in every]
-    shown.append(TableColumn("from first to last", lines, right=False))
-    tables.print_by_heading(
-        shown, {_title(case): len(several) for case, several in by_case.items()}, out
+    rows = []
+    for one in every:
+        found, nights = verdict.followed[one], sum(value is not None for value in one.values)
+        level = "-" if found.level is None else f"{found.level:.4g}"
+        noise = "-" if found.noise is None else f"{100 * found.noise:.1f} %"
+        rows.append((one.quantity.label, level, one.quantity.unit, noise, str(nights)))
+    return DataTable(
+        ("series", "level", "", "noise", "nights"),
+        rows,
+        (1, 3, 4),
+        groups={_title(case): len(several) for case, several in by_case.items()},
+        drawn=("from first to last", lambda room: [_line(one, room) for one in every]),
     )
 
 
@@ -299,60 +278,23 @@ def _line(one: Series, room: int) -> str:
     return sparkline(at, columns(nights, room), (min(values), max(values)), worst)
 
 
-def _print_changes(verdict: HistoryVerdict, out: Console) -> None:
-    sessions = verdict.nights.sessions
-    shown = sorted(verdict.shifts, key=lambda shift: -shift.change.index)
-    marks = [_mark(shift) for shift in shown]
-    states = []
-    for shift in shown:
-        ended = ""
-        if shift.state is SeriesState.ENDED:
-            ended = f" {_date(sessions[shift.change.ended])}"
-        states.append(f"{'drift, ' if _drifts(shift) else ''}{shift.state}{ended}")
-    since = [_date(sessions[shift.change.index]) for shift in shown]
-    out.print()
-    tables.print_table(
-        [
-            TableColumn("", [Text(mark, _STYLES[mark]) for mark in marks], right=False),
-            TableColumn("since", since, right=False),
-            TableColumn("where", [" ".join(shift.of.where) for shift in shown], right=False),
-            TableColumn("series", [shift.what for shift in shown], right=False),
-            *_sizes(shown),
-            TableColumn("", states, right=False),
-        ],
-        out,
-    )
-    say(out, _LEGEND, "dim")
-
-
-def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Console) -> None:
-    """Print a row for each session of the case, with a mark where a level begins, or ``?``."""
-    marks: dict[tuple[Series, int], str] = {
-        (shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts
-    }
-    nights = [
-        night
-        for night in range(len(verdict.nights.sessions))
-        if any(
-            line[night] is not None for one in several for line in (one.values, one.inconclusive)
-        )
-    ]
-    shown = [verdict.nights.sessions[night] for night in nights]
-    table = [
-        TableColumn("session", [stored.name for stored in shown], right=False),
-        TableColumn("began, UTC", list(map(_date, shown)), right=False),
-    ]
-    for one in several:
-        cells = []
-        for night in nights:
+def _by_session(verdict: HistoryVerdict, several: Sequence[Series]) -> DataTable:
+    """Return a row for each session of the case, with a mark where a level begins, or ``?``."""
+    marks = {(shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts}
+    rows = []
+    for night, stored in enumerate(verdict.nights.sessions):
+        cells: list[str | Cell] = []
+        for one in several:
             value, mark = one.values[night], marks.get((one, night), " ")
             if value is None and one.inconclusive[night] is not None:
                 value, mark = one.inconclusive[night], _INCONCLUSIVE
             text = "-" if value is None else f"{value:.4g}"
-            cells.append(Text(f"{text} {mark}", _STYLES.get(mark, "")))
-        heading = f"{one.quantity.label}\n{one.quantity.unit}".rstrip("\n")
-        table.append(TableColumn(heading.replace(" at ", "\nat "), cells))
-    tables.print_table(table, out)
+            cells.append(Cell(f"{text} {mark}", _LOOKS.get(mark, "")))
+        if any(str(cell) != "-  " for cell in cells):
+            rows.append((stored.name, _date(stored), *cells))
+    heads = (f"{one.quantity.label}\n{one.quantity.unit}".rstrip("\n") for one in several)
+    head = ("session", "began, UTC", *(title.replace(" at ", "\nat ") for title in heads))
+    return DataTable(head, rows, EVERY[2:])
 
 
 def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:

@@ -58,7 +58,8 @@ def document(
     suites = ElementTree.Element("testsuites", {name: str(n) for name, n in numbers.items()})
     suites.append(suite)
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+    made: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return made + b"\n"
 
 
 def _judged(suite: ElementTree.Element, judged: CaseVerdict) -> None:
@@ -84,11 +85,12 @@ def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> No
             ElementTree.SubElement(test, "system-out").text = _clean(str(one))
             if one.short:
                 _ended(test, "error", [str(one)])
-    for one in verdict.pairs:
-        test = _test(suite, f"{system}.{one.rounds.partition}.{one.rounds.environment}", "pairs")
-        ElementTree.SubElement(test, "system-out").text = _clean(str(one))
-        if one.undecided():
-            _ended(test, "error", list(one.undecided()))
+    for pairs in verdict.pairs:
+        where = f"{system}.{pairs.rounds.partition}.{pairs.rounds.environment}"
+        test = _test(suite, where, "pairs")
+        ElementTree.SubElement(test, "system-out").text = _clean(str(pairs))
+        if pairs.undecided():
+            _ended(test, "error", list(pairs.undecided()))
     for warning in verdict.node_warnings:
         test = _test(suite, f"{system}.nodes", f"warning: {warning}")
         ElementTree.SubElement(test, "system-out").text = _clean(warning)

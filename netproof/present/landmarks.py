@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
-from netproof.present import cpu, tables
+from netproof.present import cpu, matrix, traffic
 from netproof.present.compared import summary
+from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Sentences, show
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn, benchmark_name, say
-from netproof.present.traffic import print_traffic, print_transports
-from netproof.present.verdict import print_state, print_verdict
-from netproof.site.partition import ScoreBaseline
+from netproof.present.tables import benchmark_name
+from netproof.present.terminal import say
+from netproof.present.verdict import print_verdict, state
 from netproof.verdict.engine import group
-from netproof.verdict.explain import Crossover, cpu_rows, crossovers
+from netproof.verdict.explain import cpu_rows, crossovers
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
-_MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
 _WORDS = {Level.FAIL: "FAIL", Level.INCONCLUSIVE: "INCONCLUSIVE", Level.WARN: "WARN"}
-_STYLES = {
-    Level.FAIL: "bold red",
-    Level.INCONCLUSIVE: "bold yellow",
-    Level.WARN: "yellow",
-    Level.PASS: "",
-}
-_NOT_MEASURED = "none"
-
-_LEAST_LINE, _LONGEST_LINE = 10, 40
-"""Columns of the terminal that a curve takes."""
+_LOOKS = {Level.FAIL: "failed", Level.INCONCLUSIVE: "inconclusive", Level.WARN: "warned"}
 
 _LEGEND = (
     "lat: latency; MB/s: peak bandwidth, reached at B bytes; half: bytes with half of it; r∞: MB/s"
@@ -41,132 +31,57 @@ _LEGEND = (
     " 64K: MB/s at 64 KiB; curve: over message sizes, both logarithmic"
 )
 
-Group = tuple
-"""Common part of compared configurations, as from ``engine.group``."""
+Row = Sequence[CaseVerdict | StoredResult]
+"""Cases that measured the same in every configuration."""
 
 
 def print_whole(judged: JudgedSession, out: Console) -> None:
     """Print the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
-    groups: dict[Group, list[CaseVerdict | StoredResult]] = defaultdict(list)
-    for one in (
-        *verdict.cases,
-        *(() if verdict.compared_with is None else verdict.compared_with.cases),
-    ):
-        groups[group(one.case)].append(one)
-    print_state(verdict, out)
+    several: dict[tuple[object, ...], list[CaseVerdict | StoredResult]] = defaultdict(list)
+    stored = () if verdict.compared_with is None else verdict.compared_with.cases
+    for one in (*verdict.cases, *stored):
+        several[group(one.case)].append(one)
+    rows: list[Row] = list(several.values())
+    show([state(verdict)], out)
     labels = judged.session.labels()
     if labels:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
-    _print_matrix(groups, judged.matrix.baseline, out)
-    _print_crossovers(verdict, out)
-    _print_against(judged, out)
-    print_traffic(verdict.traffic, out)
-    print_transports(judged.session.results, out)
-    if (costs := cpu.answer(cpu_rows(verdict))) is not None:
-        out.print()
-        tables.print_answer(costs, out)
-    _print_landmarks(groups, _legend(judged), out)
+    show(matrix.blocks(rows, judged.matrix.baseline), out)
+    show(_crossovers(verdict), out)
+    show(_against(judged), out)
+    show(traffic.blocks(verdict.traffic, judged.session.results), out)
+    show(cpu.blocks(cpu_rows(verdict)), out)
     out.print()
-    print_verdict(
-        verdict,
-        out,
-        recurring=judged.recurring,
-        differences=judged.beyond_nodes,
-        unread=judged.unread,
-    )
+    say(out, _legend(judged), "dim")
+    show([_landmarks(rows)], out)
+    out.print()
+    print_verdict(judged, out)
     say(out, f"session {judged.session.path}")
 
 
-def _print_matrix(
-    groups: Mapping[Group, Sequence[CaseVerdict | StoredResult]],
-    baseline: ScoreBaseline | None,
-    out: Console,
-) -> None:
-    """Print scores by function and ranks, a column per configuration, in tables that fit."""
-    rows = list(groups.values())
-    names = TableColumn("function", [benchmark_name(row[0].case) for row in rows], right=False)
-    ranks = TableColumn("ranks", [str(row[0].case.ranks) for row in rows])
-    days: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in (one for row in rows for one in row):
-        of = {one.date} if isinstance(one, StoredResult) else set()
-        days[one.case.partition, one.case.environment] |= of
-    where = {place: [*place, *_days(of)] for place, of in days.items()}
-    cells = {place: [_cell(row, *place) for row in rows] for place in where}
-    whole = [names, ranks, *(TableColumn("\n".join(where[place]), cells[place]) for place in where)]
-    out.print()
-    if tables.width_of(whole) <= out.width:
-        tables.print_table(whole, out)
-    else:
-        for partition in dict.fromkeys(place[0] for place in where):
-            narrow = [
-                TableColumn("\n".join(where[place][1:]), cells[place])
-                for place in where
-                if place[0] == partition
-            ]
-            tables.print_parts([names, ranks], narrow, partition, out)
-    against = f"against {baseline}" if baseline else "undefined without a score baseline"
-    say(
-        out,
-        f"score {against}: above 1 is faster; {_MARKS[Level.FAIL]} failed,"
-        f" {_MARKS[Level.INCONCLUSIVE]} inconclusive, {_MARKS[Level.WARN]} warning, ~ of"
-        " disturbed launches, - no score,"
-        f" {_NOT_MEASURED}: not measured whole,"
-        " blank: not available, with a day: measured by another session",
-        "dim",
-    )
-
-
-def _print_crossovers(verdict: Verdict, out: Console) -> None:
-    """Print per configuration the rank count from which functions are red, and which are not."""
-    by_place: dict[str, list[Crossover]] = defaultdict(list)
+def _crossovers(verdict: Verdict) -> Iterator[Block]:
+    """Yield per configuration the rank count from which functions are red, and which are not."""
+    alike: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
     for one in crossovers(verdict):
-        by_place[f"{one.case.partition} {one.case.environment}"].append(one)
-    if not any(one.red for several in by_place.values() for one in several):
-        return
-    out.print()
-    say(out, "where functions break down", "bold")
-    for place, several in by_place.items():
-        alike: dict[tuple[str, bool], list[str]] = defaultdict(list)
-        for one in several:
-            alike[one.sentence(), bool(one.red)].append(benchmark_name(one.case))
-        for (sentence, red), names in alike.items():
-            say(out, f"{place} {', '.join(names)}: {sentence}", "red" if red else "")
+        place = f"{one.case.partition} {one.case.environment}"
+        alike[place, one.sentence(), bool(one.red)].append(benchmark_name(one.case))
+    if any(red for _, _, red in alike):
+        lines = [
+            Cell(f"{place} {', '.join(names)}: {sentence}", "failed" if red else "")
+            for (place, sentence, red), names in alike.items()
+        ]
+        yield Sentences(lines, "where functions break down")
 
 
-def _print_against(judged: JudgedSession, out: Console) -> None:
-    """Print the comparisons of a switch that was measured alone with each stored one."""
+def _against(judged: JudgedSession) -> Iterator[Block]:
+    """Yield the comparisons of a switch that was measured alone with each stored one."""
     found = alone(judged.session, judged.verdict)
-    if found is None:
-        return
-    out.print()
-    say(out, f"{found.partition} compared with the other switches", "bold")
-    for compared in found.comparisons:
-        say(out, summary(compared))
-    for why in found.alone:
-        say(out, f"not compared: {why}", "yellow")
-
-
-def _days(several: Collection[str]) -> list[str]:
-    """Return a heading's line with the days of stored results, if any."""
-    return [f"of {' to '.join(dict.fromkeys((min(several), max(several))))}"] if several else []
-
-
-def _cell(row: Sequence[CaseVerdict | StoredResult], partition: str, environment: str) -> Text:
-    where = (partition, environment)
-    for one in row:
-        if (one.case.partition, one.case.environment) == where:
-            score = one.score()
-            value = "-" if score is None else f"{score.value:.2f}"
-            if score is not None and score.disturbed:
-                value = f"~{value}"
-            if isinstance(one, StoredResult):
-                return Text(f"{value}  ", "dim")
-            if one.measured is None:
-                value = _NOT_MEASURED
-            return Text(f"{value} {_MARKS[one.level]}", _STYLES[one.level])
-    return Text("  ")
+    if found is not None:
+        lines = list(map(Cell, map(summary, found.comparisons)))
+        lines += [Cell(f"not compared: {why}", "warned") for why in found.alone]
+        yield Sentences(lines, f"{found.partition} compared with the other switches")
 
 
 def _legend(judged: JudgedSession) -> str:
@@ -181,124 +96,120 @@ def _legend(judged: JudgedSession) -> str:
     )
 
 
-def _print_landmarks(
-    groups: Mapping[Group, Sequence[CaseVerdict | StoredResult]], legend: str, out: Console
-) -> None:
-    """Print a table for each function and rank count, its curves drawn to one scale."""
-    every = [one for row in groups.values() for one in row]
-    fixed = _landmark_columns(every)
-    kept = tables.fitting(fixed, out.width - _LEAST_LINE)
-    room = min(max(out.width - tables.width_of(kept), _LEAST_LINE), _LONGEST_LINE)
-    lines: list[Text] = []
-    scales: list[str] = []
-    for row in groups.values():
-        drawn, scale = _curves(row, room)
-        lines += drawn
-        scales.append(scale)
-    kept.append(TableColumn("curve", lines, right=False))
-    out.print()
-    say(out, legend, "dim")
-    begin = 0
-    for row, scale in zip(groups.values(), scales, strict=True):
-        case = row[0].case
-        out.print()
-        out.print(
-            Text.assemble((f"{benchmark_name(case)}, {case.ranks} ranks", "bold"), (scale, "dim")),
-            soft_wrap=True,
-        )
-        tables.print_table(kept, out, range(begin, begin + len(row)))
-        begin += len(row)
-
-
-def _landmark_columns(cases: Sequence[CaseVerdict | StoredResult]) -> list[TableColumn]:
-    found = [None if one.measured is None else one.measured.landmarks for one in cases]
-
-    def of(name: str, form: str, factor: float = 1) -> list[str]:
-        values = [None if one is None else getattr(one, name) for one in found]
-        return ["-" if value is None else format(factor * value, form) for value in values]
-
-    def scores() -> list[str]:
-        shown = []
-        for one in cases:
-            score = one.score()
-            if score is None or score.interval is None:
-                shown.append("-")
-            else:
-                low, high = score.interval
-                shown.append(f"{score.value:.2f} ({low:.2f} to {high:.2f})")
-        return shown
-
-    limits = [None if one is None else one.eager_limit for one in found]
-    twins = []
-    if any(one is not None and one.paired_share is not None for one in found):
-        twins = [TableColumn("paired", of("paired_share", ".0%"), rank=3)]
-    return [
-        TableColumn("verdict", [_word(one) for one in cases], right=False),
-        TableColumn("partition", [one.case.partition for one in cases], right=False),
-        TableColumn("environment", [_environment(one) for one in cases], right=False),
-        TableColumn("lat µs", of("latency_us", ".1f")),
-        TableColumn("MB/s", of("peak_mb_s", ".1f")),
-        TableColumn("at B", of("peak_size", "d")),
-        TableColumn("half B", of("half_power_size", "d"), rank=4),
-        TableColumn("r∞", of("asymptotic_mb_s", ".1f"), rank=1),
-        TableColumn("n½ B", of("half_performance_bytes", ".0f"), rank=4),
-        TableColumn("line", of("line_rate_share", ".0%"), rank=2),
-        *twins,
-        TableColumn("64K", of("rate_64_kib_mb_s", ".1f"), rank=3),
-        TableColumn("16K", of("rate_16_kib_mb_s", ".1f"), rank=3),
-        TableColumn("4K", of("rate_4_kib_mb_s", ".1f"), rank=3),
-        TableColumn("1K", of("rate_1_kib_mb_s", ".1f"), rank=3),
-        TableColumn(
-            "eager B", ["-" if one is None else str(one.size_below) for one in limits], rank=5
-        ),
-        TableColumn("score", scores(), rank=4),
-    ]
-
-
-def _word(one: CaseVerdict | StoredResult) -> Text:
-    if isinstance(one, StoredResult):
-        return Text("stored", "dim")
-    return Text(_WORDS.get(one.level, one.expected or "pass"), _STYLES[one.level] or "green")
-
-
-def _environment(one: CaseVerdict | StoredResult) -> Text:
-    if isinstance(one, StoredResult):
-        return Text(f"{one.case.environment}, {one.date}", "dim")
-    return Text(one.case.environment)
-
-
-def _curves(row: Sequence[CaseVerdict | StoredResult], width: int) -> tuple[list[Text], str]:
-    """Return the curves of one function over all configurations, and what their heights mean."""
-    ats: list[dict[int, float]] = []
-    rates = all(
-        one.measured is None or one.measured.curve.bandwidth_mb_s is not None for one in row
+def _landmarks(rows: Sequence[Row]) -> DataTable:
+    """Return a line for each case, by function and rank count, its curves drawn to one scale."""
+    every = [one for row in rows for one in row]
+    paired = any(
+        one.measured is not None and one.measured.landmarks.paired_share is not None
+        for one in every
     )
-    for one in row:
-        curve = None if one.measured is None else one.measured.curve
-        if curve is None or curve.sizes == (0,):
-            ats.append({})
-            continue
-        values = curve.bandwidth_mb_s if rates else curve.time_us
-        ats.append(dict(zip(curve.sizes, values, strict=True)))
+    columns = _COLUMNS if paired else {k: v for k, v in _COLUMNS.items() if k != "paired"}
+    groups = {}
+    for row in rows:
+        case, (_, scale) = row[0].case, _scale(row)
+        groups[f"{benchmark_name(case)}, {case.ranks} ranks{scale}"] = len(row)
+
+    def draw(room: int) -> list[Text]:
+        return [line for row in rows for line in _curves(row, room)]
+
+    return DataTable(
+        ("verdict", "partition", "environment", *columns, "score"),
+        [(*_named(one), *_figures(one, columns), _score(one)) for one in every],
+        EVERY[3:],
+        ranks={**{name: rank for name, (_, _, rank) in columns.items()}, "score": 4},
+        groups=groups,
+        drawn=("curve", draw),
+    )
+
+
+_COLUMNS = {
+    "lat µs": ("latency_us", ".1f", 0),
+    "MB/s": ("peak_mb_s", ".1f", 0),
+    "at B": ("peak_size", "d", 0),
+    "half B": ("half_power_size", "d", 4),
+    "r∞": ("asymptotic_mb_s", ".1f", 1),
+    "n½ B": ("half_performance_bytes", ".0f", 4),
+    "line": ("line_rate_share", ".0%", 2),
+    "paired": ("paired_share", ".0%", 3),
+    **{f"{kib}K": (f"rate_{kib}_kib_mb_s", ".1f", 3) for kib in (64, 16, 4, 1)},
+    "eager B": ("eager_limit", "", 5),
+}
+"""Columns of landmarks, their formats, and their ranks where not all fit."""
+
+
+def _figures(
+    one: CaseVerdict | StoredResult, columns: Mapping[str, tuple[str, str, int]]
+) -> Iterator[str]:
+    for name, form, _ in columns.values():
+        value = None if one.measured is None else getattr(one.measured.landmarks, name)
+        if value is not None and name == "eager_limit":
+            value = value.size_below
+        yield "-" if value is None else f"{value:{form}}"
+
+
+def _score(one: CaseVerdict | StoredResult) -> str:
+    score = one.score()
+    if score is None or score.interval is None:
+        return "-"
+    low, high = score.interval
+    return f"{score.value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _named(one: CaseVerdict | StoredResult) -> tuple[Cell, str, Cell]:
+    """Return a case's verdict, partition and environment."""
+    case = one.case
+    if isinstance(one, StoredResult):
+        environment = Cell(f"{case.environment}, {one.date}", "stored")
+        return Cell("stored", "stored"), case.partition, environment
+    word = _WORDS.get(one.level, one.expected or "pass")
+    return Cell(word, _LOOKS.get(one.level, "passed")), case.partition, Cell(case.environment)
+
+
+def _at(one: CaseVerdict | StoredResult, *, rates: bool) -> dict[int, float]:
+    """Return what is drawn of a case, by size."""
+    curve = None if one.measured is None else one.measured.curve
+    if curve is None or curve.sizes == (0,):
+        return {}
+    values = (curve.bandwidth_mb_s if rates else None) or curve.time_us
+    return dict(zip(curve.sizes, values, strict=True))
+
+
+def _rates(row: Row) -> bool:
+    return all(one.measured is None or one.measured.curve.bandwidth_mb_s is not None for one in row)
+
+
+def _scale(row: Row) -> tuple[tuple[float, float] | None, str]:
+    """Return the least and the largest value that are drawn of a function, and that in words."""
+    rates = _rates(row)
+    ats = [_at(one, rates=rates) for one in row]
     values = readable(value for at in ats for value in at.values())
     if not values:
-        return [Text("") for _ in row], ""
-    scale = (min(values), max(values))
-    over = columns((size for at in ats for size in at), width)
+        return None, ""
+    scale, sizes = (min(values), max(values)), sorted({size for at in ats for size in at})
     unit = "MB/s" if rates else "µs"
+    return scale, (
+        f"  curve: {scale[0]:.3g} to {scale[1]:.3g} {unit} over {sizes[0]} to {sizes[-1]} bytes"
+    )
+
+
+def _curves(row: Row, room: int) -> list[Text]:
+    """Return the curves of one function over all configurations, flagged sizes in their colours."""
+    scale, _ = _scale(row)
+    if scale is None:
+        return [Text("")] * len(row)
+    rates = _rates(row)
+    ats = [_at(one, rates=rates) for one in row]
+    over = columns((size for at in ats for size in at), room)
     drawn = []
     for one, at in zip(row, ats, strict=True):
-        if isinstance(one, StoredResult):
-            drawn.append(Text(sparkline(at, over, scale, min if rates else max), "dim"))
-            continue
         line = Text(sparkline(at, over, scale, min if rates else max))
+        drawn.append(line)
+        if isinstance(one, StoredResult):
+            line.style = "dim"
+            continue
         for level in (Level.WARN, Level.FAIL):
             flagged = {found.size for found in one.findings if found.level is level} - {None}
             for number, sizes in enumerate(over):
                 if flagged.intersection(sizes):
-                    line.stylize(_STYLES[level], number, number + 1)
-        drawn.append(line)
-    return drawn, (
-        f"  curve: {scale[0]:.3g} to {scale[1]:.3g} {unit} over {over[0][0]} to"
-        f" {over[-1][-1]} bytes"
-    )
+                    line.stylize(STYLES[_LOOKS[level]], number, number + 1)
+    return drawn

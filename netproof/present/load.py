@@ -16,8 +16,8 @@ from netproof.experiments.load import (
     Statistic,
 )
 from netproof.measurement.interval import Side
+from netproof.present.document import Block, Cell, DataTable, Sentences
 from netproof.present.documents import some
-from netproof.present.tables import DataTable
 from netproof.present.wording import counted, with_time_unit
 
 KIND = "Under load"
@@ -69,7 +69,7 @@ def cause_in_words(cause: LoadCause) -> str:
                 f" in {cause.launches} launches; buffers that are too small do that"
             )
         case CauseKind.UPLINKS:
-            low, high = cause.interval
+            low, high = cause.interval or (cause.value, cause.value)
             return (
                 f"uplinks oversubscribed, 1:{cause.value:.2g}: across leaves a message takes"
                 f" {times} ({low:.3g} to {high:.3g}) while pairs cross them, and within a leaf it"
@@ -100,8 +100,8 @@ def conclusion(findings: LoadFindings) -> list[str]:
     return [worst(findings, means), *map(cause_in_words, findings.causes)]
 
 
-def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
-    """Return what terminal and page show: conclusion, a row a factor, remarks."""
+def answer(loaded: Loaded, findings: LoadFindings) -> tuple[str, list[Block]]:
+    """Return the title, and what terminal and page show: conclusion, factors, remarks."""
     impacts = findings.impacts
     head = ("measured", "load", "where", *Statistic, "mean time", "rounds")
     rounds = max((run.turn.round for run in loaded.runs), default=0)
@@ -120,17 +120,17 @@ def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
     remarks += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
         remarks.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
-    unsure = findings.undecided or findings.causes
-    where = f"{loaded.system}:{loaded.partition}"
-    return {
-        "subject": where,
-        "title": f"{where} {loaded.environment} under load",
-        "conclusion": conclusion(findings),
-        "style": "red" if findings.beyond else "yellow" if unsure else "",
-        "settings": {},
-        "table": DataTable((*head, "waiting for a CPU"), list(map(_row, impacts))),
-        "remarks": remarks,
-    }
+    look = look_of(findings.beyond, findings.undecided or bool(findings.causes))
+    return f"{loaded.system}:{loaded.partition} {loaded.environment} under load", [
+        Sentences([Cell(one, look) for one in conclusion(findings)]),
+        DataTable((*head, "waiting for a CPU"), list(map(_row, impacts))),
+        Sentences(remarks),
+    ]
+
+
+def look_of(beyond: bool, undecided: bool) -> str:
+    """Return the look of a result by its bounds."""
+    return "failed" if beyond else "inconclusive" if undecided else "strong"
 
 
 def _row(impact: Impact) -> tuple[str, ...]:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from netproof.criteria import Level
 from netproof.present.characters import visible
+from netproof.present.document import Sentences
+from netproof.present.verdict import remarks, undecided
 from netproof.present.wording import duration, outcome
-from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import failures
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import sentences_of_skipped
+
+_ACCEPT = ("what of this is intended ends by 'netproof history accept'",)
 
 SENTENCES = 20
 """Sentences of a kind that are listed; the report has all."""
@@ -64,21 +66,21 @@ def summary(night: Night) -> str:
     lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
     if night.judged is not None:
         verdict = night.judged.verdict
+        skipped = [
+            [one for one in verdict.skipped if one.reason.planned == planned]
+            for planned in (False, True)
+        ]
         # A mail is read from the top.
-        lines += _some("FAIL ", [str(one) for one in reversed(failures(verdict))])
-        lines += _some("WORSE ", night.worse)
-        inconclusive = [why for one in verdict.cases for why in one.said(Level.INCONCLUSIVE)]
-        lines += _some("INCONCLUSIVE ", [*inconclusive, *verdict.undecided])
-        if night.worse:
-            lines.append("what of this is intended ends by 'netproof history accept'")
-        lines += [f"coverage: {one}" for one in verdict.coverage]
-        lines += [f"pairs: {one}" for one in verdict.pairs]
-        lines += _some("WARN ", verdict.node_warnings)
-        lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
-        for planned in (False, True):
-            of_kind = [one for one in verdict.skipped if one.reason.planned == planned]
-            lines += _some("", sentences_of_skipped(of_kind))
-        lines += _some("note: ", [*verdict.notes, *night.noted])
+        for block in (
+            Sentences(failures(verdict)[::-1], mark="FAIL "),
+            Sentences(night.worse, mark="WORSE "),
+            undecided(verdict),
+            Sentences(_ACCEPT if night.worse else ()),
+            *map(Sentences, map(sentences_of_skipped, skipped)),
+            *reversed(remarks(night.judged)),
+            Sentences(night.noted, mark="note: "),
+        ):
+            lines += _some(block.mark, block.sentences)
     lines.append("")
     if night.stored:
         lines.append(f"session {night.stored}")
@@ -102,7 +104,7 @@ def headline(night: Night) -> str:
     return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
 
 
-def _some(mark: str, sentences: Sequence[str]) -> list[str]:
+def _some(mark: str, sentences: Sequence[object]) -> list[str]:
     lines = [f"{mark}{sentence}" for sentence in sentences[:SENTENCES]]
     if len(sentences) > SENTENCES:
         lines.append(f"{mark}and {len(sentences) - SENTENCES} more, in the report")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-
+from netproof.present.document import Block, Cell, DataTable, Links
 from netproof.present.documents import some
-from netproof.present.tables import TableColumn, case_columns, print_table
-from netproof.present.terminal import say
+from netproof.present.tables import CASE, case_cells
 from netproof.present.wording import counted
 from netproof.verdict.power import CasePower, Degradation, Smallest
 
@@ -31,35 +29,41 @@ def said(one: Smallest | None) -> str:
     return f"{about}{factor:.3g} times at {one.size} bytes"
 
 
-def print_power(powers: Sequence[CasePower], out: Console) -> None:
-    """Print a line for each passed case: what would have failed it, and by which criterion."""
+def blocks(powers: Sequence[CasePower], links: Links | None = None) -> Iterator[Block]:
+    """Yield a line for each passed case: what would have failed it, and by which criterion.
+
+    ``links``: to cases' charts, by the cases' keys.
+    """
     passed = [one for one in powers if one.smallest]
     if not passed:
-        say(out, "no case passed, so there is nothing to say of what would have failed")
+        yield "no case passed, so there is nothing to say of what would have failed"
         return
-    by_change = [{each.change: each for each in one.smallest} for one in passed]
-    columns = [
-        *case_columns(one.case for one in passed),
-        TableColumn("launches", [str(one.launches) for one in passed]),
-    ]
+    head = [*CASE, "launches"]
     for change in Degradation:
-        found = [several.get(change) for several in by_change]
-        columns.append(TableColumn(str(change), list(map(said, found))))
-        by = ["-" if one is None or not one.by else one.by for one in found]
-        columns.append(TableColumn("by", by, rank=1, right=False))
-    say(out, "the smallest change that this session would have called a failure (95 %):", "bold")
-    print_table(columns, out)
+        head += [change, "by"]
+    rows = []
+    for one in passed:
+        partition, *named = case_cells(one.case)
+        row: list[str | Cell] = [Cell(partition, link=(links or {}).get(one.case.key(), ""))]
+        row += [*named, str(one.launches)]
+        found = {each.change: each for each in one.smallest}
+        for each in map(found.get, Degradation):
+            row += [said(each), "-" if each is None or not each.by else each.by]
+        rows.append(row)
+    yield Cell(
+        "the smallest change that this session would have called a failure (95 %)", "heading"
+    )
+    yield DataTable(head, rows, (3, 4, 5, 7, 9))
     single = sum(one.launches == 1 for one in passed)
     if single:
         have = counted(single, "case has", "cases have")
-        say(out, f"about: {have} a single launch, so how sure that is is not known")
+        yield f"about: {have} a single launch, so how sure that is is not known"
     blind = sum(None in (each.factor for each in one.smallest) for one in passed)
     if blind:
-        say(
-            out,
+        yield Cell(
             f"{NOTHING_FAILS}: {counted(blind, 'case has', 'cases have')} no bound"
             " that such a change would cross, even 100 times; a reference would give it one",
-            "yellow",
+            "warned",
         )
 
 

@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
+from netproof.present.document import Block, Cell, DataTable, Sentences
 from netproof.present.documents import some
-from netproof.present.tables import TableColumn, case_columns, print_table
-from netproof.present.terminal import say
+from netproof.present.tables import CASE, case_cells
 from netproof.present.wording import counted
 from netproof.verdict.risk import RISK, ReferenceRisk
 
 
-def print_risks(
-    risks: Sequence[ReferenceRisk],
-    without: Mapping[Case, str],
-    margin: float,
-    out: Console,
-) -> None:
-    """Print a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
-    bounded = [one for one in risks if one.curve is not None]
-    for title, several in (
-        (f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse", bounded),
-        ("without bounds", [one for one in risks if one.curve is None]),
-    ):
-        if not several:
-            continue
-        say(out, title, "bold")
-        columns = [
-            *case_columns(one.case for one in several),
-            TableColumn("landmark", [one.variable for one in several], right=False),
-            TableColumn("agreed", [f"{one.agreed:.5g} {one.unit}" for one in several]),
-            TableColumn("launches ±", [_within(one) for one in several], rank=2),
-            TableColumn("sessions ±", [f"{one.scatter.between:.1%}" for one in several], rank=2),
+def blocks(
+    risks: Sequence[ReferenceRisk], without: Mapping[Case, str], margin: float
+) -> Iterator[Block]:
+    """Yield a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
+    head = (*CASE, "landmark", "agreed", "launches ±", "sessions ±")
+    last = f"for {RISK:.0%} each"
+    bounded = [(one, one.curve) for one in risks if one.curve is not None]
+    unbounded = [one for one in risks if one.curve is None]
+    if bounded:
+        yield Cell(
+            f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse", "heading"
+        )
+        rows = [
+            (
+                *_cells(one),
+                f"{curve.bound:.0%}",
+                f"{curve.seller():.1%}",
+                f"{curve.buyer(margin):.1%}",
+                _planned(one),
+            )
+            for one, curve in bounded
         ]
-        if several is bounded:
-            curves = [one.curve for one in several]
-            columns += [
-                TableColumn("bound", [f"{curve.bound:.0%}" for curve in curves]),
-                TableColumn("seller risks", [f"{curve.seller():.1%}" for curve in curves]),
-                TableColumn("buyer risks", [f"{curve.buyer(margin):.1%}" for curve in curves]),
-            ]
-        planned = [_planned(one) for one in several]
-        print_table([*columns, TableColumn(f"for {RISK:.0%} each", planned, right=False)], out)
-        out.print()
-    for case, reason in without.items():
-        say(out, f"{case}: nothing can be said: {reason}", "yellow")
+        heads = (*head, "bound", "seller risks", "buyer risks", last)
+        yield DataTable(heads, rows, (3, *range(5, 11)))
+    if unbounded:
+        yield Cell("without bounds", "heading")
+        rows = [(*_cells(one), _planned(one)) for one in unbounded]
+        yield DataTable((*head, last), rows, (3, 5, 6, 7))
+    whys = [f"{case}: nothing can be said: {reason}" for case, reason in without.items()]
+    yield Sentences(whys, look="warned")
+
+
+def _cells(one: ReferenceRisk) -> tuple[str, ...]:
+    agreed, sessions = f"{one.agreed:.5g} {one.unit}", f"{one.scatter.between:.1%}"
+    return (*case_cells(one.case), one.variable, agreed, _within(one), sessions)
 
 
 def _planned(one: ReferenceRisk) -> str:

@@ -2,78 +2,39 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterator, Sequence
 
 from netproof.criteria.rate import loss
 from netproof.experiments.literature import (
     ABSENT,
-    DIRECTORY,
     RATE_KIB,
     RELATIONS,
     Adapters,
     SessionInStudy,
     Study,
     StudyRun,
-    load,
     named,
-    names,
 )
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
-from netproof.present.characters import visible
-from netproof.present.tables import EVERY, DataTable
-from netproof.present.terminal import say
-from netproof.session.session import Session
-
-TABLES_WIDTH = 132
-"""Columns of the widest table; on a narrower terminal lines wrap, and no number is cut."""
+from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 
 
-def show(
-    study: str | None,
-    console: Console,
-    directory: Path = DIRECTORY,
-    stored: Session | None = None,
-) -> None:
-    """Print one study's tables, or all, with losses and shares of the line rate computed.
-
-    ``stored``: a session whose landmarks stand alongside them. Raises NetproofError as ``load``
-    does, and for a session without a case.
-    """
-    alongside = SessionInStudy(stored) if stored else None
-    for name in [study] if study else names(directory):
-        _print(load(name, directory), console, alongside)
-
-
-def _print(study: Study, console: Console, alongside: SessionInStudy | None) -> None:
-    console.print(Text(f"{study.name}: {study.title}", "bold"))
-    console.print(Text(study.source))
-    for table in study_tables(study):
-        _print_table(table, console)
-    for note in study_notes(study):
-        console.print(Text(note))
+def blocks(study: Study, alongside: SessionInStudy | None) -> Iterator[Block]:
+    """Yield a study's tables, and the landmarks of a session alongside them."""
+    yield Cell(f"{study.name}: {study.title}", "heading")
+    yield study.source
+    yield from _apart(study_tables(study))
+    yield Sentences(study_notes(study))
     if alongside:
-        console.print()
-        say(console, f"alongside it, {alongside.path}", "bold")
-        for table in tables_alongside(study, alongside):
-            _print_table(table, console)
-        for reason in alongside.reasons():
-            say(console, f"{ABSENT}: {reason}")
-    console.print()
+        yield Cell(f"alongside it, {alongside.path}", "heading")
+        yield from _apart(tables_alongside(study, alongside))
+        yield Sentences(alongside.reasons(), mark=f"{ABSENT}: ")
 
 
-def _print_table(made: DataTable, console: Console) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=made.caption or None)
-    for place, title in enumerate(made.head):
-        justify = "right" if place in made.numbers else "left"
-        table.add_column(title, justify=justify, overflow="fold")
-    for row in made.rows:
-        table.add_row(*map(visible, row))
-    console.print(table)
+def _apart(tables: Sequence[DataTable]) -> Iterator[Block]:
+    for table in tables:
+        yield ""
+        yield table
 
 
 def study_tables(study: Study) -> list[DataTable]:

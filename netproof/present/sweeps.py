@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +18,8 @@ from netproof.experiments.gains import (
 from netproof.experiments.parameters import BY_NAME, are_sizes
 from netproof.experiments.sweep import Sweep
 from netproof.measurement.eager_limit import EagerLimit
-from netproof.present.tables import EVERY, DataTable, benchmark_name
+from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
+from netproof.present.tables import benchmark_name
 from netproof.present.wording import counted, size_in_words
 
 KIND = "Tuning"
@@ -125,33 +126,28 @@ def setting(sweep: Sweep, value: str) -> str:
     return " ".join([*named, *arguments, *by_hook])
 
 
-def answer(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
-    """Return what terminal and page show: conclusion, how to set it, tables, remarks."""
+def answer(sweep: Sweep, table: SweepTable) -> tuple[str, list[Block]]:
+    """Return the title, and what terminal and page show: conclusion, how to set it, tables."""
     case = sweep.case
     where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
-    made = _of_algorithms(sweep, table) if sweep.library else _of_setting(sweep, table)
+    made = list((_of_algorithms if sweep.library else _of_setting)(sweep, table))
     if table.disturbed:
-        count = len(sweep.launches)
-        made["remarks"].append(
-            f"{table.disturbed} of {count} launches were disturbed and are left out."
-        )
-    return {
-        **made,
-        "subject": sweep.title,
-        "title": f"{where}, {case.ranks} ranks" if sweep.library else where,
-        "by_size": DataTable(
-            ("bytes", *(name_of(sweep, value) for value in table.values)),
-            [
-                (f"{size:,}", *(f"{factors[size]:.3f}" for factors in table.by_size.values()))
-                for size in next(iter(table.by_size.values()))
-            ],
-            EVERY,
-            f"How many times as fast as {default_of(sweep)}, the mean over rounds",
-        ),
-    }
+        launches = f"{table.disturbed} of {len(sweep.launches)} launches"
+        made.append(f"{launches} were disturbed and are left out.")
+    by_size = DataTable(
+        ("bytes", *(name_of(sweep, value) for value in table.values)),
+        [
+            (f"{size:,}", *(f"{factors[size]:.3f}" for factors in table.by_size.values()))
+            for size in next(iter(table.by_size.values()))
+        ],
+        EVERY,
+        f"How many times as fast as {default_of(sweep)}, the mean over rounds",
+        fold="By message size",
+    )
+    return f"{where}, {case.ranks} ranks" if sweep.library else where, [*made, by_size]
 
 
-def _of_algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
     won = list(dict.fromkeys(row.winner for row in table.rows if row.winner is not None))
     remarks = [f"Not taken, {name_of(sweep, value)}: {why}" for value, why in sweep.refused.items()]
     remarks += [
@@ -178,16 +174,14 @@ def _of_algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         for row in table.rows
     ]
     head = ("message", "fastest", "than the library's own choice", "statistically tied with it")
-    return {
-        "conclusion": [conclusion(sweep, table)],
-        "style": "green" if won else "",
-        "settings": {f"set {name_of(sweep, one)} by": setting(sweep, one) for one in won},
-        "table": DataTable(head, rows, (0,)),
-        "remarks": remarks,
-    }
+    yield Cell(conclusion(sweep, table), "passed" if won else "strong")
+    if won:
+        yield {f"set {name_of(sweep, one)} by": setting(sweep, one) for one in won}
+    yield DataTable(head, rows, (0,))
+    yield Sentences(remarks)
 
 
-def _of_setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
+def _of_setting(sweep: Sweep, tuned: SweepTable) -> Iterator[Block]:
     best, seen = tuned.best, sweep.eager_limits()
     sizes = {
         MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
@@ -212,13 +206,11 @@ def _of_setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
     if sweep.already in tuned.values:
         value = name_of(sweep, sweep.already)
         remarks.append(f"All nodes have {value} already: it is the default by name.")
-    return {
-        "conclusion": [recommendation(sweep, tuned)],
-        "style": "green" if best else "",
-        "settings": {"set it by": setting(sweep, best.winner)} if best else {},
-        "table": DataTable(head, rows, (0, len(tuned.rows) + 1)),
-        "remarks": remarks,
-    }
+    yield Cell(recommendation(sweep, tuned), "passed" if best else "strong")
+    if best:
+        yield {"set it by": setting(sweep, best.winner)}
+    yield DataTable(head, rows, (0, len(tuned.rows) + 1))
+    yield Sentences(remarks)
 
 
 def _seen(found: EagerLimit | None) -> str:

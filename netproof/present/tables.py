@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.segment import Segment, Segments
@@ -16,8 +15,6 @@ from netproof.present.characters import visible
 from netproof.present.terminal import say
 
 _BETWEEN_COLUMNS = 2
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,34 +39,6 @@ class TableColumn:
 
 EVERY = range(sys.maxsize)
 """All columns of a table."""
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """A table of text, by rows; the first cell heads its row.
-
-    ``numbers``: the columns that hold numbers, from 0; ``caption``: below it, or empty; ``ranks``:
-    of columns that a narrow terminal may lack, as ``TableColumn`` has them, by their headings.
-    """
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Container[int] = ()
-    caption: str = ""
-    ranks: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def figures(self) -> bool:
-        """Whether all columns but the first hold numbers."""
-        return len(self.head) > 1 and all(at in self.numbers for at in range(1, len(self.head)))
-
-    def columns(self) -> list[TableColumn]:
-        """Return the same by columns."""
-        cells = zip(*self.rows, strict=True)
-        return [
-            TableColumn(title, column, self.ranks.get(title, 0), right=place in self.numbers)
-            for place, (title, column) in enumerate(zip(self.head, cells, strict=True))
-        ]
 
 
 def width_of(columns: Sequence[TableColumn]) -> int:
@@ -120,17 +89,18 @@ def _styled(cell: Text, text: str, out: Console) -> Iterable[Segment]:
     return cell.render(out) if cell.spans else [Segment(text, out.get_style(cell.style or "none"))]
 
 
-def print_by_heading(
-    columns: Sequence[TableColumn], counts: Mapping[str, int], out: Console
-) -> None:
-    """Print consecutive rows below headings, ``counts`` of them each, as wide as all need."""
-    begin = 0
-    for heading, count in counts.items():
-        out.print()
-        if heading:
-            say(out, heading, "bold")
-        print_table(columns, out, range(begin, begin + count))
-        begin += count
+def parts(
+    alongside: Sequence[TableColumn], columns: Sequence[TableColumn], width: int
+) -> list[list[TableColumn]]:
+    """Return the columns of as many tables as they take, those of ``alongside`` in each."""
+    left, found = width - width_of(alongside), []
+    while columns:
+        taken = 1
+        while taken < len(columns) and width_of(columns[: taken + 1]) <= left:
+            taken += 1
+        found.append([*alongside, *columns[:taken]])
+        columns = columns[taken:]
+    return found
 
 
 def print_parts(
@@ -140,36 +110,20 @@ def print_parts(
     out: Console,
 ) -> None:
     """Print the columns in as many tables as they take, those of ``alongside`` in each."""
-    left = out.width - width_of(alongside)
-    while columns:
-        taken = 1
-        while taken < len(columns) and width_of(columns[: taken + 1]) <= left:
-            taken += 1
+    for part in parts(alongside, columns, out.width):
         if title:
             say(out, title, "bold")
-        print_table([*alongside, *columns[:taken]], out)
+        print_table(part, out)
         out.print()
-        columns = columns[taken:]
 
 
-def print_answer(answer: Mapping[str, Any], out: Console) -> None:
-    """Print the answer of an experiment: title, conclusion, settings, table and remarks."""
-    say(out, answer["title"], "bold")
-    for sentence in answer["conclusion"]:
-        say(out, sentence, answer["style"])
-    for name, how in answer["settings"].items():
-        say(out, f"{name}: {how}")
-    if answer["table"] is not None:
-        print_table(fitting(answer["table"].columns(), out.width), out)
-    for sentence in answer["remarks"]:
-        say(out, sentence)
+CASE = ("partition", "environment", "benchmark", "ranks")
+"""Headings of a case's own cells."""
 
 
-def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
-    """Return partition, environment, benchmark and ranks of cases."""
-    named = [(one.partition, one.environment, benchmark_name(one), str(one.ranks)) for one in cases]
-    head = ("partition", "environment", "benchmark", "ranks")
-    return DataTable(head, named, (3,)).columns()
+def case_cells(case: Case) -> tuple[str, str, str, str]:
+    """Return partition, environment, benchmark and ranks of a case."""
+    return case.partition, case.environment, benchmark_name(case), str(case.ranks)
 
 
 def benchmark_name(case: Case) -> str:

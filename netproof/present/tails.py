@@ -10,8 +10,9 @@ from typing import Any
 
 from netproof.experiments.tails import BOUNDED, Tail, TailFigures
 from netproof.measurement.interval import Interval, Side
+from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import of_interval, some
-from netproof.present.tables import EVERY, DataTable
+from netproof.present.load import look_of
 from netproof.present.wording import counted, with_time_unit
 
 KIND = "Single calls"
@@ -34,12 +35,13 @@ def conclusion(found: TailFigures) -> str:
         return figures
     if found.disturbed:
         return f"undecided, since it was disturbed: {figures}; bound {found.most:g} times"
-    word = {Side.WITHIN: "within", Side.BEYOND: "above", Side.ASTRIDE: "undecided at"}[found.side]
+    words = {Side.WITHIN: "within", Side.BEYOND: "above"}
+    word = words.get(found.side, "undecided at") if found.side else "undecided at"
     return f"{word} the bound of {found.most:g} times: {figures}"
 
 
-def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
-    """Return what terminal and page show: conclusion, a row a percentile, remarks."""
+def answer(tail: Tail, found: TailFigures) -> tuple[str, list[Block]]:
+    """Return the title, and what terminal and page show: conclusion, percentiles, remarks."""
     middle = found.percentiles.get(50.0)
 
     def row(what: str, value_us: float, interval: str) -> tuple[str, ...]:
@@ -52,16 +54,11 @@ def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
         for at, (value_us, interval) in found.percentiles.items()
     ]
     rows.append(row("the longest", found.longest_us, "-"))
-    where = f"{tail.system}:{tail.partition} {tail.environment}"
-    return {
-        "subject": where,
-        "title": f"{where}, single calls",
-        "conclusion": [conclusion(found)],
-        "style": "red" if found.beyond else "yellow" if found.undecided else "",
-        "settings": {},
-        "table": DataTable(head, rows, EVERY),
-        "remarks": _remarks(tail, found),
-    }
+    return f"{tail.system}:{tail.partition} {tail.environment}, single calls", [
+        Cell(conclusion(found), look_of(found.beyond, found.undecided)),
+        DataTable(head, rows, EVERY),
+        Sentences(_remarks(tail, found)),
+    ]
 
 
 def _interval(interval_us: Interval) -> str:

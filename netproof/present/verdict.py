@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.present.tables import EVERY, DataTable, print_table
+from netproof.present.document import EVERY, Block, Cell, DataTable, Outcome, Sentences, show
 from netproof.present.terminal import say
 from netproof.present.wording import (
     counted,
@@ -29,13 +29,6 @@ from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
 
-STATES = {
-    PASSED: ("PASSED", "bold green"),
-    FAILED: ("FAILED", "bold red"),
-    INCONCLUSIVE: ("NOT JUDGED WHOLE", "bold yellow"),
-}
-"""Word and style of a verdict, by its exit status, unless it is inconclusive."""
-
 _PARTITIONS = 4
 """Most partitions whose nodes are counted one by one."""
 
@@ -50,11 +43,16 @@ _MOST = {"FAIL": 5, "INCONCLUSIVE": 4, "WARN": 3}
 _STYLES = {"FAIL": "red", "INCONCLUSIVE": "yellow", "WARN": "yellow"}
 
 
-def print_state(verdict: Verdict, out: Console) -> None:
-    """Print the state, and what became of the cases."""
-    word, style = STATES[verdict.status]
-    word = "INCONCLUSIVE" if verdict.inconclusive else word
-    say(out, f"{word}: {outcome(verdict)}", style)
+def state(verdict: Verdict) -> Outcome:
+    """Return the state, and what became of the cases."""
+    if verdict.inconclusive:
+        return Outcome("inconclusive", "?", "Inconclusive", outcome(verdict))
+    look, sign, word = {
+        PASSED: ("passed", "✓", "Passed"),
+        FAILED: ("failed", "✗", "Failed"),
+        INCONCLUSIVE: ("absent", "∅", "Not judged whole"),
+    }[verdict.status]
+    return Outcome(look, sign, word, outcome(verdict))
 
 
 def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Console) -> None:
@@ -63,7 +61,7 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
     ``diagnoses``: of partitions in which something failed or is inconclusive.
     """
     verdict = judged.verdict
-    print_state(verdict, out)
+    show([state(verdict)], out)
     measured = [one for one in verdict.coverage if one.measured]
     nodes = ", ".join(f"{len(one.measured)} of {one.partition}" for one in measured)
     if len(measured) > _PARTITIONS:
@@ -86,11 +84,11 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
         for line in shown:
             say(out, _cut(f"{word} {line}"), _STYLES[word])
         rest[word] = rest.get(word, len(several)) - len(shown)
-    print_recurring(judged.recurring, out)
+    show(_recurring(judged.recurring), out)
     if judged.stored is not None and judged.stored.differs:
         say(out, _cut(f"note: {judged.stored.sentence()}"), "yellow")
-    print_alongside(verdict, out)
-    remarks = [
+    show([compared_with(verdict)], out)
+    counts = [
         (range(rest["FAIL"]), "more failure", "more failures"),
         (range(rest["INCONCLUSIVE"]), "inconclusive finding", "inconclusive findings"),
         (range(rest["WARN"]), "warning", "warnings"),
@@ -100,7 +98,7 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
         (not_available(verdict.absences), "benchmark not available", "benchmarks not available"),
         (judged.unread, "earlier session not compared", "earlier sessions not compared"),
     ]
-    besides = [counted(len(found), one, several) for found, one, several in remarks if found]
+    besides = [counted(len(found), one, several) for found, one, several in counts if found]
     if besides:
         say(out, f"besides: {', '.join(besides)}", "dim")
     steps = [one.advice for one in culprits[:1]]
@@ -151,76 +149,79 @@ def _finding(judged: CaseVerdict, finding: Finding) -> str:
     what = finding.variable or finding.criterion
     size = "" if finding.size is None else f" at {size_in_words(finding.size)}"
     if finding.level is Level.INCONCLUSIVE and finding.interval is not None:
-        size = " ({:.3g} to {:.3g}){}".format(*finding.interval, size)
+        size = " ({:.3g} to {:.3g})".format(*finding.interval) + size
     nodes = finding.node or listed(judged.nodes)
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
     return f"{where}: {what} {finding.value:.3g}{size}, limit {finding.bound:.3g}{on}"
 
 
-def print_alongside(verdict: Verdict, out: Console) -> None:
-    """Print stored results alongside the session: configurations, sessions, dates, marks."""
-    if verdict.compared_with is None:
-        return
-    for together, cases, left_out in verdict.compared_with.together():
-        word = "left out" if left_out else "compared with"
-        say(out, f"{word}: {together}", "yellow" if cases[0].marks else "")
-    if not verdict.compared_with.cases:
-        where = verdict.compared_with.store
-        say(out, f"compared with nothing: {where} has nothing that fits", "yellow")
+def compared_with(verdict: Verdict) -> Sentences:
+    """Return stored results alongside the session: configurations, sessions, dates, marks."""
+    found = verdict.compared_with
+    if found is None:
+        return Sentences([])
+    lines = [
+        Cell(f"{'left out' if left_out else 'compared with'}: {together}", "warned" * bool(marks))
+        for together, cases, left_out in found.together()
+        for marks in [cases[0].marks]
+    ]
+    nothing = Cell(f"compared with nothing: {found.store} has nothing that fits", "warned")
+    return Sentences([*lines, *([] if found.cases else [nothing])])
 
 
-def print_differences(differences: Sequence[str], out: Console) -> None:
-    """Print the differences between nodes of a session; of very many, the number of the rest."""
-    for difference in differences[:MOST_DIFFERENCES]:
-        say(out, labelled(difference), "yellow")
-    beyond = len(differences) - MOST_DIFFERENCES
-    if beyond > 0:
-        say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
+def differences(several: Sequence[str]) -> Sentences:
+    """Return the differences between nodes of a session; of very many, the number of the rest."""
+    lines = list(map(labelled, several[:MOST_DIFFERENCES]))
+    if len(several) > MOST_DIFFERENCES:
+        more = len(several) - MOST_DIFFERENCES
+        lines.append(f"nodes differ in {more} more, which netproof report has")
+    return Sentences(lines, look="warned")
 
 
-def print_verdict(
-    verdict: Verdict,
-    out: Console,
-    *,
-    recurring: Recurring = NOTHING,
-    differences: Sequence[str] = (),
-    unread: Sequence[str] = (),
-) -> None:
-    """Print repeated curves and all sentences on cases, nodes and session, the worst last.
+def remarks(judged: JudgedSession) -> list[Sentences]:
+    """Return what is said of no single case: of nodes, partitions and the session."""
+    verdict = judged.verdict
+    return [
+        Sentences(not_available(verdict.absences), mark="not available: "),
+        Sentences(verdict.notes, mark="note: "),
+        differences(judged.beyond_nodes),
+        Sentences(judged.unread, mark="not compared with an earlier session: "),
+        Sentences(verdict.coverage, mark="coverage: "),
+        Sentences(verdict.pairs, mark="pairs: "),
+        Sentences(verdict.node_warnings, look="warned", mark="WARN "),
+    ]
 
-    ``recurring``: the warnings that are one line, since earlier sessions had them; ``differences``:
-    between jobs; ``unread``: why earlier sessions could not be read.
-    """
-    for judged in verdict.cases:
-        table = repeated_table(judged)
-        if table is not None and judged.flags():
-            say(out, f"{judged.case}, measured again", "bold")
-            print_table(table.columns(), out)
-    print_alongside(verdict, out)
 
-    def print_all(mark: str, sentences: Iterable[object], style: str = "") -> None:
-        for sentence in sentences:
-            say(out, f"{mark}{sentence}", style)
+def undecided(verdict: Verdict) -> Sentences:
+    """Return what is inconclusive of cases, then of nodes."""
+    cases = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
+    return Sentences([*cases, *verdict.undecided], look="inconclusive", mark="INCONCLUSIVE ")
 
-    print_all("not available: ", not_available(verdict.absences))
-    print_all("", sentences_of_skipped(verdict.skipped), "yellow")
-    print_all("note: ", verdict.notes)
-    print_differences(differences, out)
-    print_all("not compared with an earlier session: ", unread)
-    found = [one for judged in verdict.cases for one in judged.findings]
-    print_all("note: ", (one.why for one in found if one.forgiven))
-    print_recurring(recurring, out)
+
+def print_verdict(judged: JudgedSession, out: Console) -> None:
+    """Print repeated curves and all sentences on cases, nodes and session, the worst last."""
+    verdict, recurring = judged.verdict, judged.recurring
+    for one in verdict.cases:
+        table = repeated_table(one)
+        if table is not None and one.flags():
+            show([Cell(f"{one.case}, measured again", "strong"), table], out)
+    found = [finding for one in verdict.cases for finding in one.findings]
     warned = [one.why for one in found if one.level is Level.WARN and not recurring.has(one)]
-    print_all("WARN ", warned, "yellow")
-    print_all("coverage: ", verdict.coverage)
-    print_all("pairs: ", verdict.pairs)
-    print_all("WARN ", verdict.node_warnings, "yellow")
-    inconclusive = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
-    print_all("INCONCLUSIVE ", [*inconclusive, *verdict.undecided], "yellow")
-    print_all("FAIL ", failures(verdict), "red")
-    if verdict.crashes:
-        say(out, verdict.crashes)
-    say(out, outcome(verdict), "bold")
+    show(
+        [
+            compared_with(verdict),
+            Sentences(sentences_of_skipped(verdict.skipped), look="warned"),
+            *remarks(judged),
+            Sentences([one.why for one in found if one.forgiven], mark="note: "),
+            *_recurring(recurring),
+            Sentences(warned, look="warned", mark="WARN "),
+            undecided(verdict),
+            Sentences(failures(verdict), look="failed", mark="FAIL "),
+            *([verdict.crashes] if verdict.crashes else []),
+            Cell(outcome(verdict), "strong"),
+        ],
+        out,
+    )
 
 
 def print_changed(judged: JudgedSession, out: Console) -> None:
@@ -244,10 +245,9 @@ def print_changed(judged: JudgedSession, out: Console) -> None:
         say(out, f"CHANGED {sentence}", "yellow")
 
 
-def print_recurring(recurring: Recurring, out: Console) -> None:
-    """Print the warnings that earlier sessions had too, in a line."""
-    if recurring.warnings:
-        say(out, recurring_sentence(recurring), "yellow")
+def _recurring(recurring: Recurring) -> list[Block]:
+    """Return the warnings that earlier sessions had too, in a line."""
+    return [Cell(recurring_sentence(recurring), "warned")] if recurring.warnings else []
 
 
 def repeated_table(judged: CaseVerdict) -> DataTable | None:

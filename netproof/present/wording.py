@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from netproof.benchmarks.registry import FEATURES
-from netproof.criteria import Finding, Level
-from netproof.measurement.case import Case
-from netproof.site.matrix import Absence
-
 if TYPE_CHECKING:
+    from netproof.criteria import Finding
+    from netproof.measurement.case import Case
+    from netproof.site.matrix import Absence
     from netproof.verdict.stored import Recurring
     from netproof.verdict.verdict import Verdict
 
@@ -48,6 +46,9 @@ def counted(count: int, one: str = "case", several: str | None = None) -> str:
 
 def not_available(absences: Sequence[Absence]) -> list[str]:
     """Return the absences, a sentence for each partition, benchmark and reason."""
+    # The registry loads every parser.
+    from netproof.benchmarks.registry import FEATURES
+
     together: dict[tuple[str, str, str], list[str]] = {}
     for one in absences:
         place = (one.partition, one.benchmark, one.reason)
@@ -63,6 +64,8 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
 
     ``worse``: how many configurations changed for the worse since earlier sessions.
     """
+    from netproof.criteria import Level
+
     cases, planned = verdict.cases, [one.reason.planned for one in verdict.skipped]
     levels = Counter(one.level for one in cases)
     failed = [one for one in cases if one.failed and one.ran]

@@ -225,7 +225,7 @@ def environments_on(partition: SystemPartition, benchmark: str) -> list[Environm
 
 
 class PartitionJob(Job):
-    """The launches of a benchmark in all environments of a partition, next to each other.
+    """The launches of a benchmark in all environments of a partition, interleaved.
 
     Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
     body. A subclass has ``cases_in()``, of an environment.

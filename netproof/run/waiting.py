@@ -97,7 +97,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         return done
 
     def has_ended(self) -> bool:
-        """Check whether a job that ReFrame takes for ended neither goes on ending nor begins anew.
+        """Check whether a job that ReFrame takes for ended neither goes on ending nor begins again.
 
         A job that is cancelled or out of time may take seconds to end its steps and to note them,
         and one whose node died may be requeued.

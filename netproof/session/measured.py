@@ -125,9 +125,9 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A launch of the same case in another environment, made next to a launch on its nodes.
+    """A launch of the same case in another environment, paired with a launch, on its nodes.
 
-    A machine changes its pace for seconds: only launches next to each other had the same one.
+    A machine changes its pace for seconds: only paired launches had the same one.
     ``crashes``: attempts at it that crashed; ``counters``: what the network of its nodes counted,
     None where that was not recorded.
     """
@@ -146,8 +146,8 @@ class Launch:
     ``loads``: what else its nodes did, none where that was not recorded; ``further``: made since
     the first launches left a judged quantity undecided; ``twin``: the largest sizes over the link's
     healthy twin, next to the launch, where the partition has one; ``peers``: launches in other
-    environments next to it, whose ``loads`` are among its own. ``counters``: what the network of
-    its nodes counted, None where that was not recorded; ``payload``: what it had to send between
+    environments paired with it, whose ``loads`` are among its own. ``counters``: what its nodes'
+    network counted, None where that was not recorded; ``payload``: what it had to send between
     its nodes, known or not wherever there are counters. ``paces``: of a launch inside a node, and
     of its ``peers``, of both halves of each, where the partition has a command for that.
     ``exchanged``: what its ranks had to send to each other, None where that was not recorded.

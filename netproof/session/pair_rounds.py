@@ -48,7 +48,7 @@ SMALL_BYTES = 4
 def sizes(most_bytes: int, *, stream: bool = False) -> tuple[int, ...]:
     """The message sizes in bytes of a round: one for latency, one for the rate.
 
-    Of a stream it is one, of which all that are under way at once make the largest message.
+    Of a stream it is one message; all that are under way at once make the largest.
     """
     if stream:
         return (max(SMALL_BYTES, most_bytes // OF_PAIRS.stream_window),)
@@ -209,7 +209,7 @@ class PairRounds:
     waited_s: float = 0.0
 
     def without(self, busy: Iterable[str], waited_s: float) -> PairRounds:
-        """These rounds, with those of the ``busy`` nodes as deferred that the job did not get."""
+        """Return the rounds, the ``busy`` nodes that the job did not get as deferred."""
         deferred = tuple(sorted(set(busy) - set(self.nodes)))
         return dataclasses.replace(self, deferred=deferred, waited_s=waited_s)
 

@@ -27,7 +27,7 @@ SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*
 """Files that steps start on each node, copied beside the job's script."""
 
 SIZE_FILES = "sizes-*.txt"
-"""The files next to it that list the message sizes asked for."""
+"""The files beside it that list the message sizes asked for."""
 
 PLAN_FILE = "plan.json"
 """File with the plan of a job, beside its output."""
@@ -36,10 +36,10 @@ SETUP_FILE = "setup.sh"
 """The file that sets up an environment, in its folder."""
 
 SCRIPT = "launches.sh"
-"""The file next to it that starts the program of the job."""
+"""The file beside it that starts the program of the job."""
 
 PACE_FILE = "pace.sh"
-"""The file next to it that has the partition's ``pace``."""
+"""The file beside it that has the partition's ``pace``."""
 
 RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")

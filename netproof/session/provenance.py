@@ -60,7 +60,7 @@ class File:
 class Software:
     """Versions, and the revision and the files that the run was made with.
 
-    None has its reason in ``absent``; ``git_changed`` tells of changes that are in no revision.
+    None has its reason in ``absent``; ``git_changed``: there were changes in no revision.
     """
 
     netproof: str
@@ -89,7 +89,7 @@ class OfSession:
     requeued: tuple[Requeued, ...] = ()
 
     def beyond_nodes(self) -> tuple[str, ...]:
-        """Those of the differences that are of jobs, and not of what their nodes are."""
+        """Differences between jobs, and not between their nodes."""
         of_nodes = set(differences(self.nodes))
         return tuple(sentence for sentence in self.differences if sentence not in of_nodes)
 

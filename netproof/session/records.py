@@ -287,7 +287,7 @@ def document_of(folder: Path) -> dict[str, Any]:
             job[CASES] = _not_seen(Path(job["stagedir"], environment), asked)
             cases |= {key: (job, case) for key, case in _cases(job).items()}
     for test in tests.values():
-        # What compares configurations is judged anew from the cases.
+        # What compares configurations is judged again from the cases.
         if test.get("netproof_case"):
             _, case = cases.pop(_key(test), ({}, {}))
             if MEASURED in case and test.get("netproof_complete"):

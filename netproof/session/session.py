@@ -173,7 +173,7 @@ def _dated(folder: Path) -> Iterator[tuple[Path, float]]:
 
 
 def newest(folder: Path) -> Path:
-    """Path of the newest session in ``folder``; NetproofError where there is none.
+    """Path of the newest session in ``folder``; NetproofError without one.
 
     It is a report, or the folder of a session that began after the newest report was written: that
     one goes on, or was ended before ReFrame wrote its report.
@@ -204,7 +204,7 @@ def load(path: Path) -> Session:
 def of_document(path: Path, document: dict[str, Any]) -> Session:
     """Return the session of a ``document_of`` a path, from which it takes what was measured.
 
-    Raise NetproofError where it is none.
+    Raise NetproofError for anything else.
     """
     try:
         results, counted = [], 0
@@ -231,7 +231,7 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
 def document_of(path: Path) -> dict[str, Any]:
     """Return a report with the records that it refers to, checked.
 
-    ``path``: the report, or the session's folder where there is none. Raise NetproofError where it
+    ``path``: the report, or the session's folder without one. Raise NetproofError where it
     is no whole report of ReFrame's, a record is damaged, or everybody can write them.
     """
     path = place_of(path)

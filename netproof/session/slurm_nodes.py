@@ -39,7 +39,7 @@ class PartitionNodes:
 
 
 TRIES = "try-*"
-"""Folders of a job's earlier tries, after each of which Slurm requeued it."""
+"""Folders of a job's earlier tries: Slurm requeued it after each."""
 
 REQUEUED = "requeued: "
 """How the sentence of such a try begins."""

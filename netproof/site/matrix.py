@@ -1,6 +1,6 @@
 """The expected matrix of a run: every case that a site's configuration and the checks require.
 
-It takes Slurm jobs, each of which measures several cases, and runs whole or not at all.
+It takes Slurm jobs: each measures several cases, and runs whole or not at all.
 """
 
 from __future__ import annotations

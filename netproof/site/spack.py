@@ -130,7 +130,7 @@ def environment_folder(combination: Combination, folder: Path = FOLDER) -> Path:
 
 
 def builds(folder: Path = FOLDER) -> Path:
-    """Return the folder of all builds of ``folder``, of which each checkout has its own."""
+    """Return the folder of all builds of ``folder``: each checkout has its own."""
     named = os.environ.get(BUILDS)
     if named:
         return Path(named).resolve()

@@ -412,7 +412,7 @@ class _Partition:
             labels = [self._label(fact).removesuffix(" =") for fact in several]
             more = len(labels) - FOLDED_FROM
             which = ", ".join(labels[:FOLDED_FROM]) + (f" and {more} more" if more > 0 else "")
-            # Without its interface a node is none of the partition's.
+            # Without its interface a node is not of the partition.
             gone = any(fact.name == "state" for fact in several)
             name = several[0].name if len(several) == 1 else several[0].group
             fact = NodeFact("state" if gone else name, environment)

@@ -93,7 +93,7 @@ def outcomes(
 ) -> dict[Side, float]:
     """Simulate sessions on a network whose value is ``ratio`` of the agreed one.
 
-    Return the shares that pass (within), fail (beyond) and stay inconclusive (astride).
+    Return the shares that pass (within), fail (beyond) and stay inconclusive.
 
     ``bound``: over the agreed value, below 1 where larger is better, above 1 where smaller is. By
     the verdict's rule the interval of the median over the launches has to lie on one side of the

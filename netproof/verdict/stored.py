@@ -135,7 +135,7 @@ class StoredVerdict:
     def on(
         self, session: Session, rows: Sequence[Mapping[str, Any]], curves: StoredCurves
     ) -> Verdict:
-        """Return the verdict on its session, of which ``rows`` are those of ``COLUMNS``.
+        """Return the verdict on its session; ``rows``: its rows of ``COLUMNS``.
 
         Raise NetproofError where it has not all parts.
         """

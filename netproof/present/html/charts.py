@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from netproof.present.characters import visible
-from netproof.present.tables import DataTable
+from netproof.present.document import DataTable
 
 Rows = list[dict[str, Any]]
 

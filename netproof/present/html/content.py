@@ -141,11 +141,11 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     Raises NetproofError where two would have one file.
     """
     split = len(verdict.cases) > SPLIT_ABOVE
-    several: dict[tuple, list[CaseVerdict]] = {}
+    several: dict[tuple[object, ...], list[CaseVerdict]] = {}
     for judged in verdict.cases:
         partition = judged.case.partition if split else ""
         several.setdefault((engine.group(judged.case), partition), []).append(judged)
-    stored: dict[tuple, list[StoredResult]] = {}
+    stored: dict[tuple[object, ...], list[StoredResult]] = {}
     for one in () if verdict.compared_with is None else verdict.compared_with.cases:
         stored.setdefault(engine.group(one.case), []).append(one)
     found: dict[str, Group] = {}

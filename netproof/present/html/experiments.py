@@ -6,6 +6,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from netproof.experiments.gains import SweepTable
@@ -13,6 +14,7 @@ from netproof.experiments.load import Loaded, LoadFindings, Statistic
 from netproof.experiments.sweep import Sweep
 from netproof.experiments.tails import Tail, TailFigures
 from netproof.measurement.curve import Curve, median_curve
+from netproof.present.document import Part
 from netproof.present.html import figures
 from netproof.present.html.charts import (
     FAINT,
@@ -25,7 +27,7 @@ from netproof.present.html.charts import (
     tips,
     word,
 )
-from netproof.present.html.html import file_name, render
+from netproof.present.html.html import file_name, page_of
 from netproof.present.sweeps import default_of, name_of
 
 _NUMBER = ",.4~r"
@@ -38,18 +40,14 @@ _LONGEST_SHOWN = 2000
 """Calls of the chart over time: the longest of each of so many equal parts of it."""
 
 
-def page(several: Sequence[tuple[Any, Any]], presenter: Any) -> str:
+def page(several: Sequence[tuple[Any, Any]], presenter: ModuleType) -> str:
     """Return the page on all experiments of a report; ``presenter``: the module of their answer."""
-    answers = [view(presenter, *one) for one in several]
-    subjects = dict.fromkeys(one["subject"] for one in answers)
-    title = f"{presenter.KIND}: {', '.join(subjects)}"
-    return render("answers.html", title=title, answers=answers)
-
-
-def view(presenter: Any, measured: Any, found: Any) -> dict[str, Any]:
-    """Return the answer of an experiment with its charts."""
-    answer = presenter.answer(measured, found)
-    return {**answer, "name": file_name(answer["title"]), "figures": charts(measured, found)}
+    parts: list[Part] = []
+    for measured, found in several:
+        title, answer = presenter.answer(measured, found)
+        parts.append((file_name(title), title, [*answer, *charts(measured, found)]))
+    more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
+    return page_of(f"{presenter.KIND}: {parts[0][1]}{more}", parts)
 
 
 @functools.singledispatch

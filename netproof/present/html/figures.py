@@ -12,6 +12,7 @@ from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
+from netproof.present.document import EVERY, DataTable
 from netproof.present.html import content
 from netproof.present.html.charts import (
     BANDS_AT_ONCE,
@@ -24,7 +25,6 @@ from netproof.present.html.charts import (
 )
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
-from netproof.present.tables import EVERY, DataTable
 from netproof.site.matrix import Matrix
 from netproof.verdict.limits import Limits
 from netproof.verdict.verdict import CaseVerdict, StoredResult

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from netproof.criteria import Level
 from netproof.criteria.findings import folded
 from netproof.measurement.curve import spread
+from netproof.present.document import Block, Cell, DataTable, Outcome, Part, Sentences
 from netproof.present.html import figures
+from netproof.present.html.charts import Rows
 from netproof.present.html.content import LOOKS
-from netproof.present.html.html import file_name, render
+from netproof.present.html.html import file_name, page_of
 from netproof.present.judged_files import columns, summary
-from netproof.present.tables import DataTable
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
@@ -31,24 +31,19 @@ def page(judged: FilesVerdict) -> str:
         by_kind.setdefault(one.kind, []).append(one)
     look, sign, word = _WORDS[judged.status]
     everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
-    return render(
-        "files.html",
-        title=f"Output files: {word}",
-        look=look,
-        sign=sign,
-        word=word,
-        sentence=summary(judged),
-        table=_table(judged.curves) if judged.curves else None,
-        faults=judged.faults,
-        notes=judged.notes,
-        # Failures first.
-        kinds=[
-            _kind(kind, members, everyone)
-            for kind, members in sorted(
-                by_kind.items(), key=lambda one: min(_ORDER.index(each.level) for each in one[1])
-            )
-        ],
-    )
+    shown: list[Block] = [
+        Outcome(look, sign, word, summary(judged)),
+        Sentences(judged.faults, "Not read"),
+        Sentences(judged.notes, "Left out"),
+        *([_table(judged.curves)] if judged.curves else []),
+    ]
+    parts: list[Part] = [("verdict", "", shown)]
+    # Failures first.
+    for kind, members in sorted(
+        by_kind.items(), key=lambda one: min(_ORDER.index(each.level) for each in one[1])
+    ):
+        parts.append((file_name(str(kind)), str(kind), _kind(kind, members, everyone)))
+    return page_of(f"Output files: {word}", parts)
 
 
 def _table(curves: Sequence[CurveVerdict]) -> DataTable:
@@ -60,10 +55,9 @@ def _table(curves: Sequence[CurveVerdict]) -> DataTable:
     return DataTable([column.heading for column in several], rows, numbers)
 
 
-def _kind(
-    kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]
-) -> dict[str, Any]:
-    flags, findings = [], []
+def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]) -> list[Block]:
+    flags: Rows = []
+    findings: list[Cell] = []
     for one in members:
         rows = figures.points(
             one.case.curve, spread(one.case.launches), len(one.case.launches), one.case.name
@@ -85,12 +79,7 @@ def _kind(
         for look, several in ((LOOKS.get(one.level), flagged), ("passed", one.noted)):
             if several:
                 reasons = [finding.reason for finding in folded(several, one.case.curve.sizes)]
-                findings.append((look, one.case.name, reasons))
+                findings.append(Cell(one.case.name, look or "", reasons))
     several = {one.case.name: (one.case.curve, one.case.launches) for one in members}
     drawn = figures.of_curves(str(kind), several, flags, names=everyone, legend="configuration")
-    return {
-        "name": file_name(str(kind)),
-        "title": str(kind),
-        "figure": drawn,
-        "findings": findings,
-    }
+    return [drawn, Sentences(findings)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Sequence
 from contextvars import ContextVar
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from netproof.present.characters import visible
-from netproof.present.wording import counted
+from netproof.present.document import Part
 
 POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
@@ -37,10 +38,19 @@ def bundle_name() -> str:
     return f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
 
 
-def render(template: str, **values: object) -> str:
-    """Return a page or a piece of one from a file of ``templates``; values as it names them."""
+def page_of(
+    title: str,
+    parts: Sequence[Part],
+    *,
+    heading: str = "",
+    when: str = "",
+    back: str = "",
+    files: Sequence[str] = (),
+) -> str:
+    """Return a page; ``back``: the page that it belongs to; ``files``: other forms of charts."""
     _parts.set({})
-    return environment().get_template(template).render(**values)
+    values = {"title": title, "parts": parts, "heading": heading or title, "when": when}
+    return environment().get_template("page.html").render(**values, back=back, files=files)
 
 
 @functools.cache
@@ -57,7 +67,6 @@ def environment() -> Environment:
     )
     made.globals["policy"] = POLICY
     made.globals["scripts"] = (bundle_name(), "report.js")
-    made.filters["cases"] = counted
     made.filters["chart_json"] = chart_json
     made.globals["chart_parts"] = lambda: _escaped(f"[{','.join(_parts.get())}]")
     return made

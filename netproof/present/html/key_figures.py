@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from netproof.benchmarks import registry
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights
+from netproof.present.document import DataTable
 from netproof.present.html import content
 from netproof.present.html.report import Report
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import DataTable
 from netproof.verdict.limits import Limits
 
 NIGHTS = 14

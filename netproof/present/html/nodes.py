@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from netproof.pairs.accusation import State
-from netproof.present.html.charts import ChartFigure
+from netproof.present.document import Block, Cell, DataTable
 from netproof.present.html.report import Report
-from netproof.present.tables import DataTable
 from netproof.present.traffic import NOT_KNOWN, sent_again
 from netproof.present.wording import counted
 from netproof.verdict.nodes import NodeFinding
@@ -21,20 +21,19 @@ NONE = "–"
 _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
 
 
-def view(
-    report: Report, only: str = ""
-) -> list[tuple[str, list[ChartFigure], DataTable | None, str]]:
-    """Return the partitions with known nodes, in the site's order: maps, table, what is left.
+def blocks(report: Report, only: str = "") -> Iterator[Block]:
+    """Yield maps and table of each partition with known nodes, in the site's order.
 
     ``only``: the only partition, or empty for all.
     """
-    found = []
     for partition in [only] if only else report.judged.matrix.partitions:
         maps = report.maps.get(partition, [])
-        nodes, left = _table(report.judged.verdict, partition)
-        if maps or nodes is not None:
-            found.append((partition, maps, nodes, left))
-    return found
+        table, left = _table(report.judged.verdict, partition)
+        if maps or table is not None:
+            yield Cell(partition, "heading")
+            yield from [maps] if maps else []
+            yield from [table] if table is not None else []
+            yield from [left] if left else []
 
 
 def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
@@ -57,11 +56,11 @@ def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
     for totals in verdict.traffic:
         if totals.partition == partition:
             traffic[totals.node].append(totals)
-    for one in verdict.coverage:
-        if one.partition != partition:
+    for covered in verdict.coverage:
+        if covered.partition != partition:
             continue
         for word in ("unmeasured", "down", "drained"):
-            for node in getattr(one, word):
+            for node in getattr(covered, word):
                 states[node].append("not measured" if word == "unmeasured" else word)
                 amiss.add(node)
     names = list(dict.fromkeys([*states, *sorted({*findings, *traffic})]))

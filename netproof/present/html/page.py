@@ -6,45 +6,33 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from netproof.benchmarks import registry
+from netproof.comparison.comparison import Against
 from netproof.criteria import Level
 from netproof.diagnosis import diagnosis
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import NO_EARLIER
-from netproof.measurement.case import Case
-from netproof.present import cpu
+from netproof.present import compared, cpu, matrix, power
 from netproof.present.diagnosis import headline, rows
-from netproof.present.html import (
-    content,
-    key_figures,
-    matrix,
-    nodes,
-    provenance,
-    sides,
-    study_page,
-)
+from netproof.present.document import Block, Cell, DataTable, Links, Part, Sentences
+from netproof.present.html import content, key_figures, nodes, provenance, study_page
+from netproof.present.html.charts import ChartFigure
 from netproof.present.html.content import CaseState, Group
-from netproof.present.html.html import render
+from netproof.present.html.html import file_name, page_of
 from netproof.present.html.provenance import stated
 from netproof.present.html.report import MAIN, STUDIES, Report
-from netproof.present.power import said
-from netproof.present.verdict import MOST_DIFFERENCES, repeated_table
-from netproof.present.wording import counted, not_available, outcome
+from netproof.present.verdict import remarks, repeated_table, state
+from netproof.present.wording import counted
+from netproof.session.again import MeasuredAgain
 from netproof.verdict import session_verdict
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
-from netproof.verdict.power import Degradation
-from netproof.verdict.verdict import CaseVerdict, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResults, Verdict
 
 MAIN_NETPIPE = ("inter-node", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""
 MAIN_FAILED = 2
 """Charts of failed functions on the main page."""
-
-Part = tuple[str, str, Any]
-"""Anchor, title, and the view of its template."""
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
@@ -52,84 +40,96 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
     by_page: dict[str, list[Group]] = {}
     for group in report.groups:
         by_page.setdefault(group.page, []).append(group)
-    costs = cpu_rows(report.judged.verdict)
+    costs, system = cpu_rows(report.judged.verdict), report.system
+    parts: list[Part]
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
         several = {
             page: groups for page, groups in by_page.items() if groups[0].partition == partition
         }
         of_partition = tuple(row for row in costs.rows if row.case.partition == partition)
-        parts = _results(report, several, CpuRows(of_partition, {}), partition)
-        yield name, _page(report, partition, f"{partition} on {report.system}", "", parts, MAIN)
+        parts = list(_results(report, several, CpuRows(of_partition, {}), partition))
+        heading = f"{partition} on {system}"
+        yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
         title = "Compared with earlier studies"
-        parts = [("studies", title, study_page.view(report))]
-        yield STUDIES, _page(report, title, f"{report.system} and earlier studies", "", parts, MAIN)
+        parts = [("studies", title, list(study_page.blocks(report)))]
+        yield STUDIES, page_of(title, parts, heading=f"{system} and earlier studies", back=MAIN)
     for name, groups in by_page.items():
         yield name, _function(report, groups)
     if report.against is not None:
-        yield report.against_page, _switch(report)
+        yield report.against_page, _switch(report, report.against)
 
 
 def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows) -> str:
     """Return the main page; of very many cases, with a link to each partition's page."""
     judged = report.judged.verdict
-    view = _verdict(report)
-    parts: list[Part] = [("verdict", "Verdict", view)]
+    parts: list[Part] = [("verdict", Cell("Verdict", "unseen"), list(_verdict(report)))]
     if report.against is not None:
-        parts.append(("switch", f"Switch {report.against.partition}", report))
+        name = report.against.partition
+        text = "Better or worse, where it breaks down, and plots of that"
+        link = Cell(f"{name} against the others", link=report.against_page)
+        parts.append(("switch", f"Switch {name}", [link, f"{text}."]))
     if judged.compared_with is not None:
-        parts.append(("compared_with", "Compared with", judged.compared_with))
+        parts.append(("compared_with", "Compared with", _compared_with(judged.compared_with)))
     if not report.partition_pages:
         parts += _results(report, by_page, costs)
-        parts.append(("studies", "Compared with earlier studies", study_page.view(report)))
-    parts.append(("provenance", "Provenance, and how to repeat it", provenance.view(report)))
+        studies = list(study_page.blocks(report))
+        parts.append(("studies", "Compared with earlier studies", studies))
+    repeat = list(provenance.blocks(report))
+    parts.append(("provenance", "Provenance, and how to repeat it", repeat))
     info, labels = report.judged.session.info, report.judged.session.labels()
     start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
     when = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
     if labels:
         when += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
-    title = f"{report.system}: {view['word'].lower()}"
-    return _page(report, title, f"Cluster interconnect of {report.system}", when, parts)
+    return page_of(
+        f"{report.system}: {state(judged).word.lower()}",
+        parts,
+        heading=f"Cluster interconnect of {report.system}",
+        when=when,
+        files=report.files,
+    )
 
 
 def _results(
     report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows, partition: str = ""
-) -> list[Part]:
-    """Return the parts on what was measured, of one partition, or of all where it is empty."""
-    of_nodes = nodes.view(report, partition)
+) -> Iterator[Part]:
+    """Yield the parts on what was measured, of one partition, or of all where it is empty."""
     groups = [group for several in by_page.values() for group in several]
-    failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
-    drawn = islice((one for one in failed if one.rows), MAIN_FAILED)
-    links = [(content.page_title(several[0]), name, several) for name, several in by_page.items()]
-    parts: list[Part] = []
     if partition and (figures := key_figures.table(report, partition)) is not None:
-        parts.append(("figures", "Key figures", figures))
-    parts += [("nodes", "Nodes", of_nodes)] if of_nodes else []
-    parts += [
-        ("matrix", "Matrix", matrix.view(report, groups)),
-        ("curves", "Curves", {"pages": links, "failed": list(drawn)}),
+        yield "figures", "Key figures", [figures]
+    if of_nodes := list(nodes.blocks(report, partition)):
+        yield "nodes", "Nodes", of_nodes
+    rows: list[matrix.Row] = [(*group.members, *group.stored) for group in groups]
+    scores = matrix.blocks(rows, report.judged.matrix.baseline, report.links)
+    yield "matrix", "Matrix", list(scores)
+    failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
+    drawn: list[ChartFigure] = list(islice((one for one in failed if one.rows), MAIN_FAILED))
+    lines = []
+    for name, several in by_page.items():
+        states = [
+            Cell(f"{one.state().sign} {one.short}", one.state().look, link=one.link)
+            for one in several
+        ]
+        lines.append((Cell(content.page_title(several[0]), link=name), Cell("", "inline", states)))
+    curves: list[Block] = [
+        "Time against message size of all configurations, with the envelope, the flagged sizes and"
+        " the spread over launches, for each function and count of ranks:",
+        DataTable(("function", "charts, each with the worst outcome of a case"), lines),
+        *([Cell("Charts of what failed", "heading"), drawn] if drawn else []),
     ]
+    yield "curves", "Curves", curves
     if not partition:
         # A partition's own page of NetPIPE has these.
         pairs = [report.pair(key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
-        parts.append(("netpipe", "NetPIPE", pairs))
-    cost = cpu.answer(costs)
-    return [*parts, *([("cpu", "What it costs the CPU", cost)] if cost else [])]
-
-
-def _page(
-    report: Report, title: str, heading: str, when: str, parts: Sequence[Part], back: str = ""
-) -> str:
-    return render(
-        "index.html",
-        title=title,
-        heading=heading,
-        when=when,
-        parts=parts,
-        back=back,
-        files=report.files,
-    )
+        text = "NetPIPE between nodes was not expected, so there is nothing to show."
+        more = "Inside a node, and both ways at once, are on NetPIPE's page"
+        link = Cell(more, link="netpipe.html#throughput")
+        above = ["Two ranks on two nodes, one way.", link] if pairs else [text]
+        yield "netpipe", "NetPIPE", [*above, *pairs]
+    if costs.rows:
+        yield "cpu", "What it costs the CPU", list(cpu.blocks(costs))[1:]
 
 
 def _time(stated: str) -> str:
@@ -140,178 +140,218 @@ def _time(stated: str) -> str:
         return stated
 
 
-def _verdict(report: Report) -> dict[str, Any]:
-    """Return the verdict, cases with their reasons, what did not run, and remarks.
+def _compared_with(found: StoredResults) -> list[Block]:
+    """Return the configurations that other sessions measured, with their marks."""
+    lines = []
+    for _, cases, left_out in found.together():
+        one = cases[0]
+        marks = [*(["left out"] if left_out else []), *one.marks]
+        marked = Cell("; ".join(marks), "warned") if marks else "none"
+        when, name = f"{one.date}, {one.age}", content.configuration(one.case)
+        lines.append((name, when, one.session, str(len(cases)), marked))
+    if not lines:
+        return [f"{found.store} has nothing to compare with."]
+    return [
+        "This session did not measure these configurations. Each comes from the newest session of"
+        f" {found.store} in which it passed. They take part in envelope, score baseline and scores,"
+        " and are not judged.",
+        DataTable(("configuration", "measured on", "session", "cases", "marks"), lines),
+    ]
 
-    ``more_differences``: of nodes, beyond those among the ``notes``; ``diagnoses``: by partition;
-    ``powers``: cases that passed, with the mildest change of each kind that fails them.
-    """
-    verdict, differences = report.judged.verdict, report.judged.beyond_nodes
+
+def _verdict(report: Report) -> Iterator[Block]:
+    """Yield the verdict, cases with their reasons, what did not run, and remarks."""
+    judged, verdict = report.judged, report.judged.verdict
     states = {id(one): content.state_of(one) for one in verdict.cases}
-    state, word = state_of(verdict)
-
-    def named(case: Case) -> tuple[str, str]:
-        name = f"{content.configuration(case)}: {content.named(case)}"
-        return name, report.links[case.key()]
+    yield state(verdict)
+    yield _chips(verdict, Counter(states.values()))
+    yield Cell("What was tested", "heading")
+    yield provenance.tested(report)
+    if report.partition_pages:
+        yield "Each partition has a page of its own, and so do its functions."
+        yield Cell("Compared with earlier studies", link=STUDIES)
+    elif (figures := key_figures.table(report)) is not None:
+        yield Cell("Key figures", "heading")
+        yield figures
+    for one in diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ():
+        yield from _diagnosis(one)
+    count = len(verdict.faults)
+    faults = f"Faults beyond single cases: {count}"
+    yield Sentences(verdict.faults, faults, "failed", name="faults")
 
     def entries(
-        reasons: Callable[[CaseVerdict], Iterable[str]], only: CaseState | None = None
-    ) -> dict[tuple[str, ...], list[tuple[str, str]]]:
-        """Return names and links of cases by their reasons, those alike together."""
-        found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        title: str,
+        look: str,
+        reasons: Callable[[CaseVerdict], Iterable[str]],
+        only: CaseState | None = None,
+        *,
+        folded: bool = False,
+    ) -> Sentences:
+        """Return cases by their reasons, those of one together; ``look``: its anchor too."""
+        found: dict[tuple[str, ...], list[Cell]] = {}
         for one in verdict.cases:
             why = tuple(reasons(one)) if only in (None, states[id(one)]) else ()
             if why:
-                found.setdefault(why, []).append(named(one.case))
-        return found
+                name = f"{content.configuration(one.case)}: {content.named(one.case)}"
+                found.setdefault(why, []).append(Cell(name, link=report.links[one.case.key()]))
+        count = sum(map(len, found.values()))
+        lines = [
+            Cell(cases[0].text, look, why, link=cases[0].link)
+            if len(cases) == 1
+            else Cell(counted(len(cases)), look, why, more=cases)
+            for why, cases in found.items()
+        ]
+        return Sentences(lines, f"{title}: {counted(count)}", look, name=look, folded=folded)
 
-    powers = []
-    for one in session_verdict.power_of(report.judged) if report.power else ():
-        found = {each.change: each for each in one.smallest}
-        several = [found.get(change) for change in Degradation]
-        if found:
-            changes = [(said(each), "" if each is None else each.by) for each in several]
-            powers.append((*named(one.case), changes))
-    diagnosed = diagnosis.partitions_of(report.judged)
-    return {
-        "state": state,
-        "word": word,
-        "sentence": outcome(verdict),
-        "chips": _chips(verdict, states),
-        "tested": provenance.tested(report),
-        "figures": None if report.partition_pages else key_figures.table(report),
-        "pages": report.partition_pages,
-        "diagnoses": list(map(_diagnosis, diagnosis.diagnose(report.judged) if diagnosed else ())),
-        "faults": verdict.faults,
-        "failed": entries(
-            lambda one: (*one.faults, *content.reasons(one, Level.FAIL)), CaseState.FAILED
-        ),
-        "inconclusive": entries(
-            lambda one: content.reasons(one, Level.INCONCLUSIVE), CaseState.INCONCLUSIVE
-        ),
-        "not_run": _not_run(verdict, states),
-        "warned": entries(lambda one: content.reasons(one, Level.WARN)),
-        "unconfirmed": entries(
-            lambda one: [finding.reason for finding in one.findings if finding.forgiven]
-        ),
-        "notes": [
-            *(f"Nodes differ: {one}" for one in differences[:MOST_DIFFERENCES]),
-            *(f"Coverage: {one}" for one in verdict.coverage),
-            *(f"Pairs: {one}" for one in verdict.pairs),
-            *(f"Inconclusive: {one}" for one in verdict.undecided),
-            *(f"Warning: {one}" for one in verdict.node_warnings),
-            *(f"Not available: {one}" for one in not_available(verdict.absences)),
-            *(f"Note: {note}" for note in verdict.notes),
-            *(f"Not compared with an earlier session: {why}" for why in report.judged.unread),
-        ],
-        "more_differences": max(len(differences) - MOST_DIFFERENCES, 0),
-        "kinds": ["case", *Degradation],
-        "powers": powers,
-    }
+    def of(level: Level) -> Callable[[CaseVerdict], list[str]]:
+        return lambda one: content.reasons(one, level)
+
+    failed = entries(
+        "What failed",
+        "failed",
+        lambda one: (*one.faults, *content.reasons(one, Level.FAIL)),
+        CaseState.FAILED,
+    )
+    yield failed if failed.sentences else "No case that ran failed."
+    inconclusive = of(Level.INCONCLUSIVE)
+    yield entries("What is inconclusive", "inconclusive", inconclusive, CaseState.INCONCLUSIVE)
+    yield from _not_run(verdict, states)
+    yield entries("Warnings", "warned", of(Level.WARN), folded=True)
+    yield entries(
+        "Flagged but not confirmed, or known",
+        "shown",
+        lambda one: [finding.reason for finding in one.findings if finding.forgiven],
+        folded=True,
+    )
+    notes = [f"{block.mark}{one}" for block in remarks(judged)[::-1] for one in block.sentences]
+    yield Sentences(notes, "Notes", name="notes")
+    if report.power:
+        yield from power.blocks(session_verdict.power_of(judged), report.links)
 
 
-def _chips(verdict: Verdict, states: Mapping[int, CaseState]) -> list[tuple[str, str, str]]:
-    """Return look, words and anchor of what a reader has to look at besides the result."""
-    count = Counter(states.values())
-    found = [
-        (state.look, f"{state.sign} {count[state]} {word}", name)
-        for state, word, name in (
-            (CaseState.FAILED, "failed", "failed"),
-            (CaseState.INCONCLUSIVE, "inconclusive", "inconclusive"),
-            (CaseState.ABSENT, "did not run", "not-run"),
-            (CaseState.WARNED, "with a warning", "warned"),
-        )
-        if count[state]
-    ]
-    faults = [("failed", f"✗ {counted(len(verdict.faults), 'fault')}", "faults")]
-    warned = counted(len(verdict.node_warnings), "node warning")
-    nodes = [("warned", f"▲ {warned}", "notes")]
-    return [*(faults if verdict.faults else []), *found, *(nodes if verdict.node_warnings else [])]
+def _chips(verdict: Verdict, count: Mapping[CaseState, int]) -> list[Cell]:
+    """Return links to what a reader has to look at besides the result."""
+    faults = f"✗ {counted(len(verdict.faults), 'fault')}"
+    found = [Cell(faults, "failed", link="#faults")] if verdict.faults else []
+    for one, word, name in (
+        (CaseState.FAILED, "failed", "failed"),
+        (CaseState.INCONCLUSIVE, "inconclusive", "inconclusive"),
+        (CaseState.ABSENT, "did not run", "not-run"),
+        (CaseState.WARNED, "with a warning", "warned"),
+    ):
+        if count[one]:
+            found.append(Cell(f"{one.sign} {count[one]} {word}", one.look, link=f"#{name}"))
+    warned = f"▲ {counted(len(verdict.node_warnings), 'node warning')}"
+    return [*found, *([Cell(warned, "warned", link="#notes")] if verdict.node_warnings else [])]
 
 
-def state_of(verdict: Verdict) -> tuple[CaseState, str]:
-    """Return the look of a verdict, and its word."""
-    if verdict.inconclusive:
-        return CaseState.INCONCLUSIVE, "Inconclusive"
-    return {
-        PASSED: (CaseState.PASSED, "Passed"),
-        FAILED: (CaseState.FAILED, "Failed"),
-        INCONCLUSIVE: (CaseState.ABSENT, "Not judged whole"),
-    }[verdict.status]
+def _diagnosis(one: Diagnosis) -> Iterator[Block]:
+    """Yield culprits with labelled findings; since when only where earlier sessions were read."""
+    yield Cell(headline(one), "heading")
+    for culprit in one.culprits:
+        yield Cell(culprit.headline, "strong")
+        found: dict[str, list[str]] = {}
+        last = ""
+        for label, sentence in rows(culprit):
+            last = label or last
+            if last != "since" or culprit.since is not NO_EARLIER:
+                found.setdefault(last, []).append(sentence)
+        yield found
+    for what, sentences in {"Ruled out": one.ruled_out, "Not known": one.not_known}.items():
+        yield Sentences(sentences, f"{what}: {len(sentences)}", folded=True)
 
 
-def _diagnosis(one: Diagnosis) -> dict[str, Any]:
-    """Return culprits with labelled findings; since when only where earlier sessions were read."""
-    culprits = [
-        (
-            culprit.headline,
-            [row for row in rows(culprit) if culprit.since is not NO_EARLIER or row[0] != "since"],
-        )
-        for culprit in one.culprits
-    ]
-    notes = {"Ruled out": one.ruled_out, "Not known": one.not_known}
-    return {"headline": headline(one), "culprits": culprits, "notes": notes}
-
-
-def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> dict[tuple[str, str], list[str]]:
-    """Return the cases that did not run, by configuration and reason."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> Iterator[Block]:
+    """Yield the cases that did not run, by configuration and reason."""
+    found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     absent = [one for one in verdict.cases if states[id(one)] is CaseState.ABSENT]
     whys = [(one.case, "; ".join(one.faults)) for one in absent]
     for one in verdict.skipped:
         word = "deferred" if one.reason.planned else "could not be measured"
         whys.append((one.case, f"{word}: {one.reason.why}"))
     for case, why in whys:
-        found[content.configuration(case), why].append(content.named(case))
-    return found
+        found[content.configuration(case), why].append(Cell(content.named(case)))
+    if not found:
+        yield "All expected cases ran."
+        return
+    yield Cell(f"What did not run: {counted(len(whys))}", "heading", name="not-run")
+    yield DataTable(
+        ("configuration", "cases", "why"),
+        [(name, str(len(cases)), Cell(why, more=cases)) for (name, why), cases in found.items()],
+        (1,),
+    )
 
 
 def _function(report: Report, groups: Sequence[Group]) -> str:
     """Return the page of a function, or of NetPIPE."""
-    partition, pairs = groups[0].partition, None
+    partition, heading = groups[0].partition, content.page_title(groups[0])
+    parts: list[Part] = []
+    for group in groups:
+        worst = group.state()
+        headed = Cell(f"{worst.sign} {group.title}", worst.look, title=worst.word)
+        shown: list[Block] = [report.figure(group)]
+        shown.append(Sentences([line for one in group.members for line in _findings(one)]))
+        for one in group.members:
+            if one.again is not None and one.measured is not None:
+                shown += _again(one, one.again)
+        parts.append((group.name, headed, shown))
     if registry.of(groups[0].case).by_protocol:
         pairs = [report.pair(key) for key in report.netpipe if partition in ("", key[2])]
-    heading = content.page_title(groups[0])
-    return render(
-        "function.html",
-        title=f"{heading}, {report.system}",
-        back=report.partition_pages.get(partition, MAIN),
-        heading=f"{heading} on {report.system}",
-        groups=[
-            {
-                "group": group,
-                "figure": report.figure(group),
-                "findings": [one for judged in group.members for one in _findings(judged)],
-                "again": [
-                    (judged, repeated_table(judged))
-                    for judged in group.members
-                    if judged.again is not None and judged.measured is not None
-                ],
-            }
-            for group in groups
-        ],
-        pairs=pairs,
-        files=report.files,
-    )
+        parts.append(("throughput", "Throughput and signature, TCP and MPI", pairs))
+    back, named = report.partition_pages.get(partition, MAIN), f"{heading} on {report.system}"
+    title = f"{heading}, {report.system}"
+    return page_of(title, parts, heading=named, back=back, files=report.files)
 
 
-def _findings(judged: CaseVerdict) -> list[tuple[str, str, list[str]]]:
-    """Return style, configuration and reasons of a case against which there are any."""
+def _again(judged: CaseVerdict, again: MeasuredAgain) -> Iterator[Block]:
+    """Yield what was measured again, opened on request."""
+    table = repeated_table(judged)
+    where = f"{content.configuration(judged.case)}: measured again"
+    where += f" in job {again.jobid} on {', '.join(again.nodes)}"
+    if table is None:
+        yield Sentences([*again.faults, "No launch of it was complete."], where, folded=True)
+        return
+    yield Sentences(again.faults, where, folded=True)
+    yield DataTable(table.head, table.rows, table.numbers, fold=where)
+
+
+def _findings(judged: CaseVerdict) -> list[Cell]:
+    """Return the reasons of a case against which there are any."""
     # The chart has the reason for a missing curve.
     faults = judged.faults if judged.measured is not None else ()
     reasons = [*faults, *content.reasons(judged, Level.FAIL)]
     reasons += [f"inconclusive: {why}" for why in content.reasons(judged, Level.INCONCLUSIVE)]
     reasons += content.reasons(judged, Level.WARN)
     look = content.LOOKS.get(judged.level, "warned")
-    return [(look, content.configuration(judged.case), reasons)] if reasons else []
+    return [Cell(content.configuration(judged.case), look, reasons)] if reasons else []
 
 
-def _switch(report: Report) -> str:
+def _switch(report: Report, against: Against) -> str:
     """Return the page for a buyer: one switch against the others, breakdowns, ratios, plots."""
-    against, alongside = report.against, report.judged.verdict.compared_with
+    alongside = report.judged.verdict.compared_with
     name = against.partition
     functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
-    together = () if alongside is None else alongside.together()
+    shown: list[Block] = list(map(compared.outcome, against.comparisons))
+    shown.append(Sentences([f"Not compared: {why}" for why in against.alone]))
+    if alongside is not None:
+        sessions = "Which sessions the others come from"
+        shown.append(Cell(sessions, "faint", link=f"{MAIN}#compared_with"))
+        marked = [
+            words
+            for words, cases, left_out in alongside.together()
+            if cases[0].marks and not left_out
+        ]
+        shown.append(Sentences(marked, "Compare these with care", "warned"))
+    parts: list[Part] = [
+        ("summary", "", shown),
+        ("breakdown", "Where it breaks down", _breakdown(functions, report.links)),
+    ]
+    for one in against.comparisons:
+        title = f"{one.second.name} against {one.first.name}"
+        of_sides = [*compared.differences(one), *compared.node_diffs(one)]
+        differ = "They differ in the site's file, or in what the nodes were found to have"
+        blocks = [Sentences(of_sides, differ), *compared.details(one)]
+        parts.append((file_name(title), title, blocks))
     # Plots are of where the switch is red, or slower than another one.
     keys = against.worse() | {one.case.key() for several in functions for one in several.red}
     plotted = [
@@ -319,24 +359,42 @@ def _switch(report: Report) -> str:
         for group in report.groups
         if any(one.case.key() in keys and one.measured is not None for one in group.members)
     ]
-    breakdown: dict[str, dict[str, Crossover]] = {}
-    for one in functions:
-        function = content.function_name(one.case)
-        if registry.of(one.case).by_protocol:
-            function = f"{function} {content.variant(one.case)}"
-        breakdown.setdefault(function, {})[one.case.environment] = one
-    return render(
-        "switch_page.html",
-        title=f"{name} against the others, {report.system}",
-        main=MAIN,
-        partition=name,
-        comparisons=list(map(sides.view, against.comparisons)),
-        alone=against.alone,
-        borrowed=alongside is not None,
-        marked=[words for words, cases, left_out in together if cases[0].marks and not left_out],
-        environments=list(dict.fromkeys(one.case.environment for one in functions)),
-        breakdown=breakdown,
-        links=report.links,
-        figures=[one for one in plotted if one.rows],
+    drawn = [one for one in plotted if one.rows]
+    none = "There are none: it is nowhere red, and nowhere slower."
+    parts.append(("plots", "Plots of where it is red or slower", [drawn or none]))
+    return page_of(
+        f"{name} against the others, {report.system}",
+        parts,
+        heading=f"{name} compared with the other switches",
+        back=MAIN,
         files=report.files,
     )
+
+
+def _breakdown(functions: Sequence[Crossover], links: Links) -> list[Block]:
+    """Return at which rank counts and sizes each function is red."""
+    environments = list(dict.fromkeys(one.case.environment for one in functions))
+    found: dict[str, dict[str, Cell]] = {}
+    for one in functions:
+        name = content.function_name(one.case)
+        if registry.of(one.case).by_protocol:
+            name = f"{name} {content.variant(one.case)}"
+        cell = Cell(
+            one.sentence(), "inconclusive" if one.inconclusive else "absent" if one.missing else ""
+        )
+        if one.red:
+            link = links[one.red[0].case.key()]
+            cell = Cell(f"{one.least} ranks", "failed", [one.sentence()], link=link)
+        found.setdefault(name, {})[one.case.environment] = cell
+    lines: list[tuple[str | Cell, ...]] = [
+        (
+            name,
+            *(cells.get(one, Cell("–", title="not in the configuration")) for one in environments),
+        )
+        for name, cells in found.items()
+    ]
+    return [
+        "The rank counts at which a function is red, and at which message sizes; the least of them"
+        " is where it breaks down.",
+        DataTable(("function", *environments), lines),
+    ]

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from netproof.present.document import DataTable
 from netproof.present.html.charts import ChartFigure, Rows, tips
 from netproof.present.html.html import file_name
-from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.pair_settings import PairQuantity
 

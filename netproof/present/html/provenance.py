@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from netproof.errors import NetproofError
+from netproof.present.document import Block, Cell, DataTable, Sentences
 from netproof.present.html.report import Report
-from netproof.present.tables import DataTable
 from netproof.present.wording import counted
 from netproof.session.node_facts import Node
-from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, OfSession, Software
+from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Software
 from netproof.verdict import session_verdict
 from netproof.verdict.explain import listed
 
@@ -50,13 +50,8 @@ _OF_NODE = {
 _IN_FULL = ("offloads", "coalescing", "sysctls", "programs")
 
 
-def view(report: Report) -> dict[str, Any]:
-    """Return the commands that repeat the run, and all that is known of where it ran.
-
-    ``cautions``: in what a repeat would differ; ``command``: that makes this report again;
-    ``changed``: changes of a site's file since; ``not_available``: why nothing is known of software
-    and nodes, or empty; ``in_full``: settings, by the nodes that have them.
-    """
+def blocks(report: Report) -> Iterator[Block]:
+    """Yield the commands that repeat the run, and all that is known of where it ran."""
     session, found, why = report.judged.session, None, ""
     try:
         found = session_verdict.provenance_of(session)
@@ -64,31 +59,41 @@ def view(report: Report) -> dict[str, Any]:
         why = str(error)
     info = session.info
     commands, cautions = _repeat(report, None if found is None else found.software)
-    # Each node of a partition once; where jobs found changes, the differences say so.
-    once = {(one.partition, one.node.node): one for one in found.nodes} if found else {}
-    nodes = {place: one.node for place, one in once.items()}
-    software, files = ({}, None) if found is None else _software(found)
-    return {
-        "commands": commands,
-        "cautions": cautions,
-        "command": report.command,
-        "session": {
-            "session": session.path,
-            "ReFrame": stated(info, "version"),
-            "command": stated(info, "cmdline"),
-            "run in": stated(info, "workdir"),
-            "by": stated(info, "user"),
-        },
-        "changed": _changed(report),
-        "environments": _environments(report),
-        "not_available": why,
-        "software": software,
-        "files": files,
-        "differences": found.differences if nodes else (),
-        "nodes": _nodes(nodes) if nodes else None,
-        "in_full": _in_full(nodes.values()),
-        "unknown": found.unknown if found else {},
+    yield Cell("To repeat the run", "heading")
+    yield Cell("\n".join(commands), "code")
+    yield from cautions
+    yield {"This report again": report.command}
+    yield Cell("The session", "heading")
+    yield {
+        "session": session.path,
+        "ReFrame": stated(info, "version"),
+        "command": stated(info, "cmdline"),
+        "run in": stated(info, "workdir"),
+        "by": stated(info, "user"),
     }
+    yield Sentences(_changed(report), "What the site's file says otherwise now")
+    if built := _environments(report):
+        yield Cell("The environments, as measured", "heading")
+        yield DataTable(("environment", "MPI", "package, version and hash"), built)
+    if found is None:
+        yield f"Software and nodes are not known: {why}"
+        return
+    if found.software is not None:
+        yield Cell("Software and files", "heading")
+        yield from _software(found.software)
+    # Each node of a partition once; where jobs found changes, the differences say so.
+    nodes = {(one.partition, one.node.node): one.node for one in found.nodes[::-1]}
+    if nodes:
+        in_order = {(one.partition, one.node.node): None for one in found.nodes}
+        nodes = {place: nodes[place] for place in in_order}
+        differ = [Cell("How nodes or jobs differ", "heading", name="nodes-differ")]
+        alike = "All nodes of a partition are alike in all that was recorded."
+        yield from (*differ, Sentences(found.differences)) if found.differences else (alike,)
+        yield Cell("Nodes", "heading")
+        yield _nodes(nodes)
+        yield from _in_full(nodes.values())
+    unknown = [f"{what}: {reason}" for what, reason in found.unknown.items()]
+    yield Sentences(unknown, f"What is not known: {len(unknown)}", folded=True)
 
 
 def stated(info: Mapping[str, Any], key: str) -> str:
@@ -167,7 +172,8 @@ def tested(report: Report) -> DataTable:
         values = [_said(getattr(one, key) if then is None else then[key]) for key in keys]
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
-        rows.append((name, *values, ", ".join(libraries[name]) or unmeasured, cases))
+        first = Cell(name, link=report.partition_pages.get(name, ""))
+        rows.append((first, *values, ", ".join(libraries[name]) or unmeasured, cases))
     return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows)
 
 
@@ -183,15 +189,14 @@ def _changed(report: Report) -> list[str]:
     ]
 
 
-def _environments(report: Report) -> DataTable | None:
+def _environments(report: Report) -> list[tuple[str, str, str]]:
     """Return the MPI library of each measured environment, and Spack's build of it."""
     rows = []
     for name, extras in _recorded(report, "environment").items():
         packages = extras.get("built", {}).get("packages", {})
         built = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
         rows.append((name, extras["mpi"], "; ".join(built) or "not built by Spack"))
-    head = ("environment", "MPI", "package, version and hash")
-    return DataTable(head, rows) if rows else None
+    return rows
 
 
 def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
@@ -209,28 +214,26 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _software(found: OfSession) -> tuple[dict[str, str], DataTable | None]:
-    """Return versions, and files of configuration and references; nothing where none is known."""
-    one = found.software
-    if one is None:
-        return {}, None
+def _software(one: Software) -> Iterator[Block]:
+    """Yield versions, and files of configuration and references."""
 
     def known(value: str | None, key: str) -> str:
         return value or f"not known: {one.absent.get(key, 'no reason is given')}"
 
-    facts = {
+    yield {
         "netproof": one.netproof,
         "ReFrame": one.reframe,
         "Slurm": known(one.slurm, "slurm"),
         "revision": known(one.git_revision, "git_revision"),
     }
     files = [(file.path, file.kind, file.sha256) for file in one.files]
-    return facts, DataTable(("file", "kind", "SHA-256"), files)
+    fold = "Files of configuration and references"
+    yield DataTable(("file", "kind", "SHA-256"), files, fold=fold)
 
 
-def _in_full(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
-    """Return offloads, coalescing, sysctls and programs, by the names of nodes that are alike."""
-    alike: dict[tuple, list[str]] = defaultdict(list)
+def _in_full(nodes: Iterable[Node]) -> Iterator[Block]:
+    """Yield offloads, coalescing, sysctls and programs, of nodes that are alike together."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for node in nodes:
         settings = (
             (f"{group} {key}", str(value))
@@ -238,7 +241,9 @@ def _in_full(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
             for key, value in getattr(node, group).items()
         )
         alike[tuple(settings)].append(node.node)
-    return {listed(names): dict(settings) for settings, names in alike.items()}
+    for shared, names in alike.items():
+        fold = f"{listed(names)}: offloads, coalescing, sysctls, programs"
+        yield DataTable(("setting", "value"), shared, fold=fold)
 
 
 def _nodes(nodes: Mapping[tuple[str, str], Node]) -> DataTable:

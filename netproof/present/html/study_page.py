@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 
 from netproof.errors import NetproofError
 from netproof.experiments import literature
@@ -12,6 +12,7 @@ from netproof.experiments.literature import SessionInStudy, Study, StudyPart
 from netproof.experiments.sweep import Sweep
 from netproof.present import studies as tables_of_studies
 from netproof.present import sweeps as presenter
+from netproof.present.document import Block, Cell, DataTable, Part, Sentences
 from netproof.present.html import content, experiments
 from netproof.present.html.charts import (
     MARKS,
@@ -24,36 +25,39 @@ from netproof.present.html.charts import (
     word,
 )
 from netproof.present.html.content import Group
-from netproof.present.html.html import file_name, render
+from netproof.present.html.html import file_name, page_of
 from netproof.present.html.report import Report
-from netproof.present.tables import DataTable
 
 _SMOOTH, _RED = "no size is red", "red at some size"
 """Meanings of a configuration's mark: a score alone hides what a few sizes do."""
 
 
-def view(report: Report) -> dict[str, Any]:
-    """Return every study; ``not_available``: why studies are missing, or empty."""
+def blocks(report: Report) -> Iterator[Block]:
+    """Yield every study, with the session in its columns; or why studies are missing."""
     try:
         alongside = SessionInStudy(report.judged.session)
         studies = [literature.load(name) for name in literature.names()]
     except NetproofError as error:
-        return {"studies": (), "not_available": str(error)}
-    return {"studies": [of_study(one, alongside) for one in studies], "not_available": ""}
+        yield f"The studies' tables are not available: {error}"
+        return
+    yield "This session's landmarks in the columns of each study, and the study's own figures."
+    for one in studies:
+        yield Cell(one.title, "heading")
+        yield from _here(one, alongside)
+        own = [f"{one.source}", *tables_of_studies.study_notes(one)]
+        yield Sentences(own, "What the study has", folded=True)
+        for number, table in enumerate(tables_of_studies.study_tables(one), 1):
+            yield dataclasses.replace(table, fold=f"The study's table {number}")
 
 
-def of_study(study: Study, alongside: SessionInStudy) -> dict[str, Any]:
-    """Return one study: the session in its columns, and its own tables and notes."""
-    of_session = tables_of_studies.tables_alongside(study, alongside)
-    return {
-        "title": study.title,
-        "source": study.source,
-        "of_session": of_session,
-        # Only of the figures that the tables above requested.
-        "reasons": alongside.reasons(),
-        "own": tables_of_studies.study_tables(study),
-        "notes": tables_of_studies.study_notes(study),
-    }
+def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
+    """Return a session in the columns of a study, and why figures are missing."""
+    tables = tables_of_studies.tables_alongside(study, alongside)
+    none = "This study's figures have no counterpart in a session."
+    # Only of the figures that the tables above requested.
+    reasons = alongside.reasons()
+    why = f"Why figures are not available: {len(reasons)}"
+    return [*tables, *([] if tables else [none]), Sentences(reasons, why, folded=True)]
 
 
 def page(
@@ -67,15 +71,14 @@ def page(
     ``sweeps``: of the settings that the study varied; ``not_swept``: why a setting has none, by its
     name.
     """
-    return render(
-        "study.html",
-        title=f"{study.title}, redone on {report.system}",
-        study=study.title,
-        source=study.source,
-        system=report.system,
-        session=str(report.judged.session.path),
-        parts=[_part(part, report, study, sweeps, not_swept) for part in study.page],
-    )
+    parts: list[Part] = [
+        (file_name(one.heading), one.heading, list(_part(one, report, study, sweeps, not_swept)))
+        for one in study.page
+    ]
+    session = report.judged.session.path
+    when = f"Redone on {report.system}, from the session {session}. The study: {study.source}."
+    title = f"{study.title}, redone on {report.system}"
+    return page_of(title, parts, heading=study.title, when=when)
 
 
 def _part(
@@ -84,8 +87,8 @@ def _part(
     study: Study,
     sweeps: Sequence[tuple[Sweep, SweepTable]],
     not_swept: Mapping[str, str],
-) -> dict[str, Any]:
-    """Return a part of the page; ``missing``: what is not there, and why, a sentence each."""
+) -> Iterator[Block]:
+    """Yield a part of the page, and what is not there and why, a sentence each."""
     missing = [] if part.not_measured is None else [part.not_measured]
     figures: list[ChartFigure] = []
 
@@ -118,20 +121,22 @@ def _part(
             draw([_scores(several, report.looks)], "score")
     swept = {one.parameter for one, _ in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
-    tables = None
+    if part.text:
+        yield part.text
     if part.tables:
-        tables = of_study(study, SessionInStudy(report.judged.session))
-    return {
-        "name": file_name(part.heading),
-        "title": part.heading,
-        "text": part.text or "",
-        "tables": tables,
-        "figures": figures,
-        "sweeps": [
-            experiments.view(presenter, *one) for one in sweeps if one[0].parameter in part.sweeps
-        ],
-        "missing": missing,
-    }
+        yield Cell("Here", "heading")
+        yield from _here(study, SessionInStudy(report.judged.session))
+        yield Cell("There", "heading")
+        yield from tables_of_studies.study_tables(study)
+        yield Sentences(tables_of_studies.study_notes(study))
+    if figures:
+        yield figures
+    for one, table in sweeps:
+        if one.parameter in part.sweeps:
+            title, answer = presenter.answer(one, table)
+            yield Cell(title, "heading", name=file_name(title))
+            yield from [*answer, *experiments.charts(one, table)]
+    yield Sentences(missing, "Not shown")
 
 
 def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:

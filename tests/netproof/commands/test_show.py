@@ -68,12 +68,12 @@ def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
 
 def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
     row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "inter-node", "oneway")
-    assert row[4:13] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
+    assert row[4:13] == ["2", "∅", "none", "∅", "none", "✗", "1.00", "✗", "0.97"]
 
 
 def test_an_absent_benchmark_is_blank_in_the_matrix_and_named_below():
     said = printed(140, "testbed:gige")
-    assert row_of(said, "IMB", "PingPong")[3:7] == ["none", "✗", "none", "✗"]
+    assert row_of(said, "IMB", "PingPong")[3:7] == ["∅", "none", "∅", "none"]
     _, said, _ = shown(str(SICK), "testbed:gige")
     why = "not available: gige openmpi4, openmpi5 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no"
     assert said.count(why) == 1

@@ -14,7 +14,8 @@ from rich.console import Console
 from netproof.comparison.compared_case import Outcome
 from netproof.comparison.comparison import compare, sides
 from netproof.errors import NetproofError
-from netproof.present.compared import print_comparisons
+from netproof.present.compared import blocks
+from netproof.present.document import show
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -218,7 +219,7 @@ def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy
     assert case.cpu_s_per_gb.ratio == pytest.approx(2)
     assert case.cpu_s_per_gb.difference == pytest.approx(-10)
     out = io.StringIO()
-    print_comparisons([compare(*sides(first, second))], {}, Console(file=out, width=200))
+    show(blocks([compare(*sides(first, second))], {}), Console(file=out, width=200))
     head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
     assert "CPU/GB" in head
 
@@ -231,7 +232,7 @@ def test_a_side_of_which_the_cpu_cost_is_not_known_has_no_ratio_of_it(healthy):
     assert (case.cpu_s_per_gb.first, case.cpu_s_per_gb.ratio) == (None, None)
     assert case.cpu_s_per_gb.second == pytest.approx(10)
     out = io.StringIO()
-    print_comparisons([compared], {}, Console(file=out, width=200))
+    show(blocks([compared], {}), Console(file=out, width=200))
     head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
     assert "CPU/GB" not in head
 
@@ -270,9 +271,11 @@ def test_of_several_sides_each_has_a_column_of_ratios_to_the_first(healthy):
     one = compare(*sides(healthy, None, ("gige", "fast-ethernet"), ("mpich", "mpich")))
     other = dataclasses.replace(one, second=dataclasses.replace(one.second, name="third"))
     out = io.StringIO()
-    print_comparisons([one, other], {"fourth": "no case"}, Console(file=out, width=200))
+    show(blocks([one, other], {"fourth": "no case"}), Console(file=out, width=200))
     lines = out.getvalue().splitlines()
     assert "fourth is not compared: no case" in lines
-    heading = next(n for n, line in enumerate(lines) if line.split() == [one.second.name, "third"])
+    heading = next(
+        n for n, line in enumerate(lines) if line.split() == ["function", one.second.name, "third"]
+    )
     assert lines[heading + 1].startswith("IMB PingPong 2 ranks ")
     assert lines[heading + 1].count("▼") == 2

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netproof.experiments.literature import DIRECTORY
-from netproof.present.studies import show
+from netproof.experiments.literature import DIRECTORY, SessionInStudy, load, names
+from netproof.present.document import show
+from netproof.present.studies import blocks
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 
 def shown(study=None, directory=DIRECTORY, stored=None):
     out = io.StringIO()
-    show(study, Console(file=out, width=140), directory, stored)
+    alongside = SessionInStudy(stored) if stored else None
+    for name in [study] if study else names(directory):
+        show(blocks(load(name, directory), alongside), Console(file=out, width=140))
     return out.getvalue()

@@ -15,8 +15,8 @@ from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import sweeps as shown
+from netproof.present.document import DataTable, show
 from netproof.present.html import experiments
-from netproof.present.tables import print_answer
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -79,7 +79,8 @@ def test_the_sentence_has_who_wins_from_where_to_where():
 def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     one = swept()
     out = Console(file=io.StringIO(), width=140)
-    print_answer(shown.answer(one, one.table()), out)
+    title, answer = shown.answer(one, one.table())
+    show([title, *answer], out)
     text = out.file.getvalue()
     assert "testbed:gige openmpi5 IMB Allreduce, 4 ranks" in text
     (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
@@ -130,7 +131,10 @@ def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
 def test_a_barrier_has_one_row_and_no_size():
     one = swept("Barrier", (0,))
     table = one.table()
-    assert shown.answer(one, table)["table"].rows[0][:2] == ("-", "the library's own")
+    assert next(b for b in shown.answer(one, table)[1] if isinstance(b, DataTable)).rows[0][:2] == (
+        "-",
+        "the library's own",
+    )
     text = experiments.page([(one, table)], shown)
     assert "There is no curve to draw." in text
 

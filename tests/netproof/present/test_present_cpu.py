@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
 from types import SimpleNamespace
 
 from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost
-from netproof.present.cpu import answer, figures
-from netproof.present.html.html import render
-from netproof.present.tables import print_answer
+from netproof.present.cpu import blocks, figures
+from netproof.present.document import show
 from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
@@ -36,7 +34,7 @@ COST = NodeCost(
 
 def printed(rows: CpuRows, width: int = 140) -> str:
     out = io.StringIO()
-    print_answer(answer(rows), Console(file=out, width=width))
+    show(blocks(rows), Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -64,7 +62,7 @@ def test_a_narrow_terminal_keeps_what_matters_most():
 
 
 def test_nothing_is_said_where_no_launch_only_started():
-    assert answer(CpuRows((), {"its job made none": 8})) is None
+    assert not list(blocks(CpuRows((), {"its job made none": 8})))
 
 
 OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
@@ -85,24 +83,19 @@ def verdict(**costs: NodeCost) -> SimpleNamespace:
     return SimpleNamespace(cases=cases)
 
 
-def text(page: str) -> str:
-    return " ".join(re.sub("<[^>]*>", " ", page).split())
-
-
 def test_each_case_has_its_row_and_the_node_that_it_cost_most():
-    shown = answer(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
-    assert [row[:5] for row in shown["table"].rows] == [
+    _, table, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
+    assert [row[:5] for row in table.rows] == [
         ("gige", "mpich", "NetPIPE TCP inter-node oneway", "2", "gige-1"),
         ("gige", "mpich", "NetPIPE MPI inter-node oneway", "2", "gige-1"),
     ]
-    said = text(render("cpu.html", view=shown))
-    assert "Of the node that it cost most, less starting and ending" in said
-    assert NO_STARTS not in said
+    (said,) = remarks.sentences
+    assert said.startswith("Of the node that it cost most, less starting and ending")
 
 
 def test_why_others_are_not_known_stands_below():
-    said = text(render("cpu.html", view=answer(cpu_rows(verdict(tcp=OTHER, mpi=UNKNOWN)))))
-    assert f"not known of 1 case: {NO_STARTS}" in said
+    *_, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=UNKNOWN)))
+    assert f"not known of 1 case: {NO_STARTS}" in remarks.sentences
 
 
 def test_there_is_no_part_where_nothing_is_known():

@@ -15,8 +15,8 @@ from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded, LoadFindings
 from netproof.measurement.interval import Side
 from netproof.present import load as shown
+from netproof.present.document import show
 from netproof.present.html import experiments
-from netproof.present.tables import print_answer
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
@@ -34,7 +34,8 @@ def recorded() -> Loaded:
 
 def text_of(one: Loaded) -> str:
     out = Console(file=io.StringIO(), width=200)
-    print_answer(shown.answer(one, load.findings(one)), out)
+    title, answer = shown.answer(one, load.findings(one))
+    show([title, *answer], out)
     return out.file.getvalue()
 
 
@@ -125,7 +126,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     assert shown.cause_in_words(cause).startswith(words)
     found = LoadFindings(tuple(load.impacts(recorded)), (), (cause,), ("slow ports: why",))
     assert shown.conclusion(found)[1].startswith(words)
-    assert "Inconclusive: slow ports: why." in shown.answer(recorded, found)["remarks"]
+    assert "Inconclusive: slow ports: why." in shown.answer(recorded, found)[1][-1].sentences
     assert words in html.unescape(experiments.page([(recorded, found)], shown))
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.present import power as present
+from netproof.present.document import show
 from netproof.verdict.power import CasePower, Degradation, Smallest
 
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
@@ -32,7 +33,7 @@ def test_a_change_in_a_few_words(one, said):
 
 def printed(powers) -> str:
     out = Console(file=io.StringIO(), width=200)
-    present.print_power(powers, out)
+    show(present.blocks(powers), out)
     return out.file.getvalue()
 
 

@@ -18,8 +18,8 @@ from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import sweeps as shown
+from netproof.present.document import show
 from netproof.present.html import experiments
-from netproof.present.tables import print_answer
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -102,7 +102,8 @@ def test_a_value_that_is_a_size_is_written_as_one(sweep):
 
 def test_the_terminal_has_the_table(sweep):
     out = Console(file=io.StringIO(), width=140)
-    print_answer(shown.answer(sweep, said()), out)
+    title, answer = shown.answer(sweep, said())
+    show([title, *answer], out)
     text = out.file.getvalue()
     assert "set it by: NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
@@ -112,7 +113,8 @@ def test_the_terminal_has_the_table(sweep):
 def test_what_all_nodes_have_already_is_said(sweep):
     out = Console(file=io.StringIO(), width=140)
     has = dataclasses.replace(sweep, own=("131072",))
-    print_answer(shown.answer(has, has.table()), out)
+    title, answer = shown.answer(has, has.table())
+    show([title, *answer], out)
     assert "All nodes have 128 KiB already: it is the default by name." in out.file.getvalue()
     assert "leave it as it is" in out.file.getvalue()
     (document,) = shown.document([(has, has.table())])["sweeps"]
@@ -163,7 +165,8 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     swept = Sweep(case, *where, several, launches)
     found = swept.table()
     out = io.StringIO()
-    print_answer(shown.answer(swept, found), Console(file=out, width=200))
+    title, answer = shown.answer(swept, found)
+    show([title, *answer], Console(file=out, width=200))
     assert "64 KiB" in out.getvalue()
     assert "step seen" in out.getvalue()
     assert "4096 to 8192 B" in out.getvalue()

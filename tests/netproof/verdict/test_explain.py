@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 
 import pytest
 from made_starts import BYTES, START, with_starts
@@ -36,6 +37,7 @@ from netproof.verdict.explain import (
 )
 from netproof.verdict.judge import judge
 from netproof.verdict.session_verdict import ingest
+from netproof.verdict.stored import NOTHING
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -50,7 +52,8 @@ def whole(stored: Session) -> Verdict:
 
 def printed(verdict: Verdict) -> list[str]:
     out = io.StringIO()
-    print_verdict(verdict, Console(file=out, width=400, color_system=None))
+    judged = SimpleNamespace(verdict=verdict, recurring=NOTHING, beyond_nodes=(), unread=())
+    print_verdict(judged, Console(file=out, width=400, color_system=None))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

@@ -59,7 +59,7 @@ def test_what_failed_is_said_below_its_chart(tmp_path):
     assert judged.status == FAILED
     text = page(broken)
     assert 'class="verdict failed"' in text
-    assert '<li class="failed"><b>' in text
+    assert '<li class="failed">' in text
     assert "4096 bytes" in text
     assert '"mark":"failed"' in text
 

@@ -105,7 +105,7 @@ def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path
         ),
     )
     assert re.search(
-        r'<th scope="rowgroup" rowspan="2" class="stored">gige, of \d{4}-\d\d-\d\d',
+        r'<th scope="rowgroup" colspan="\d">gige, of \d{4}-\d\d-\d\d</th>',
         pages["index.html"],
     )
     assert re.search(
