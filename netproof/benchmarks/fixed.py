@@ -213,6 +213,12 @@ def number(lines: Lines, token: str, name: str) -> float:
     return value
 
 
+def half_a_unit(token: str) -> float:
+    """Return half a unit of the last place of a printed number."""
+    mantissa, _, exponent = token.partition("e")
+    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
 def numbers(lines: Lines, tokens: Sequence[str], names: Sequence[str]) -> list[float]:
     """Return ``tokens`` as ``number`` does; ParseError unless there is one for each name."""
     if len(tokens) != len(names):

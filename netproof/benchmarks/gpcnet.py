@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, printed_lines
+from netproof.benchmarks.fixed import Lines, Row, TableError
 from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
 from netproof.measurement.units import MEBI
 
@@ -225,7 +225,7 @@ class Gpcnet(Benchmark):
             for test in tests
         ]
         facts = {"ranks": run.ranks, "nodes": run.nodes, "nodes_of_tests": run.nodes_of_tests}
-        output = Output(
+        return Output(
             "gpcnet",
             "GPCNeT",
             lines.path,
@@ -235,7 +235,6 @@ class Gpcnet(Benchmark):
             several=True,
             ended=True,
         )
-        return replace(output, preamble=printed_lines(before))
 
 
 def _table(lines: Lines, first: int, run: GpcnetOutput, test: NetworkTest, remark: str) -> Table:

@@ -26,7 +26,6 @@ from netproof.benchmarks.fixed import (
     by_count,
     check_order,
     header_in,
-    printed_lines,
     row_in,
 )
 from netproof.benchmarks.interface import (
@@ -44,7 +43,6 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.units import MEBI
 
 MEGA = 10**6
-
 SMALLEST_TIMED_BYTES = 4
 """Size below which a collective may do nothing at all, and IMB prints a time of 0.00."""
 
@@ -68,7 +66,6 @@ ONE_SIDED = frozenset(
 """One-sided functions whose rate is that of one message."""
 
 MESSAGE_RATE = frozenset({"Uniband", "Biband"})
-
 RANDOM = frozenset(
     {"Unirandom", "Birandom", "Corandom", "SendRecv_Replace", "Stencil2D", "Stencil3D"}
 )
@@ -92,7 +89,6 @@ _OF_ALL = frozenset({"All_put_all", "All_get_all", "Exchange_put", "Exchange_get
 """Functions of -RMA and -EXT with a range of times and no rate."""
 
 _PASSIVE = "Truly_passive_put"
-
 _ELEMENT_BYTES = (4, 1)
 """Sizes of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
 
@@ -116,40 +112,28 @@ LEAST, MOST, MEAN = RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 PURE, OVERALL, COMPUTE, OVERLAP = ("t_pure[usec]", "t_ovrl[usec]", "t_CPU[usec]", "overlap[%]")
 
 _WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, MESSAGES, _GROUP})
-
 _VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
-
 _FAILURE = re.compile(
     r" *([0-9]{1,15}(?: +[0-9]{1,15})?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)"
 )
 
 _TRUNCATED = re.compile(r"Attention, msg size [0-9]{1,15} truncated to [0-9]{1,15}")
-
 _TAIL = re.compile(r"\[ [0-9., ]+ \]")
 """Percentiles of a size, with ``-show_tail``."""
 
 _RULE = re.compile(r"#-{40,}")
-
 _HASH = re.compile(r"# *")
-
 _TITLE = re.compile(r"# Benchmarking (Multi-)?([A-Za-z_0-9]+)(?: \([0-9]+(?: x [0-9]+)+\))? *")
-
 _PROCESSES = re.compile(r"# #processes = ([0-9]{1,15}) *")
-
 _MAPPED = re.compile(r"# #processes = ([0-9]{1,15}); rank order \(rowwise\): *")
-
 _RANK_ROW = re.compile(r"# (?: +[0-9]{1,15})+ *")
-
 _GROUPS = re.compile(
     r"# \( ([0-9]{1,15}) groups of ([0-9]{1,15}) processes each running simultaneous \) *"
 )
 
 _GROUP_ROW = re.compile(r"# Group +([0-9]{1,15}): ((?: +[0-9]{1,15})+) *")
-
 _WAITING = re.compile(r"# \( ([0-9]{1,15}) additional process(?:es)? waiting in MPI_Barrier\) *")
-
 _MODE = re.compile(r"# {4}MODE: ((?:NON-)?AGGREGATE) *")
-
 _BANNER = re.compile(
     r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), ((?:MPI-(?:1|2|NBC|RMA)|IMB-P2P) part) *"
 )
@@ -161,18 +145,13 @@ _MACHINE = re.compile(r"#(?!bytes|.*#processes| Benchmarking )(?: .*)?")
 """A line on the machine, the command or the data's types."""
 
 _USER_LENGTHS = re.compile(r"# Message lengths were user defined")
-
 _LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]{1,15})")
-
 _MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]{1,15})")
-
 _RANGE = re.compile(r" -msglog ([0-9]{1,2}):")
 """Range of sizes in IMB's command, as powers of two."""
 
 _LIST = re.compile(r"# List of Benchmarks to run:")
-
 _LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_0-9]+) *")
-
 _WINDOW = re.compile(
     r"Warning: (?:Uniband|Biband) window size will be changed in future\. "
     r"To set it use -window_size <int>\. Default is 64"
@@ -180,9 +159,7 @@ _WINDOW = re.compile(
 )
 
 _INVALID = re.compile(r"# !! Benchmark (\S+) (?:is )?invalid for ([0-9]{1,15}) processes !! *")
-
 _CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ?")
-
 _END = re.compile(r"# All processes entering MPI_Finalize")
 
 
@@ -687,7 +664,6 @@ FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
 
 
 DEFAULT_WINDOW = 64
-
 _WINDOW_ASKED = re.compile(r"^#.* -window_size ([0-9]{1,9})\b", re.MULTILINE)
 
 
@@ -760,6 +736,7 @@ class Imb(MpiBenchmark):
         r"|(?P<table># Benchmarking )"
         rf"|(?P<columns># #processes = | *{SIZE_COLUMN} +{COUNT_COLUMN}\b| *{COUNT_COLUMN} +t_min)"
     )
+    own_before = _RULE
     pairs_function = "PingPong"
     sizes = ListedSizes
     several_pairs = ("-multi", "1")
@@ -905,9 +882,7 @@ class Imb(MpiBenchmark):
         named = self.heads.match(lines.peek() or "")
         whole = function is None if named is None else named.lastgroup == "program"
         reader = _Reader(lines, repeated=repeated)
-        output = reader.run() if whole else reader.pasted(function)
-        foreign = (line for line in before if not _RULE.fullmatch(line))
-        return replace(output, preamble=printed_lines(foreign))
+        return reader.run() if whole else reader.pasted(function)
 
 
 BENCHMARK = Imb()

@@ -266,12 +266,12 @@ class Benchmark:
     ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
     environment that has all of it, each with its meaning, empty where outputs are only read;
     ``probes``: programs that show that a node has it, each with the feature; ``suffix``: of a
-    launch's file with its figures; ``figures``: beginning of a row of it, for
-    ``grep -E``. ``heads``: beginning of the lines at which an output of it begins in a log, or a
-    pasted table: the group ``program`` names a program, ``columns`` is below another head if there
-    is one. ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are
-    protocols, measured between nodes and inside one in two directions, and all charts are on one
-    page.
+    launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``.
+    ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
+    the group ``program`` names a program, ``columns`` is below another head if there is one.
+    ``own_before``: lines of its own before these. ``sizes``: a site's settings of its message
+    sizes. ``by_protocol``: its functions are protocols, measured between nodes and inside one in
+    two directions, and all charts are on one page.
     """
 
     number: ClassVar[int]
@@ -287,6 +287,7 @@ class Benchmark:
     sizes: ClassVar[type[MessageSizes]] = MessageSizes
     by_protocol: ClassVar[bool] = False
     heads: ClassVar[re.Pattern[str]]
+    own_before: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
 
     def function(self, name: str) -> Function:
         """Return the function of that name; NetproofError where it has none."""
@@ -341,18 +342,6 @@ class Benchmark:
         """Return what distinguishes the cases of one function."""
         return f"{case.ranks} ranks"
 
-    def kind(self, printed: Table, named: str) -> str:
-        """Return a curve's name in a sentence; ``named``: the user's name of the benchmark.
-
-        ``IMB Alltoall 16 ranks in 2 groups, group 1``.
-        """
-        ranks = "" if printed.ranks is None else f" {printed.ranks} ranks"
-        several = "" if printed.groups == 1 else f" in {printed.groups} groups"
-        which = "" if printed.group is None else f", group {printed.group}"
-        remark = f", {printed.remark}" if printed.remark else ""
-        called = f" ({named})" if named else ""
-        return f"{self.title(printed.function)}{ranks}{several}{which}{remark}{called}"
-
     def program(self, function: str) -> str:
         """Return the program that measures a function, whose hash is stored."""
         return function
@@ -404,7 +393,7 @@ class Benchmark:
                 reason = f"a part of another output stands before {self.label}'s name"
                 raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
-        output = self.read_next(lines, before, bidirectional=bidirectional, **how)
+        output = self.read_after(lines, before, bidirectional=bidirectional, **how)
         lines.skip_blank()
         end = lines.number
         while (line := lines.peek()) is not None:
@@ -421,6 +410,12 @@ class Benchmark:
     def _is_own(self, line: str) -> bool:
         """Check for a line that an output has once in a run."""
         return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
+
+    def read_after(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
+        """Return the output of ``read_next``, with the lines of others before it."""
+        output = self.read_next(lines, before, **how)
+        foreign = (line for line in before if not self.own_before.fullmatch(line))
+        return replace(output, preamble=printed_lines(foreign))
 
     def read_next(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
         """Read the output that begins at the next line, up to its last row or its own last line.

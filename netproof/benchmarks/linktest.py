@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
+from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
 from netproof.measurement.units import MEBI
 
@@ -87,8 +86,7 @@ class LinkTest(Benchmark):
         values = {"fastest": result["Min"], "mean": result["Avg"]}
         row = Row(first + len(bounds) - 1, size, values, result["Max"])
         table = Table(lines.path, "pingpong", steps + 1, (row,), first, 1, ("fastest", "mean"))
-        output = Output("linktest", "LinkTest", lines.path, None, (table,), ended=True)
-        return replace(output, preamble=printed_lines(before))
+        return Output("linktest", "LinkTest", lines.path, None, (table,), ended=True)
 
 
 def _size(lines: Lines, pairs: Sequence[tuple[float, float]]) -> int:

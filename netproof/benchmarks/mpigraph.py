@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
+from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
 from netproof.measurement.units import MEBI
 
@@ -70,7 +70,6 @@ class MpiGraph(Benchmark):
             several=True,
             ended=True,
             note=note,
-            preamble=printed_lines(before),
         )
 
 

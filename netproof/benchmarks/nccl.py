@@ -1,10 +1,9 @@
 """nccl-tests and rccl-tests: what their programs print, and what ``-J`` writes, read into curves.
 
-Times are µs of one collective between GPUs; the bandwidth is the bus bandwidth, that of bytes over
-time times a factor of the collective and the ranks, which compares with what a link carries. Both
-are computed from bytes and times, and what is printed checks them: each rate, the mean of all bus
-bandwidths on the last line, and the number of sizes that the first line announces. NCCL's own lines
-of information may stand between rows, nothing else.
+Times are µs of one collective between GPUs; the bandwidth is the bus bandwidth: bytes over time
+times a factor of the collective and the ranks. What is printed checks them: each rate, the mean of
+all bus bandwidths, and the number of sizes that the first line announces. Between rows only NCCL's
+own lines of information may stand.
 """
 
 from __future__ import annotations
@@ -12,21 +11,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, number, printed_lines
+from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, number
 from netproof.benchmarks.interface import GUESS, Benchmark, Function, Output, Table
 from netproof.errors import ParseError
 
-_SHARE = {"all_reduce": 2.0}
-_SHARE |= dict.fromkeys(("all_gather", "reduce_scatter", "gather", "scatter"), 1.0)
-_SHARE |= dict.fromkeys(("alltoall", "alltoallv"), 1.0)
-_SHARE |= dict.fromkeys(("broadcast", "reduce", "sendrecv", "hypercube"), 0.0)
+_SHARE = {
+    "all_reduce": 2.0,
+    **dict.fromkeys(("all_gather", "reduce_scatter", "gather", "scatter"), 1.0),
+    **dict.fromkeys(("alltoall", "alltoallv"), 1.0),
+    **dict.fromkeys(("broadcast", "reduce", "sendrecv", "hypercube"), 0.0),
+}
 """The bus bandwidth over bytes and time, in units of (n - 1)/n on n ranks; 0: it is 1."""
-_MPI = {"all_reduce": "Allreduce", "all_gather": "Allgather", "alltoall": "Alltoall"}
-_MPI |= {"gather": "Gather", "scatter": "Scatter", "broadcast": "Bcast", "reduce": "Reduce"}
-_MPI |= {"reduce_scatter": "Reduce_scatter_block"}
+_MPI = {"reduce_scatter": "Reduce_scatter_block", "broadcast": "Bcast"} | {
+    name: name.replace("_", "").capitalize()
+    for name in ("all_reduce", "all_gather", "alltoall", "gather", "scatter", "reduce")
+}
 
 _TESTS = re.compile(r"# (nccl|rccl)-tests version (\S+).*")
 _STARTING = re.compile(r"# Collective test starting: (\w+)_perf")
@@ -46,48 +48,43 @@ _OWN = re.compile(
     r"|#(?! +Rank| +size| nThread| Avg| Out of| (?:nccl|rccl)-tests)(?: .*)?"
 )
 """A line of NCCL's, or a comment."""
-_ROW = re.compile(r" *\d{1,15} +\d+ +[a-z]\w* .*")
-_KEY = re.compile(
-    r"(?:u?int(?:8|32|64)|float(?:8|16)?|half|double|bfloat16|(?:fp8|f8)\w{0,10})"
-    r"(?: (?:sum|prod|min|max|avg|mulsum|none))?(?: -?\d{1,6})?"
+_ROW = re.compile(
+    r" *(\d{1,15}) +\d+ +((?:u?int(?:8|32|64)|float(?:8|16)?|half|double|bfloat16|f(?:p)?8\w{0,10})"
+    r"(?: +(?:sum|prod|min|max|avg|mulsum|none))?(?: +-?\d{1,6})?)((?: +[-+.eNA/\d]{1,20}){8}) *"
 )
-"""Type, operation and root."""
+"""A size, its type, operation and root, and four figures out of place and four in place."""
 _ERROR = re.compile(r"[0-9.]+e[-+][0-9]+|N/A")
 """The largest error of releases that do not count wrong values."""
-_BOUNDS = re.compile(r"#? ?Out of bounds values : (\d+) (OK|FAILED) *")
+_BOUNDS = re.compile(r"#? ?Out of bounds values : \d+ (OK|FAILED) *")
 _AVERAGE = re.compile(r"#? ?Avg bus bandwidth +: (\S+) *")
 _CONCLUDED = re.compile(r"#(?: Collective test concluded: \w+)? *")
 _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
-_NO_FIGURES = ["N/A"] * 3
 
 MOST_SIZES = 100_000
 _ONE = "build nccl-tests with MPI=1, or give it the GPUs of a node with -g"
 
-_Sweeps = dict[tuple[str, ...], tuple[list[Row], list[Row]]]
-"""Rows out of place and in place, by type, operation and root."""
-
 
 class _Run:
-    """What a run says of itself, and its rows; ``asked`` and ``devices`` are empty if unknown."""
+    """What a run says of itself, and its rows.
+
+    ``devices``: host and GPU of each rank, and ``asked``: sizes in bytes, empty if unknown;
+    ``sweeps``: rows out of place and in place, by type, operation and root; ``average``: of all
+    bus bandwidths, in GB/s.
+    """
 
     def __init__(self, path: str, version: str | None, first: int = 0) -> None:
         self.path, self.version, self.first = path, version, first
         self.devices: list[tuple[str, str]] = []
-        """Host and GPU of each rank."""
         self.asked: list[int] = []
-        self.sweeps: _Sweeps = {}
+        self.sweeps: dict[tuple[str, ...], tuple[list[Row], list[Row]]] = {}
         self.average = 0.0
-        """Mean of all bus bandwidths, in GB/s."""
 
     def ask(self, least: int, most: int, step: int, unit: str) -> None:
         """Set the sizes in bytes that the run asks for."""
-        self.asked = [least]
-        while len(self.asked) < MOST_SIZES:
-            last = self.asked[-1]
-            following = last * step if unit == "factor" else last + step
-            if not last < following <= most:
-                break
+        last, following = -1, least
+        while last < following <= max(least, most) and len(self.asked) < MOST_SIZES:
             self.asked.append(following)
+            last, following = following, following * step if unit == "factor" else following + step
 
     def factor(self, function: str, measured: float | None = None) -> float:
         """Return the bus bandwidth over bytes and time; of any number of ranks, the nearest one."""
@@ -125,17 +122,11 @@ class _Run:
                 if not by_size:
                     continue
                 each = [row.values.get("times_us") for row in by_size.values()]
-                table = Table(
-                    self.path,
-                    function,
-                    len(self.devices) or None,
-                    tuple(by_size.values()),
-                    self.first,
-                    factor,
-                    remark=", ".join(filter(None, (place, several, GUESS if note else "", how))),
-                    facts={"times_us": each} if any(each) else {},
-                )
-                tables.append(table)
+                remark = ", ".join(filter(None, (place, several, GUESS if note else "", how)))
+                facts = {"times_us": each} if any(each) else {}
+                mine, ranks = tuple(by_size.values()), len(self.devices) or None
+                own = (self.path, function, ranks, mine, self.first, factor)
+                tables.append(Table(*own, remark=remark, facts=facts))
         mean = math.fsum(rates) / len(rates) if rates else 0.0
         if not tables or abs(self.average - mean) > 0.006 + 0.0005 * mean:
             reason = f"the mean of the rows' bus bandwidths is {mean:.4g}: a row is missing"
@@ -148,10 +139,10 @@ class _Run:
         )
 
     def _check_sizes(self, sizes: Sequence[int], line: int) -> None:
-        reason = ""
+        reason, pairs = "", pairwise(sizes)
         if self.asked and len(sizes) != len(self.asked):
             reason = f"{len(sizes)} sizes are there, and {len(self.asked)} were asked for"
-        elif not self.asked and len({*map(_step, sizes, sizes[1:])}) > 1:
+        elif not self.asked and len({b // a if a and not b % a else a - b for a, b in pairs}) > 1:
             reason = "sizes have no constant step: a row is missing"
         elif list(sizes) != sorted(sizes) or any(map(int.__gt__, sizes, self.asked)):
             reason = "sizes increase, and none is above the one that was asked for"
@@ -168,17 +159,14 @@ class _Run:
         while not _BOUNDS.fullmatch(lines.peek() or ""):
             if lines.match(_OWN):
                 continue
-            line = lines.take("a row of the table, or its last lines")
-            tokens = line.split()
-            if not _ROW.fullmatch(line) or not 11 <= len(tokens) <= 13:
+            if not (found := lines.match(_ROW)):
+                lines.take("a row of the table, or its last lines")
                 lines.refuse("is no row that nccl-tests prints: give its output alone", TableError)
-            key = tuple(tokens[2:-8])
-            if not _KEY.fullmatch(" ".join(key)):
-                lines.refuse("is no type, operation and root of nccl-tests")
-            both = self.sweeps.setdefault(key, ([], []))
-            for rows, figures in zip(both, (tokens[-8:-4], tokens[-4:]), strict=True):
-                if figures[:3] != _NO_FIGURES:
-                    row = self._row(lines, int(tokens[0]), figures, counts=counts)
+            tokens = found[3].split()
+            both = self.sweeps.setdefault(tuple(found[2].split()), ([], []))
+            for rows, figures in zip(both, (tokens[:4], tokens[4:]), strict=True):
+                if figures[:3] != ["N/A"] * 3:
+                    row = self._row(lines, int(found[1]), figures, counts=counts)
                     rows.append(row)
                     rate = row.size / 1e3 / row.time_us
                     # Rates of few digits say little.
@@ -195,7 +183,7 @@ class _Run:
         )
         if not time:
             lines.refuse("a time of 0, which no collective takes")
-        slack, error = _half(figures[0]), _half(figures[1])
+        slack, error = half_a_unit(figures[0]), half_a_unit(figures[1])
         # Releases before 2021 count one rank's part of some collectives.
         for part in (1, len(self.devices) or 1):
             least = size / part / 1e3 / (time + slack) - error
@@ -203,22 +191,12 @@ class _Run:
             if least * (1 - 1e-6) - 1e-6 <= rate <= most * (1 + 1e-6) + 1e-6:
                 break
         else:
-            made = size / 1e3 / time
-            lines.refuse(f"algbw does not follow from bytes and time: {made:.2f} would")
+            lines.refuse(
+                f"algbw does not follow from bytes and time: {size / 1e3 / time:.2f} would"
+            )
         wrong = 0.0 if _ERROR.fullmatch(figures[3]) else number(lines, figures[3], "#wrong")
         failure = f"#wrong {figures[3]}" if wrong and counts else ""
         return Row(lines.number, size, {"busbw": bus}, time, failure)
-
-
-def _step(size: int, following: int) -> int:
-    """Return the factor between two sizes, or their distance, negative."""
-    return following // size if size and not following % size else size - following
-
-
-def _half(token: str) -> float:
-    """Return half a unit of the last place of a printed number."""
-    mantissa, _, exponent = token.partition("e")
-    return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 
 
 class Nccl(Benchmark):
@@ -236,10 +214,6 @@ class Nccl(Benchmark):
         r"|(?P<columns>#? ?nThread \d+ nGpus |# Collective test starting|#? +size +count +type )"
     )
 
-    def program(self, function: str) -> str:
-        """Return ``all_reduce_perf``."""
-        return f"{function}_perf"
-
     def read_next(
         self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
@@ -254,19 +228,16 @@ class Nccl(Benchmark):
             run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
         while not header and not (header := lines.match(_HEADER)):
             if found := lines.match(_RANK):
-                if int(found[1]) != len(run.devices):
-                    expected = f"expected rank {len(run.devices)}"
-                    lines.refuse(f"{expected}, several runs are mixed: {_ONE}")
                 run.devices.append((found[2], found[3]))
-            elif lines.match(_SWEEP):
-                lines.refuse(f"several runs are mixed: {_ONE}")
-            elif not lines.match(_OWN):
+            if lines.match(_SWEEP) or (found and int(found[1]) != len(run.devices) - 1):
+                lines.refuse(f"is of another run: {_ONE}")
+            if not found and not lines.match(_OWN):
                 lines.take("the header of the table")
                 lines.refuse("is no line that nccl-tests prints before its table", TableError)
         if run.asked and len(run.devices) < 2:
             lines.refuse(f"one GPU has no bus: {_ONE}", TableError)
         measured = run.read_rows(lines, counts=header[1] == "#wrong")
-        if lines.expect(_BOUNDS, "`# Out of bounds values`")[2] == "FAILED":
+        if lines.expect(_BOUNDS, "`# Out of bounds values`")[1] == "FAILED":
             lines.refuse("results were wrong", TableError)
         run.average = number(lines, lines.expect(_AVERAGE, "`# Avg bus bandwidth`")[1], "busbw")
         while lines.match(_CONCLUDED):
@@ -286,8 +257,7 @@ class Nccl(Benchmark):
         if measured is not None and abs(measured - factor) > 0.02 * max(measured, factor):
             lines.refuse(f"busbw is {measured:.3g} of the rate, and of {named} it is {factor:.3g}")
         amd = tests is not None and tests[1] == "rccl"
-        output = run.output(named, factor, amd=amd, note=note)
-        return replace(output, preamble=printed_lines(before))
+        return run.output(named, factor, amd=amd, note=note)
 
     def read_document(self, content: Any, path: str) -> Output | None:
         """Return what ``-J`` wrote."""

@@ -26,7 +26,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
+from netproof.benchmarks.fixed import (
+    Lines,
+    Row,
+    TableError,
+    half_a_unit,
+    numbers,
+)
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ONE_WAY,
@@ -45,12 +51,10 @@ MOST_SAMPLES = 8000
 """Sizes, less 3, after which NetPIPE 3.7.2 stops."""
 
 GBIT_S_OF_A_BYTE_A_US = BITS_PER_BYTE / 1000
-
 SHORTEST_US_5 = 1.0
 """Least value in µs of NetPIPE 5.x's shortest time."""
 
 MOST_LISTED = 5
-
 MOST_PERTURBATIONS = 8
 """Most frequent steps between sizes that are tried as the perturbation."""
 
@@ -61,35 +65,32 @@ LEAST_DOUBLING_5 = 3
 """Doubling sizes from which a file of 5.x was run with ``--fac2``."""
 
 FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
-
 FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
-
 COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
-
 PRINTED_ROW = re.compile(
     r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) times --> +(\S+) Mbps in +(\S+) usec"
 )
 
 _UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
-
 _LOOP = re.compile(r"Now starting (?:the )?main loop")
-
 _ROW_2 = re.compile(
     r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) +times --> +(\S+) Mbps in +(\S+) sec *"
 )
 """A row of NetPIPE 2.4, in seconds, and of MPICH's, which begins at 0 bytes."""
 
 LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
-
 _UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-
 _ROW_5 = re.compile(
     r" *([0-9]{1,15}): +([0-9]{1,3}(?:\.[0-9]{3})?) +([KMG]?)B +[0-9]{1,10} times -->"
     r" +([0-9]{1,7}\.[0-9]{3}) +([KMGT]?)bps  in  +([0-9]{1,7}\.[0-9]{3}) +([num]?)secs *"
 )
 
-_END_5 = re.compile(r"Completed with +max bandwidth .* latency *")
+_END_5 = re.compile(
+    r"Completed with +max bandwidth +([0-9]{1,7}\.[0-9]{3}) +([KMGT]?)bps +.* latency *"
+)
 
+HIGHEST_5 = (5, 10)
+"""How many of its highest rates 5.x averages on its last line, without and with perturbation."""
 _BOTH_WAYS = re.compile(
     r"Passing data in both directions simultaneously\."
     r"|Bidirectional mode using [0-9]+ pairs of processes\. *"
@@ -116,7 +117,6 @@ def _output(
     lines: Lines,
     release: str,
     rows: Sequence[Row],
-    before: Sequence[str] = (),
     *,
     bidirectional: bool,
     ended: bool = False,
@@ -142,7 +142,6 @@ def _output(
         {"bidirectional": bidirectional},
         ended=ended,
         next_word=f"{len(rows)}:",
-        preamble=printed_lines(line for line in before if not _PREAMBLE.fullmatch(line)),
     )
 
 
@@ -263,7 +262,7 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
             raise ParseError(lines.path, number, earlier, "is a bidirectional run, read as one way")
     if lines.match(LOOP_5):
         rows = _read_rows_5(lines, bidirectional)
-        return _output(lines, "5", rows, before, bidirectional=bidirectional, ended=True)
+        return _output(lines, "5", rows, bidirectional=bidirectional, ended=True)
     lines.expect(_LOOP, "NetPIPE's main loop")
     points: list[Row] = []
     release = "3"
@@ -296,7 +295,7 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
             lines.refuse("the run ends before its first size", TableError)
         lines.take("a row")
         lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
-    return _output(lines, release, points, before, bidirectional=bidirectional)
+    return _output(lines, release, points, bidirectional=bidirectional)
 
 
 def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
@@ -308,9 +307,15 @@ def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
             lines.refuse(f"is no row {len(printed) + 1}: a row is missing")
         printed.append(found)
     lines.skip_blank()
-    if not printed or not lines.match(_END_5):
+    end = lines.match(_END_5)
+    if end is None or not printed:
         lines.take("`Completed with max bandwidth`, its last line")
         lines.refuse("is no row of a run that only measures, as NetPIPE 5.x prints it", TableError)
+    best, error = _printed_5(end, 1)
+    rates = sorted((_printed_5(found, 4) for found in printed), reverse=True)
+    means = [[sum(one) / most for one in zip(*rates[:most], strict=True)] for most in HIGHEST_5]
+    if not any(abs(mean - best) <= (error + slack) * (1 + 1e-9) for mean, slack in means):
+        lines.refuse("its mean is not that of the highest rates: a row is missing", TableError)
     visited = _visited(printed)
     if visited is None:
         raise TableError(
@@ -374,9 +379,8 @@ def _printed_2(
         lines.refuse(f"is no row {index}: a row is missing")
     size = int(row[2])
     _check_time(lines, seconds)
-    error = 0.5 * 10.0 ** -len(row[5].partition(".")[2])
     moved = size * 2 if bidirectional else size
-    _check_rate_3(lines, moved, rate, 0.005, seconds, error)
+    _check_rate_3(lines, moved, rate, 0.005, seconds, half_a_unit(row[5]))
     return size, us(seconds)
 
 
@@ -447,12 +451,10 @@ def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> tuple[int,
 
 
 PROTOCOLS = ("tcp", "mpi")
-
 PATHS = ("inter-node", "intra-node")
 """Between two nodes, and between two ranks of one node."""
 
 DIRECTIONS = (ONE_WAY, BOTH_WAYS)
-
 VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
 """Protocol, path and direction of everything that a job measures."""
 
@@ -525,6 +527,7 @@ class Netpipe(Benchmark):
     suffix = "np"
     sizes = PerturbedSizes
     by_protocol = True
+    own_before = _PREAMBLE
     heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
     functions = tuple(
         Function(
@@ -578,10 +581,6 @@ class Netpipe(Benchmark):
         """Return its path and direction."""
         direction = {"oneway": "one way", "bidirectional": "both ways at once"}
         return f"{case.path}, {direction.get(case.direction, case.direction)}"
-
-    def kind(self, printed: Table, named: str) -> str:
-        """Return ``NetPIPE tcp oneway``."""
-        return " ".join(filter(None, ("NetPIPE", named, printed.direction)))
 
     def program(self, function: str) -> str:
         """Return the protocol's program."""

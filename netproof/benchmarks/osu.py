@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,7 +31,6 @@ from netproof.benchmarks.fixed import (
     by_count,
     check_order,
     header_in,
-    printed_lines,
     row_in,
 )
 from netproof.benchmarks.interface import (
@@ -587,8 +585,7 @@ class Osu(MpiBenchmark):
     ) -> Output:
         """Return a table from OMB's name on, or one that was pasted from its header on."""
         pasted = not (lines.peek() or "").startswith("# OSU ")
-        output = _read_pasted(lines, function) if pasted else _read_named(lines)
-        return replace(output, preamble=printed_lines(before))
+        return _read_pasted(lines, function) if pasted else _read_named(lines)
 
 
 BENCHMARK = Osu()

@@ -260,7 +260,7 @@ class _Reading:
             lines.go_to(head.number)
             form = self._form
             function = form.function if form and form.benchmark is head.benchmark else None
-            output = head.benchmark.read_next(
+            output = head.benchmark.read_after(
                 lines, before, bidirectional=self._bidirectional, function=function
             )
             self._check_prefixes(head.number)

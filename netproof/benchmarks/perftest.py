@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, check_order, numbers, printed_lines
+from netproof.benchmarks.fixed import Lines, Row, TableError, check_order, numbers
 from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
     GUESS,
@@ -157,14 +156,11 @@ class Perftest(Benchmark):
             for verb in _VERBS
         ),
     )
+    own_before = _RULE
     heads: ClassVar[re.Pattern[str]] = re.compile(
         r"(?i:(?P<program> *(?:Send|RDMA_|Atomic|CMP_AND_SWAP|FETCH_AND_ADD)[\w ]* Test *$))"
         r"|(?P<columns> *#bytes +#iterations +(?:BW|t_))"
     )
-
-    def program(self, function: str) -> str:
-        """Return ``ib_write_bw``."""
-        return f"ib_{function.replace('bibw', 'bw -b')}"
 
     def read_next(
         self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
@@ -208,7 +204,7 @@ class Perftest(Benchmark):
             raise TableError(lines.path, rows[0].line, "", reason)
         if len(rows) > 1 and rows[-1].size < _LARGEST and "UD" not in remark:
             lines.refuse(f"the table ends before {_LARGEST} bytes", TableError)
-        output = _output(
+        return _output(
             lines.path,
             function,
             rows,
@@ -217,8 +213,6 @@ class Perftest(Benchmark):
             ended=ended,
             note=guess,
         )
-        foreign = (line for line in before if not _RULE.fullmatch(line))
-        return replace(output, preamble=printed_lines(foreign))
 
     def _read_facts(self, lines: Lines, title: re.Match[str]) -> list[str]:
         """Take the lines from a title to the header of its table; return what they tell apart."""

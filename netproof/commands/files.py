@@ -112,15 +112,11 @@ def judge(
         raise NetproofError("--as and --names both say what is a configuration: give one")
     if against and (names is not None or baseline is not None):
         raise NetproofError("--against names two sets: --names and --baseline are for other ones")
-    named = None
-    if pattern is not None:
-        named = file_names.Pattern(pattern, of_sets=bool(against))
-    elif names is not None:
-        named = file_names.NameList(names)
-    elif baseline is not None:
+    if baseline is not None and pattern is None and names is None:
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
-    if against:
-        named = file_names.Sets(files, against, named)
+    of_path = None if pattern is None else file_names.Pattern(pattern, of_sets=bool(against))
+    sets = file_names.Sets(files, against, of_path) if against else None
+    named = sets or (of_path if names is None else file_names.NameList(names))
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
     if least is not None and link is None:
@@ -129,7 +125,7 @@ def judge(
         raise NetproofError("--fail-above compares: --against, --as or --names says what with what")
     with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
-            named.paths if against else file_names.files_in(files),
+            file_names.files_in(files) if sets is None else sets.paths,
             named=named,
             bidirectional=bidirectional,
             form=None if printed_by is None else form_of(printed_by),

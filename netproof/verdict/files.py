@@ -45,7 +45,7 @@ LARGE = 64 * 1024
 """Bytes of a message that is large."""
 DECLINE = DeclineSettings(1.25, 10.0, alone=1.5)
 """How many times the best rate is that of the largest messages: an order of magnitude fails."""
-DIFFER = Above(0.5)
+DIFFER = 0.5
 """Share by which one of two configurations is slower that warns; any less is noted."""
 RANKS_APART = 5.0
 """Ratio of the slowest rank to the fastest one from which on it has a sentence."""
@@ -80,8 +80,16 @@ class CurveKind:
     remark: str = ""
 
     def __str__(self) -> str:
-        """Return the words for a sentence."""
-        return registry.named(self.benchmark).kind(self, self.named)
+        """Return ``IMB Alltoall 16 ranks in 2 groups, group 1`` or ``NetPIPE tcp oneway``."""
+        of = registry.named(self.benchmark)
+        if of.by_protocol:
+            return " ".join(filter(None, (of.label, self.named, self.direction)))
+        ranks = "" if self.ranks is None else f" {self.ranks} ranks"
+        several = "" if self.groups == 1 else f" in {self.groups} groups"
+        which = "" if self.group is None else f", group {self.group}"
+        remark = f", {self.remark}" if self.remark else ""
+        called = f" ({self.named})" if self.named else ""
+        return f"{of.title(self.function)}{ranks}{several}{which}{remark}{called}"
 
 
 @dataclass(frozen=True)
@@ -103,11 +111,11 @@ class CurveVerdict:
         ]
         spread, size = self.rank_spread or (0.0, 0)
         if spread >= RANKS_APART:
-            curve, place = self.case.curve, self.case.curve.sizes.index(size)
+            slowest = self.case.curve.time_us[self.case.curve.sizes.index(size)]
             reason = (
-                f"at {size} bytes the slowest rank took {figure(curve.time_us[place])} µs,"
-                f" {spread:.3g} times the {figure(curve.time_min_us[place])} µs of the fastest; the"
-                " root of a collective may leave early"
+                f"at {size} bytes the slowest rank took {figure(slowest)} µs, {spread:.3g} times"
+                f" the {figure(slowest / spread)} µs of the fastest; the root of a collective may"
+                " leave early"
             )
             where = self.case.where
             noted.append(Finding("rank spread", Level.SHOWN, where, reason, size, spread))
@@ -117,8 +125,9 @@ class CurveVerdict:
     def times_are_shares(self) -> bool:
         """Whether a time is a message's share of a window of them, and no latency."""
         function = _function(self.kind)
-        several = function is not None and (function.pair or function.pairs)
-        return several and function.rated and not function.single
+        if function is None or not (function.pair or function.pairs):
+            return False
+        return function.rated and not function.single
 
     @property
     def share(self) -> float | None:
@@ -138,8 +147,10 @@ class CurveVerdict:
             return None
         columns = zip(curve.time_us, curve.time_min_us, curve.sizes, strict=True)
         spreads = [(slowest / least, -size) for slowest, least, size in columns if least > 0]
-        spread, size = max(spreads, default=(None, 0))
-        return spread and (spread, -size)
+        if not spreads:
+            return None
+        spread, size = max(spreads)
+        return spread, -size
 
     @property
     def level(self) -> Level:
@@ -204,9 +215,9 @@ def share(text: str, option: str = "--least") -> float:
     ``--fail-above`` may be more than 100 %, with its sign: 10 would be taken for ten times.
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(%?)", text.strip())
-    value = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    of_time = option == "--fail-above"
-    if not 0 < value <= (math.inf if of_time and found[2] else 1):
+    of_time, percent = option == "--fail-above", text.strip().endswith("%")
+    value = float(found[1]) / (100 if percent else 1) if found else 0.0
+    if not 0 < value <= (math.inf if of_time and percent else 1):
         of = "the other's time, 10% or 0.1" if of_time else "the line rate, 90% or 0.9"
         raise NetproofError(f"{option} {text}: give a share of {of}")
     return value
@@ -307,7 +318,7 @@ def judge(
         if named.by_name:
             found = _named_where_needed(found, notes)
     compared = 0 if named is None else len({configuration for configuration, _ in found})
-    differ = DIFFER if fail_above is None else Above(min(DIFFER.warn, fail_above), fail_above)
+    differ = Above(DIFFER if fail_above is None else min(DIFFER, fail_above), fail_above)
     of_line = None
     if least_share is not None:
         of_line = replace(ONLY_TOO_FAST, fail_below=least_share)
@@ -335,7 +346,7 @@ def judge(
         # One alone is compared with none.
         if finding.before is None and (case.name != yardstick or criterion.noted is not None):
             against = baseline if finding.criterion in RELATIVE else finding.against
-            advised = _advised(finding, case, link, sound.get(finding.against))
+            advised = _advised(finding, case, link, sound.get(finding.against or ""))
             more[case.where].append(replace(advised, against=against))
     if yardstick is not None:
         _compare_sizes(curves, more, notes)
@@ -508,16 +519,24 @@ def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]
     """Return findings with all flagged sizes, where one is the only one of several sizes."""
     found = []
     for finding in findings:
-        criterion = BY_FINDING[finding.criterion]
         alone = sum(one.criterion == finding.criterion for one in findings) == 1
-        if criterion.at_sizes is not None and alone and finding.level in FLAGGED:
+        if alone and finding.level in FLAGGED:
             bounds = engine.bounds_of(finding.criterion, case.settings)
-            at_each = criterion.at_sizes(criterion.read(case.first, bounds))
-            flagged = [one.size for one in at_each if bounds.level(one.value)[0] in FLAGGED]
-            others = tuple(size for size in flagged if size != finding.size)
-            finding = replace(finding, others=others)
+            values = _values(finding, case.first, bounds)
+            flagged = [size for size, value in values.items() if bounds.level(value)[0] in FLAGGED]
+            if values:
+                others = tuple(size for size in flagged if size != finding.size)
+                finding = replace(finding, others=others)
         found.append(finding)
     return found
+
+
+def _values(finding: Finding, curve: Curve, bounds: Bounds) -> dict[int, float]:
+    """Return a criterion's value at each size in bytes, none of one that has a single value."""
+    criterion = BY_FINDING[finding.criterion]
+    if criterion.at_sizes is None:
+        return {}
+    return {one.size: one.value for one in criterion.at_sizes(criterion.read(curve, bounds))}
 
 
 def _impossible(finding: Finding) -> bool:
@@ -534,14 +553,6 @@ def _worth_a_note(finding: Finding) -> bool:
     return criterion.noted is not None and criterion.noted.level(finding.value)[0] is Level.WARN
 
 
-def _value_at(launch: Curve, finding: Finding) -> float:
-    """Return a criterion's value of one launch at the size of a finding."""
-    criterion = BY_FINDING[finding.criterion]
-    points = criterion.read(launch, Bounds())
-    at_each = {one.size: one.value for one in criterion.at_sizes(points)}
-    return at_each[finding.size]
-
-
 def _advised(
     finding: Finding, case: CaseCurves, link: Link | None, against: CaseCurves | None = None
 ) -> Finding:
@@ -550,21 +561,23 @@ def _advised(
     sides = [case, *([against] if against is not None else [])]
     alone = all(len(one.launches) == 1 for one in sides)
     noted = finding.level is Level.PASS and _worth_a_note(finding)
-    criterion, said = BY_FINDING[finding.criterion], []
+    criterion = BY_FINDING[finding.criterion]
+    said: list[str] = []
     if flagged and finding.criterion in CONFIRMED_BY_MEASURING:
         said.append("it was not measured again")
     if criterion.of_measurement:
-        too_high = finding.value is not None and finding.value > 1 and link is not None
-        if too_high and (flagged or finding.level is Level.INCONCLUSIVE):
-            others = " or ".join(one for one in Transport if one is not link.transport)
+        too_high = finding.value is not None and finding.value > 1
+        if link is not None and too_high and (flagged or finding.level is Level.INCONCLUSIVE):
+            transports = " or ".join(one for one in Transport if one is not link.transport)
             said.append(
                 f"if the MTU is not {link.mtu}, say --mtu; if it is not {link.transport}, say"
-                f" --transport {others}"
+                f" --transport {transports}"
             )
     elif alone and criterion.compare is None and finding.value and (flagged or noted):
         said.append("one launch was made: repeat it")
     elif noted and criterion.noted is not None and criterion.at_sizes is not None:
-        again = sum(_value_at(launch, finding) < criterion.noted.warn for launch in case.launches)
+        values = [_values(finding, launch, Bounds()) for launch in case.launches]
+        again = sum(criterion.noted.level(each[finding.size or 0])[0] in FLAGGED for each in values)
         said.append(f"so it is in {again} of {len(case.launches)} launches")
     elif alone and flagged and criterion.noted is None:
         said.append("one launch was made of each: repeat them")

@@ -290,7 +290,7 @@ class TestRelease5:
     def test_rounded_sizes_alone_are_refused_with_what_to_give(self) -> None:
         row = "  1:   1.049 MB        10 times -->    1.000 Gbps  in    8.389 msecs\n"
         text = f"Start testing with 3 trials for each message size\n{row}"
-        text += "\nCompleted with        max bandwidth  1.000 Gbps  8.389 msecs latency\n"
+        text += "\nCompleted with        max bandwidth  200.000 Mbps  8.389 msecs latency\n"
         with pytest.raises(ParseError, match=r"give the file that it wrote, np\.out unless"):
             outputs.read(text, "x")
 
