@@ -211,7 +211,8 @@ def series(verdict: HistoryVerdict) -> Iterator[Block]:
     sessions = verdict.nights.sessions
     by_case: dict[Case, list[Series]] = defaultdict(list)
     for one in verdict.nights.series:
-        by_case[one.case].append(one)
+        if one.case is not None:
+            by_case[one.case].append(one)
     yield _span(verdict)
     if verdict.too_few:
         yield Cell(verdict.too_few, "warned")
@@ -323,10 +324,10 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             {
                 **documents.some(event, "partition", "environment", "worse"),
                 "session": event.session.name,
-                "before_session": event.before.name,
+                "before_session": event.before and event.before.name,
                 "sentence": event.sentence(),
                 "changes": [_shift(verdict, shift) for shift in event.shifts],
-                "culprits": _culprits(event.culprits),
+                "culprits": event.culprits and _culprits(event.culprits),
                 "around": [_culprits(culprits) for culprits in event.around],
             }
             for event in verdict.events
@@ -376,7 +377,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
     return {
         "partition": shift.of.where[0],
         "environment": shift.of.where[1],
-        "case": None if pooled else documents.of_case(shift.of.case),
+        "case": shift.of.case and documents.of_case(shift.of.case),
         "pooled": len(shift.of.members) if pooled else None,
         "quantity": shift.of.quantity,
         "kind": change.kind,
@@ -392,7 +393,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
 def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
     found = verdict.followed[one]
     return {
-        "case": documents.of_case(one.case),
+        "case": one.case and documents.of_case(one.case),
         **documents.some(one, "quantity", "values", "inconclusive"),
         **documents.some(found, "level", "noise"),
     }
