@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import AlgorithmCheck, AlgorithmLaunches
+from netproof.run.experiments import AlgorithmCheck, AlgorithmLaunches
 
 
 @rfm.simple_test

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import (
+from netproof.run.experiments import (
     GpcnetCheck,
     GpcnetLaunches,
     LoadCheck,

@@ -2,7 +2,9 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import Configurations, Curves, NetpipeCheck, NetpipeLaunches, Results
+from netproof.run.checks import Configurations, Curves, NetpipeCheck
+from netproof.run.jobs import NetpipeLaunches
+from netproof.run.results import Results
 
 
 @rfm.simple_test

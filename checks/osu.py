@@ -3,13 +3,9 @@
 import reframe as rfm
 
 from netproof.benchmarks import registry
-from netproof.run.rfm import (
-    MpiCheck,
-    MpiConfigurations,
-    MpiCurves,
-    MpiLaunches,
-    MpiReading,
-)
+from netproof.run.checks import MpiCheck, MpiConfigurations, MpiCurves
+from netproof.run.jobs import MpiLaunches
+from netproof.run.results import MpiReading
 
 
 @rfm.simple_test

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import PairCheck, PairLaunches
+from netproof.run.pairs import PairCheck, PairLaunches
 
 
 @rfm.simple_test

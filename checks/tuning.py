@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import TuningCheck, TuningLaunches
+from netproof.run.experiments import TuningCheck, TuningLaunches
 
 
 @rfm.simple_test

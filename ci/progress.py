@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,9 @@ from rich.table import Column
 from netproof.benchmarks import registry
 from netproof.commands.night import ENDING_S, ending_with_this_process
 from netproof.commands.site_show import shown
+from netproof.criteria import ConfirmSettings
 from netproof.errors import NetproofError
+from netproof.jobs.acceptance import OPEN_FILE
 from netproof.present import terminal
 from netproof.site.matrix import PlannedJob
 from netproof.store import Store, questions
@@ -90,23 +92,43 @@ def parse(text: str) -> Line | None:
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job, folder)
 
 
-def launched(stage: Path, folder: str) -> tuple[int, int]:
-    """Return how many launches a job made, and how many its plan has without repeats.
+@dataclass(frozen=True)
+class Launches:
+    """Launches of a job: made so far, planned without repeats, and the seconds of known repeats."""
 
-    Both are 0 before the job has begun, or where its files cannot be read.
+    made: int = 0
+    planned: int = 0
+    repeats_s: float = 0.0
+
+
+def launched(stage: Path, folder: str) -> Launches:
+    """Return the launches of the job of a folder; none before it begins, or without its files.
+
+    A case that is undecided is launched again as often as confirming takes, at least.
     """
-    done = planned = 0
+    made, planned, repeats_s = 0, 0, 0.0
     # Each session has a folder of its own.
     for job in sorted(stage.glob(f"*/{folder}"))[-1:]:
         try:
+            path = job / OPEN_FILE
+            undecided = json.loads(path.read_text()) if path.exists() else {}
             for plan in job.glob("**/plan.json"):
-                rounds = json.loads(plan.read_text()).get("rounds", [])
-                planned += sum(len(steps) for steps in rounds)
-            for record in job.glob("**/launches.tsv"):
-                done += max(0, len(record.read_text().splitlines()) - 1)
-        except (OSError, ValueError):
-            return 0, 0
-    return done, planned
+                units = json.loads(plan.read_text()).get("rounds", [])
+                first = Counter(one.get("subject") for unit in units for one in unit)
+                record = plan.with_name("launches.tsv")
+                lines = record.read_text().splitlines()[1:] if record.exists() else []
+                planned, made = planned + first.total(), made + len(lines)
+                took: dict[str, list[float]] = defaultdict(list)
+                for name, begun, ended, *_ in (line.split("\t") for line in lines):
+                    took[name.rpartition(".")[0]].append(float(ended) - float(begun))
+                for subject in undecided.get(plan.parent.name, ()):
+                    # With the one over the link's healthy twin.
+                    for one in {subject, f"{subject}-twin"} & took.keys():
+                        left = first[one] + ConfirmSettings().launches - len(took[one])
+                        repeats_s += max(0, left) * mean(took[one])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Launches()
+    return Launches(made, planned, repeats_s)
 
 
 _WEIGHT = 0.05
@@ -133,8 +155,10 @@ class Course:
     took: dict[Test, float] = field(default_factory=dict)
     job_of: dict[Test, PlannedJob] = field(default_factory=dict)
     running: Line | None = None
-    launches: tuple[int, int] = (0, 0)
-    """Launches of the running job, made and planned; see ``launched``."""
+    launches: Launches = Launches()
+    """Launches of the running job."""
+    repeated: list[float] = field(default_factory=list)
+    """Repeats of each finished job, as a share of its planned launches."""
 
     def take(self, line: Line, now_s: float) -> bool:
         """Note a line; return whether a job ended."""
@@ -149,7 +173,9 @@ class Course:
             return False
         self.job_of[line.test] = line.job
         self.jobs.add(line.job)
-        self.running, self.launches = None if ended else line, (0, 0)
+        if ended and self.launches.made >= self.launches.planned > 0:
+            self.repeated.append(self.launches.made / self.launches.planned - 1)
+        self.running, self.launches = None if ended else line, Launches()
         return ended
 
     def left_s(self, now_s: float) -> float | None:
@@ -188,12 +214,10 @@ class Course:
     def _left_by_similar_jobs(self, now_s: float) -> float | None:
         """Estimate jobs from past sessions or similar jobs, and other tests from their mean."""
         jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
-        made, planned = self.launches
         left = 0.0
-        if self.running and self.running.job and made and not self.seconds:
-            # Its launches take alike; what it will repeat is not known.
+        if self.running and self.running.job and self.launches.made and not self.seconds:
             elapsed = now_s - self.begun[self.running.test]
-            whole = elapsed * max(1.0, planned / made)
+            whole = self._running_s(self.running.job, jobs, elapsed)
             jobs, left = {**jobs, self.running.job: whole}, whole - elapsed
         if not jobs and not self.seconds:
             return None
@@ -207,6 +231,21 @@ class Course:
         others = [one for test, one in self.took.items() if test not in self.job_of]
         to_come = self.tests - len(everyone) - len(others)
         return left + max(0, to_come) * (mean(others) if others else 0.0)
+
+    def _running_s(
+        self, job: PlannedJob, jobs: Mapping[PlannedJob, float], elapsed: float
+    ) -> float:
+        """Estimate the running job by its own pace, and at its beginning by similar jobs."""
+        made, planned = self.launches.made, self.launches.planned
+        if made >= planned:
+            return elapsed + self.launches.repeats_s
+        repeats = mean(self.repeated) if self.repeated else 0.0
+        own = elapsed * (1 + repeats) * planned / made
+        if not any(other.benchmark == job.benchmark for other in jobs):
+            return own
+        # Launches of one kind may come first, behind what is done once.
+        weight = min(1.0, 2 * made / planned)
+        return max(elapsed, weight * own + (1 - weight) * _mean_of_similar(job, jobs))
 
     def _seconds(self, job: PlannedJob) -> float:
         if not self.seconds:
@@ -226,7 +265,7 @@ class Course:
         else:
             left = "nearly done"
         bad = f", {self.bad} failed" if self.bad else ""
-        made, planned = self.launches
+        made, planned = self.launches.made, self.launches.planned
         launches = ""
         if self.running and made:
             repeats = "repeats, " if made > planned else ""
@@ -241,11 +280,27 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{rest:02}"
 
 
+def _times(partition: str, other: str, took: Mapping[PlannedJob, float]) -> float:
+    """Return how many times as long jobs take on a partition as the same ones on another."""
+    here = {job.what(): one for job, one in took.items() if job.partition == partition}
+    there = {job.what(): one for job, one in took.items() if job.partition == other}
+    both = here.keys() & there.keys()
+    if not both or not sum(there[what] for what in both):
+        return 1.0
+    return sum(here[what] for what in both) / sum(there[what] for what in both)
+
+
 def _mean_of_similar(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float:
-    """Estimate a job from finished ones: of its benchmark and ranks, else of any."""
+    """Estimate a job from finished ones: of its benchmark and ranks, else of any.
+
+    Those of another partition count as many times as its jobs take here.
+    """
+    alike = {other: one for other, one in took.items() if other.what() == job.what()}
+    here = [one for other, one in alike.items() if other.partition == job.partition]
+    if alike:
+        times = {other: _times(job.partition, other.partition, took) for other in alike}
+        return mean(here or [one * times[other] for other, one in alike.items()])
     for near in (
-        lambda other: (other.what(), other.partition) == (job.what(), job.partition),
-        lambda other: other.what() == job.what(),
         lambda other: other.benchmark == job.benchmark,
         lambda other: True,
     ):

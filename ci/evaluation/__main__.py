@@ -17,7 +17,6 @@ PROGRAMS = {
     "power": "power",
     "pair-power": "pair_power",
     "store-flips": "store_flips",
-    "scale-nodes": "scale_nodes",
     "scale-sessions": "scale_sessions",
 }
 """Programs, and their modules: an evaluation by plants on the testbed, or a ``main``."""

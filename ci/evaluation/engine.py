@@ -33,7 +33,6 @@ from ci.evaluation.testbed import ROOT, CannotRunError, Testbed, TooLongError, n
 from ci.testbed import topology_reading
 from netproof.commands import night
 from netproof.errors import NetproofError
-from netproof.session import job_files
 
 CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
 """Folders whose contents decide how a run ends."""
@@ -158,8 +157,7 @@ class Result:
 
     ``wall_s``: seconds to measure and judge it; ``before`` and ``after``: load averages over 1, 5
     and 15 minutes, () if it ended before; ``pressure_s``: seconds of the run in which a task waited
-    for a CPU, None if the kernel has none; ``load_cpu_s``: CPU seconds of the load program, and
-    ``cpu`` the single CPU that it took; ``launches``: made and failed, None if not recorded.
+    for a CPU, None if the kernel has none; ``load_cpu_s``: CPU seconds of the load program.
     """
 
     run: Run
@@ -170,8 +168,6 @@ class Result:
     after: tuple[float, ...] = ()
     pressure_s: float | None = None
     load_cpu_s: float = 0.0
-    cpu: int | None = None
-    launches: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -221,11 +217,9 @@ class Evaluation:
     def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
         """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
 
-    def load(
-        self, run: Run, settings: Mapping[str, Any], folder: Path
-    ) -> tuple[list[str] | None, int | None]:
-        """Return the arguments of the program alongside a run, and the single CPU that it takes."""
-        return None, None
+    def load(self, run: Run, settings: Mapping[str, Any], folder: Path) -> list[str]:
+        """Return the arguments of the program alongside a run, none without one."""
+        return []
 
     def begin_s(self, run: Run, settings: Mapping[str, Any]) -> float:
         """Return the seconds after the first launch after which a temporary fault begins."""
@@ -446,9 +440,9 @@ def attempt(
         machine.wait_until_quiet(settings)
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
-            arguments, cpu = evaluation.load(run, settings, scratch)
+            arguments = evaluation.load(run, settings, scratch)
             load = stack.enter_context(loads.running(arguments)) if arguments else None
-            result = dataclasses.replace(result, before=os.getloadavg(), cpu=cpu)
+            result = dataclasses.replace(result, before=os.getloadavg())
             waited = machine.pressure_seconds()
             print(
                 f"{run.number}/{len(campaign.runs)} {evaluation.name_of(run)}: load average"
@@ -479,7 +473,7 @@ def attempt(
         judged = not_judged(str(error))
         # Nothing of the failure may disturb the next run.
         testbed.rebuild()
-    return dataclasses.replace(result, judged=judged, launches=launches_in(folder))
+    return dataclasses.replace(result, judged=judged)
 
 
 def measure(
@@ -538,23 +532,6 @@ def answered(
         text=True,
         check=False,
     )
-
-
-def launches_in(folder: Path) -> tuple[int, int] | None:
-    """Count the launches that jobs below a run's ``folder`` recorded, and those that failed.
-
-    A job with a failed check is in ``stage``, and perhaps in ``output`` as well. None without any,
-    or if a record cannot be read.
-    """
-    jobs: dict[Path, Path] = {}
-    for place in ("output", "stage"):
-        for path in (folder / place).rglob(job_files.LAUNCHES_FILE):
-            jobs[path.parent.relative_to(folder / place)] = path.parent
-    try:
-        found = [one for job in jobs.values() for one in job_files.records(job).values()]
-    except (NetproofError, OSError):
-        return None
-    return (len(found), sum(one.status != 0 for one in found)) if found else None
 
 
 def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:

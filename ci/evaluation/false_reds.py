@@ -106,20 +106,16 @@ class FalseReds(Evaluation):
                 f" {' '.join(missing)}"
             )
 
-    def load(
-        self, run: Run, settings: Mapping[str, Any], folder: Path
-    ) -> tuple[list[str] | None, int | None]:
-        """Return the load program's arguments, and the single CPU that it takes."""
+    def load(self, run: Run, settings: Mapping[str, Any], folder: Path) -> list[str]:
+        """Return the load program's arguments."""
         cpus = sorted(os.sched_getaffinity(0))
-        if run.kind == ONE_CPU:
-            cpu = random.Random(run.seed).choice(cpus)
-            return ["one-cpu", "--cpu", str(cpu)], cpu
-        if run.kind == BURSTS:
-            means = ["--burst", str(settings["burst"]), "--pause", str(settings["pause"])]
-            return ["bursts", "--seed", str(run.seed), *means, "--cpus", *map(str, cpus)], None
-        if run.kind == COMPILER:
-            return ["compiler", "--seed", str(run.seed), "--folder", str(folder)], None
-        return None, None
+        means = ["--burst", str(settings["burst"]), "--pause", str(settings["pause"])]
+        seed = ["--seed", str(run.seed)]
+        return {
+            ONE_CPU: ["one-cpu", "--cpu", str(random.Random(run.seed).choice(cpus))],
+            BURSTS: ["bursts", *seed, *means, "--cpus", *map(str, cpus)],
+            COMPILER: ["compiler", *seed, "--folder", str(folder)],
+        }.get(run.kind, [])
 
     def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str]:
         """Return what ci/quickstart runs, on the sick switch with one environment."""

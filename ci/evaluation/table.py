@@ -79,10 +79,6 @@ def _line(evaluation: Evaluation, result: Result) -> str:
     facts += [", ".join(run.environments)] if run.environments else []
     if result.before and result.after:
         facts.append(f"load average {result.before[0]:.1f} to {result.after[0]:.1f}")
-    if result.cpu is not None:
-        facts.append(f"CPU {result.cpu} taken")
-    if result.launches and result.launches[1]:
-        facts.append(f"{result.launches[1]} of {result.launches[0]} launches failed")
     said = " · ".join(judged.said) or SILENT
     return (
         f"- run {run.number}, {evaluation.name_of(run)} ({', '.join(facts)}):"

@@ -97,7 +97,8 @@ def load(path: Path) -> Topology:
     except ValidationError as error:
         # A misspelt key is missing too.
         several = sorted(error.errors(), key=lambda one: one["type"] == "missing")
-        refuse(several[0]["loc"], _said(several[0]))
+        place = tuple(key for key in several[0]["loc"] if key != "[key]")
+        refuse(place, _said(several[0]))
     return _topology(file, refuse)
 
 
@@ -231,7 +232,7 @@ def _faults(
             try:
                 found[place][key] = built.checked_fault(place, key, value)
             except FaultError as error:
-                refuse((*at, place), str(error))
+                refuse((*at, place, key), str(error).removeprefix(f"{key}: "))
         excluded = faults.contradiction(found[place])
         if excluded:
             refuse((*at, place), excluded)

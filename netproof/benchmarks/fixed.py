@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from netproof.errors import ParseError
 
@@ -136,42 +136,54 @@ class Row:
     failure: str = ""
 
 
-def header_in(line: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | None:
-    """Return the layout whose header a line is, and whether exactly so, or in its words."""
+class Header(NamedTuple):
+    """The layout of a table, and whether its blanks are ``exact``, or only its words are there."""
+
+    layout: Layout
+    exact: bool
+
+
+def header_in(line: str, layouts: Iterable[Layout]) -> Header | None:
+    """Return the header that a line is."""
     collapsed = None
     for layout in layouts:
         header = "".join(f"{name:{form.partition('.')[0]}}" for name, form in layout)
         if line.rstrip(" ") == header:
-            return layout, True
+            return Header(layout, exact=True)
         if collapsed is None and line.split() == header.split():
-            collapsed = layout, False
+            collapsed = Header(layout, exact=False)
     return collapsed
 
 
-def by_count(row: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | None:
+def by_count(row: str, layouts: Iterable[Layout]) -> Header | None:
     """Return the first layout with as many columns as a row has words, whose header is missing."""
     words = len(row.split())
-    return next(((layout, False) for layout in layouts if len(layout) == words), None)
+    return next((Header(one, exact=False) for one in layouts if len(one) == words), None)
 
 
-def row_in(lines: Lines, layout: Layout, *, exact: bool, program: str) -> dict[str, float | str]:
-    """Return the columns of the row taken last; ParseError unless ``program`` prints it like that.
+def row_in(lines: Lines, header: Header, *, program: str) -> tuple[dict[str, float], str]:
+    """Return the numbers of the row taken last, and its word, empty without one.
 
-    As its header was, the row is exact, or its words are.
+    ParseError unless ``program`` prints it like that. As its header was, the row is exact, or its
+    words are.
     """
     line = lines.between(lines.number, lines.number)[0]
-    tokens = line.split()
-    words = [not form.endswith("f") for _, form in layout]
-    if len(tokens) != len(layout):
-        lines.refuse(f"expected the {len(layout)} columns {' '.join(name for name, _ in layout)}")
-    values: dict[str, float | str] = {
-        name: token if word else number(lines, token, name)
-        for (name, _), token, word in zip(layout, tokens, words, strict=True)
-    }
-    printed = "".join(f"{values[name]:{form}}" for name, form in layout)
-    if line.rstrip(" ") != printed and (exact or tokens != printed.split()):
+    tokens, word = line.split(), ""
+    if len(tokens) != len(header.layout):
+        names = " ".join(name for name, _ in header.layout)
+        lines.refuse(f"expected the {len(header.layout)} columns {names}")
+    values: dict[str, float] = {}
+    printed = ""
+    for (name, form), token in zip(header.layout, tokens, strict=True):
+        if form.endswith("f"):
+            values[name] = number(lines, token, name)
+            printed += f"{values[name]:{form}}"
+        else:
+            word = token
+            printed += f"{word:{form}}"
+    if line.rstrip(" ") != printed and (header.exact or tokens != printed.split()):
         lines.refuse(f"is no row of columns as {program} prints them")
-    return values
+    return values, word
 
 
 def check_order(lines: Lines, before: int, size: int, doubles: str, *, again: bool = False) -> None:

@@ -47,8 +47,10 @@ _BESIDE = "beside congestors"
 TIME, RATE = "usec", "MiB/s/rank"
 
 _FUNCTIONS = ("RR Two-sided Lat", "RR Get Lat", "RR Put Lat", "Multiple Allreduce")
-_RATES = ("RR Two-sided BW", "RR Put BW", "RR Get BW", "RR Two-sided BW+Sync")
-_RATES += ("Nat Two-sided BW", "Multiple Alltoall")
+_RATES = (
+    *("RR Two-sided BW", "RR Put BW", "RR Get BW", "RR Two-sided BW+Sync"),
+    *("Nat Two-sided BW", "Multiple Alltoall"),
+)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING, between
 from netproof.benchmarks.fixed import (
+    Header,
     Layout,
     Lines,
     Row,
@@ -185,95 +186,245 @@ _CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ?")
 _END = re.compile(r"# All processes entering MPI_Finalize")
 
 
-def _read_run(lines: Lines, *, repeated: bool) -> Output:
-    """Return the output from IMB's name to its last line."""
-    banner = lines.match(_BANNER)
-    if banner is None:
-        lines.take("IMB's name and version")
-        parts = ", ".join(_PART_OF)
-        lines.refuse(f"expected IMB's name and version, and one of {parts}", TableError)
-    version, part = banner[1], _PART_OF[banner[2]]
-    if not _VERSION.fullmatch(version):
-        lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
-    lines.expect(_RULE, "the rule below IMB's name")
-    megabytes = Megabytes(version)
-    lengths, announced = _read_preamble(lines)
-    tables: dict[tuple, Table] = {}
-    while not lines.match(_END):
-        if lines.match(_CHECKED):
-            lines.skip_blank()
-            lines.expect(_END, "IMB's last line")
-            break
-        if found := lines.match(_INVALID):
-            reason = f"IMB did not run {found[1]}: start it with ranks that it can use"
-            lines.refuse(reason, TableError)
-        for table in _read_table(lines, megabytes, part, lengths, repeated=repeated):
-            key = (table.function, table.ranks, table.groups, table.group, table.remark)
-            other = tables.setdefault(key, table)
-            if other is not table:
-                lines.refuse(
-                    f"a second table of {table.function} at {table.ranks} ranks, "
-                    f"the first begins at line {other.first_line}"
-                )
-            if table.function not in announced:
-                lines.refuse(f"{table.function} is not in the list of benchmarks to run")
-        lines.skip_blank()
-    found = list(tables.values())
-    _check_all_there(lines, announced, found)
-    unit = megabytes.candidates[0]
-    return _output(
-        lines, version, found, part, unit, _read_processes(lines.path, found), ended=True
-    )
+_Lengths = tuple[int, int, int]
+"""Bytes of messages: the least, the next where that is 0, and the longest."""
 
 
-def _output(
-    lines: Lines,
-    version: str | None,
-    tables: list[Table],
-    part: str,
-    megabyte: int,
-    processes: int | None,
-    *,
-    ended: bool,
-    guess: str = "",
-) -> Output:
-    last = tables[-1]
-    return Output(
-        "imb",
-        f"IMB-{part}",
-        lines.path,
-        version,
-        tuple(tables),
-        {"printed_megabyte_bytes": megabyte, "processes": processes},
-        several=True,
-        ended=ended,
-        next_word="" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1)),
-        note=guess,
-    )
+class _Reader:
+    """Tables of one output of IMB; what its banner says holds for all of them.
 
-
-def _read_pasted(lines: Lines, function: str | None) -> Output:
-    """Return the output that has IMB's banner no more: a table from its title or header on.
-
-    ``function``: what the user says that it is.
+    ``repeated``: the same size may occur several times in a row.
     """
-    start = lines.number + 1
-    tables, megabyte, titled = _read_bare(lines, function)
-    here, first = lines.number, tables[0]
-    lines.skip_blank()
-    ended = lines.match(_END) is not None
-    if not ended:
-        lines.go_to(here + 1)
-    guess = ""
-    if not titled:
+
+    def __init__(self, lines: Lines, *, repeated: bool = False) -> None:
+        self._lines, self._repeated = lines, repeated
+        self._version: str | None = None
+        self._part = "MPI1"
+        self._lengths: _Lengths | None = None
+        self._doubling = True
+        self._megabytes: tuple[int, ...] = (MEBI, MEGA)
+        """Bytes of a printed megabyte that fit all rates so far."""
+
+    def run(self) -> Output:
+        """Return the output from IMB's name to its last line."""
+        lines = self._lines
+        banner = lines.match(_BANNER)
+        if banner is None:
+            lines.take("IMB's name and version")
+            parts = ", ".join(_PART_OF)
+            lines.refuse(f"expected IMB's name and version, and one of {parts}", TableError)
+        self._version, self._part = banner[1], _PART_OF[banner[2]]
+        version = _VERSION.fullmatch(banner[1])
+        if version is None:
+            lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
+        if int(version[1]) >= 2018:
+            self._megabytes = (MEGA,)
+        lines.expect(_RULE, "the rule below IMB's name")
+        self._lengths, announced = _read_preamble(lines)
+        self._doubling = self._lengths is not None
+        by_kind: dict[tuple[object, ...], Table] = {}
+        while not lines.match(_END):
+            if lines.match(_CHECKED):
+                lines.skip_blank()
+                lines.expect(_END, "IMB's last line")
+                break
+            if invalid := lines.match(_INVALID):
+                reason = f"IMB did not run {invalid[1]}: start it with ranks that it can use"
+                lines.refuse(reason, TableError)
+            for table in self._announced_table():
+                kind = (table.function, table.ranks, table.groups, table.group, table.remark)
+                other = by_kind.setdefault(kind, table)
+                if other is not table:
+                    lines.refuse(
+                        f"a second table of {table.function} at {table.ranks} ranks, "
+                        f"the first begins at line {other.first_line}"
+                    )
+                if table.function not in announced:
+                    lines.refuse(f"{table.function} is not in the list of benchmarks to run")
+            lines.skip_blank()
+        tables = list(by_kind.values())
+        _check_all_there(lines, announced, tables)
+        return self._output(tables, ended=True)
+
+    def pasted(self, named: str | None) -> Output:
+        """Return the output that has IMB's banner no more: a table from its title or header on.
+
+        Sizes have to double. ``named``: what the user says that it is; without that and a title it
+        is one of ``GUESSED`` whose rows would look as these do.
+        """
+        lines, start = self._lines, self._lines.number + 1
+        title = lines.match(_TITLE)
+        number = lines.number + (title is None)
+        if title is not None:
+            named = _known(lines, title)
+        place: _Place = {}
+        if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
+            place = self._place(named or "", multi=title is not None and title[1] is not None)
+        lines.match(_RULE)
+        functions, header = _read_header(lines, GUESSED if named is None else (named,))
+        first, every, faults = lines.number + 1, self._megabytes, []
+        tables: list[Table] = []
+        for function in functions:
+            lines.go_to(first)
+            self._megabytes = every
+            where = place or {"ranks": 2 if function in SINGLE_TRANSFER else None}
+            try:
+                tables = self._rows(_empty(lines.path, function, number, where), header)
+                break
+            except ParseError as fault:
+                faults.append(fault)
+        else:
+            raise faults[0]
+        here = lines.number
+        lines.skip_blank()
+        ended = lines.match(_END) is not None
+        if not ended:
+            lines.go_to(here + 1)
+        if named is not None:
+            return self._output(tables, ended=ended)
+        function = tables[0].function
         guess = (
             f"{lines.path}:{start}: no line names the function of this table of IMB; its columns"
-            f" are those of {first.function}, which is a guess: say --from 'imb {first.function}'"
-            " if it is right"
+            f" are those of {function}, which is a guess: say --from 'imb {function}' if it is"
+            " right"
         )
-        tables = [replace(table, remark=GUESS) for table in tables]
-    processes = None if first.ranks is None else first.ranks * first.groups + first.waiting
-    return _output(lines, None, tables, "MPI1", megabyte, processes, ended=ended, guess=guess)
+        return self._output(
+            [replace(table, remark=GUESS) for table in tables], ended=ended, guess=guess
+        )
+
+    def _output(self, tables: list[Table], *, ended: bool, guess: str = "") -> Output:
+        last = tables[-1]
+        return Output(
+            "imb",
+            f"IMB-{self._part}",
+            self._lines.path,
+            self._version,
+            tuple(tables),
+            {
+                "printed_megabyte_bytes": self._megabytes[0],
+                "processes": _read_processes(self._lines.path, tables),
+            },
+            several=True,
+            ended=ended,
+            next_word="" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1)),
+            note=guess,
+        )
+
+    def _announced_table(self) -> list[Table]:
+        """Return one table, or with ``-multi 1`` one per group; ParseError for anything else."""
+        lines = self._lines
+        lines.expect(_RULE, "the rule above a table, or IMB's last line")
+        title = lines.expect(_TITLE, "the name of a benchmark")
+        function, number = _known(lines, title), lines.number
+        place = self._place(function, multi=title[1] is not None)
+        lines.expect(_RULE, "the rule below a table's title")
+        remark = "" if self._part != "P2P" else "IMB-P2P"
+        while (mode := lines.match(_MODE)) or lines.match(_HASH):
+            remark = mode[1].lower() if mode else remark
+        _, header = _read_header(lines, (function,))
+        tables = self._rows(
+            _empty(lines.path, function, number, {**place, "remark": remark}), header
+        )
+        for table in tables:
+            if self._lengths is not None:
+                _check_ends(lines, function, table.rows, *self._lengths)
+        return tables
+
+    def _place(self, function: str, *, multi: bool) -> _Place:
+        groups, ranks = _read_ranks(self._lines, multi=multi)
+        if function in SINGLE_TRANSFER and ranks != 2 and self._part == "MPI1":
+            self._lines.refuse(f"{function} runs between 2 ranks")
+        waiting = self._lines.match(_WAITING)
+        return {"ranks": ranks, "groups": groups, "waiting": int(waiting[1]) if waiting else 0}
+
+    def _rows(self, empty: Table, header: Header) -> list[Table]:
+        """Return ``empty`` with the rows that follow, one per group if that leads."""
+        lines, function = self._lines, empty.function
+        columns = {name for name, _ in header.layout}
+        by_group = _GROUP in columns
+        members: list[int | None] = list(range(empty.groups)) if by_group else [None]
+        entries: dict[int | None, list[Row]] = {group: [] for group in members}
+        while _size_follows(lines, by_group):
+            for group in members:
+                entry = _read_entry(lines, function, header, group)
+                if entries[group]:
+                    before = entries[group][-1].size
+                    if SIZE_COLUMN not in columns:
+                        lines.refuse(f"a second row of {function}")
+                    doubles = "IMB" if self._doubling and before else ""
+                    check_order(lines, before, entry.size, doubles, again=self._repeated)
+                entries[group].append(entry)
+                self._check_rate(function, entry)
+                lines.match(_TAIL)
+        if not entries[members[0]]:
+            lines.refuse(f"the table of {function} has no rows")
+        rated = bool({RATE_COLUMN, MESSAGES} & columns)
+        return [
+            replace(
+                empty,
+                rows=tuple(mine),
+                messages=POINT_TO_POINT.get(function, 1) if rated else 0,
+                extremes=(LEAST, MEAN) if MEAN in columns else None,
+                group=group,
+                facts=_facts(empty, group, mine, columns),
+            )
+            for group, mine in entries.items()
+        ]
+
+    def _check_rate(self, function: str, row: Row) -> None:
+        """Raise ParseError unless the row's rate follows from its bytes and its time."""
+        rate = row.values.get(RATE_COLUMN)
+        if rate is None:
+            return
+        if MESSAGES in row.values:
+            least = row.size * max(row.values[MESSAGES] - 0.5, 0)
+            most = row.size * (row.values[MESSAGES] + 0.5)
+        else:
+            moved, time = POINT_TO_POINT.get(function, 1) * row.size * 1e6, row.time_us
+            least = moved / (time + 0.005)
+            most = moved / (time - 0.005) if time > 0.005 else float("inf")
+        # Two printed decimals, and a margin for the rounding of the bounds themselves.
+        margin = 0.005 + 1e-9 * rate
+        fitting = tuple(
+            unit
+            for unit in self._megabytes
+            if least / unit - margin <= rate <= most / unit + margin
+        )
+        if not fitting:
+            units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in self._megabytes)
+            self._lines.refuse(
+                f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
+                f"as IMB {self._version or 'of any release'} prints them"
+            )
+        self._megabytes = fitting
+
+
+def _empty(path: str, function: str, first_line: int, known: _Place) -> Table:
+    return Table(path, function, rows=(), first_line=first_line, **known)
+
+
+def _facts(
+    table: Table, group: int | None, rows: Sequence[Row], columns: Collection[str]
+) -> dict[str, object]:
+    """Return what JSON has besides: columns that have no other place, and failed sizes."""
+    measured = [row for row in rows if row.values]
+    more = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP}
+    return {
+        "waiting": table.waiting,
+        "groups": table.groups,
+        "group": group,
+        "mode": "multi" if table.groups > 1 else "single",
+        "repetitions": [int(row.values[COUNT_COLUMN]) for row in measured],
+        **{
+            key: [row.values[name] for row in measured] if name in columns else None
+            for key, name in more.items()
+        },
+        "failures": [
+            {"line": row.line, "size_bytes": row.size, "text": row.failure}
+            for row in rows
+            if not row.values
+        ],
+    }
 
 
 def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) -> None:
@@ -290,14 +441,17 @@ def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) ->
             lines.refuse(f"{name} with all processes at once is not there")
 
 
-def _read_processes(path: str, tables: list[Table]) -> int:
+def _read_processes(path: str, tables: list[Table]) -> int | None:
     """Return the processes that IMB was started with, on which all tables must agree."""
-    processes = max(table.groups * table.ranks + table.waiting for table in tables)
-    for table in tables:
-        counted = table.groups * table.ranks + table.waiting
+    counts = [
+        None if table.ranks is None else table.groups * table.ranks + table.waiting
+        for table in tables
+    ]
+    processes = max((count for count in counts if count is not None), default=None)
+    for table, counted in zip(tables, counts, strict=True):
         # Since 2019 Uniband and Biband do not count an odd process among the waiting ones.
-        forgotten = table.function in MESSAGE_RATE and processes % 2
-        if counted != processes and not (forgotten and counted == processes - 1):
+        forgotten = table.function in MESSAGE_RATE and processes is not None and processes % 2
+        if counted != processes and not (forgotten and counted == (processes or 0) - 1):
             raise ParseError(
                 path,
                 table.first_line,
@@ -308,11 +462,8 @@ def _read_processes(path: str, tables: list[Table]) -> int:
     return processes
 
 
-def _read_preamble(lines: Lines) -> tuple[tuple[int, int, int] | None, list[str]]:
-    """Return bytes of messages, and functions to come.
-
-    The least, the next where that is 0, and the longest; None with a file of lengths.
-    """
+def _read_preamble(lines: Lines) -> tuple[_Lengths | None, list[str]]:
+    """Return the lengths of messages, None with a file of them, and functions to come."""
     lengths: dict[re.Pattern[str], re.Match[str]] = {}
     announced: list[str] = []
     doubling_from = 1
@@ -352,161 +503,14 @@ def _time_us(function: str, values: Mapping[str, float]) -> float:
     return next(values[name] for name in (TIME, MOST, PURE) if name in values)
 
 
-Place = dict[str, Any]
+_Place = dict[str, Any]
 """Ranks of each group of a ``Table``, None where not printed; groups; waiting ranks."""
-
-
-def _read_table(
-    lines: Lines,
-    megabytes: Megabytes,
-    part: str,
-    lengths: tuple[int, int, int] | None,
-    *,
-    repeated: bool,
-) -> list[Table]:
-    """Return one table, or with ``-multi 1`` one per group; ParseError for anything else.
-
-    ``lengths``: as of ``_read_preamble``;
-    ``repeated``: the same size may occur several times in a row.
-    """
-    lines.expect(_RULE, "the rule above a table, or IMB's last line")
-    title = lines.expect(_TITLE, "the name of a benchmark")
-    function = _known(lines, title)
-    number = lines.number
-    place = _read_place(lines, function, part, multi=title[1] is not None)
-    lines.expect(_RULE, "the rule below a table's title")
-    remark = "" if part in ("MPI1", "EXT", "RMA", "NBC") else f"IMB-{part}"
-    while (mode := lines.match(_MODE)) or lines.match(_HASH):
-        remark = mode[1].lower() if mode else remark
-    _, *header = _read_header(lines, (function,))
-    tables = _read_rows(
-        lines,
-        Table(lines.path, function, rows=(), first_line=number, **place),
-        *header,
-        megabytes,
-        doubling=lengths is not None,
-        repeated=repeated,
-    )
-    for table in tables:
-        if lengths is not None:
-            _check_ends(lines, function, table.rows, *lengths)
-    return [replace(table, remark=remark) for table in tables]
-
-
-def _read_bare(lines: Lines, named: str | None) -> tuple[list[Table], int, bool]:
-    """Return the tables of one title or header without IMB's banner.
-
-    And the bytes of its megabyte, and whether its function is known. Sizes have to double. Without
-    a title, it is ``named``, or one of ``GUESSED`` whose rows would look as these do.
-    """
-    title = lines.match(_TITLE)
-    number = lines.number + (title is None)
-    if title is not None:
-        named = _known(lines, title)
-    functions = GUESSED if named is None else (named,)
-    place = None
-    if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
-        place = _read_place(lines, named or "", "MPI1", multi=bool(title and title[1]))
-    lines.match(_RULE)
-    functions, *header = _read_header(lines, functions)
-    rows, fault = lines.number + 1, None
-    for function in functions:
-        lines.go_to(rows)
-        megabytes = Megabytes("")
-        try:
-            where = place or {"ranks": 2 if function in SINGLE_TRANSFER else None}
-            tables = _read_rows(
-                lines,
-                Table(lines.path, function, rows=(), first_line=number, **where),
-                *header,
-                megabytes,
-                doubling=True,
-                repeated=False,
-            )
-            return tables, megabytes.candidates[0], named is not None
-        except ParseError as error:
-            fault = fault or error
-    assert fault is not None
-    raise fault
 
 
 def _known(lines: Lines, title: re.Match[str]) -> str:
     if title[2] not in FUNCTIONS:
         lines.refuse("no benchmark of IMB that is known here", TableError)
     return title[2]
-
-
-def _read_rows(
-    lines: Lines,
-    empty: Table,
-    layout: Layout,
-    exact: bool,
-    megabytes: Megabytes,
-    *,
-    doubling: bool,
-    repeated: bool,
-) -> list[Table]:
-    """Return the rows of a table whose other parts are known, one per group if that leads."""
-    function, columns = empty.function, dict(layout)
-    by_group = layout[0][0] == _GROUP
-    members: list[int | None] = list(range(empty.groups)) if by_group else [None]
-    entries: dict[int | None, list[Row]] = {group: [] for group in members}
-    while _size_follows(lines, by_group):
-        for group in members:
-            entry = _read_entry(lines, function, layout, group, exact=exact)
-            if entries[group]:
-                before = entries[group][-1].size
-                if SIZE_COLUMN not in columns:
-                    lines.refuse(f"a second row of {function}")
-                doubles = "IMB" if doubling and before else ""
-                check_order(lines, before, entry.size, doubles, again=repeated)
-            entries[group].append(entry)
-            if entry.values:
-                megabytes.check(lines, function, entry)
-            lines.match(_TAIL)
-    if not entries[members[0]]:
-        lines.refuse(f"the table of {function} has no rows")
-    messages = {**POINT_TO_POINT, **dict.fromkeys(ONE_SIDED | MESSAGE_RATE | RANDOM, 1)}
-    rated = RATE_COLUMN in columns or MESSAGES in columns
-    return [
-        replace(
-            empty,
-            rows=tuple(mine),
-            messages=messages[function] if rated else 0,
-            extremes=(LEAST, MEAN) if MEAN in columns else None,
-            group=group,
-            facts={
-                "waiting": empty.waiting,
-                "groups": empty.groups,
-                "group": group,
-                "mode": "multi" if empty.groups > 1 else "single",
-                "repetitions": [int(row.values[COUNT_COLUMN]) for row in mine if row.values],
-                **{
-                    key: [row.values[name] for row in mine if row.values]
-                    if name in columns
-                    else None
-                    for key, name in _IN_JSON.items()
-                },
-                "failures": [
-                    {"line": row.line, "size_bytes": row.size, "text": row.failure}
-                    for row in mine
-                    if not row.values
-                ],
-            },
-        )
-        for group, mine in entries.items()
-    ]
-
-
-_IN_JSON = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP}
-
-
-def _read_place(lines: Lines, function: str, part: str, *, multi: bool) -> Place:
-    groups, ranks = _read_ranks(lines, multi=multi)
-    if function in SINGLE_TRANSFER and ranks != 2 and part == "MPI1":
-        lines.refuse(f"{function} runs between 2 ranks")
-    waiting = lines.match(_WAITING)
-    return {"ranks": ranks, "groups": groups, "waiting": int(waiting[1]) if waiting else 0}
 
 
 def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
@@ -537,7 +541,7 @@ def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
     return groups, ranks
 
 
-def _layouts(function: str, *, by_group: bool) -> Iterator[Layout]:
+def _layouts(function: str) -> Iterator[Layout]:
     """Yield the layouts that IMB prints for ``function``, with and without check of results."""
     one, several = (TIME, RATE_COLUMN), (*RANGE, RATE_COLUMN)
     figures: list[tuple[str, ...]] = [RANGE]
@@ -555,71 +559,31 @@ def _layouts(function: str, *, by_group: bool) -> Iterator[Layout]:
         figures = [(PURE, OVERALL)]
     elif function in NON_BLOCKING:
         figures = [(OVERALL, PURE, COMPUTE, OVERLAP)]
-    first = (COUNT_COLUMN,) if "arrier" in function else (SIZE_COLUMN, COUNT_COLUMN)
-    several_layouts = [(*first, *one) for one in figures]
-    if SIZE_COLUMN in first:
-        several_layouts += [(*columns, DEFECTS) for columns in several_layouts]
-    for columns in several_layouts:
-        whole = (_GROUP, *columns) if by_group else columns
-        yield tuple((name, f">13.{0 if name in _WHOLE else 2}f") for name in whole)
+    sized = "arrier" not in function
+    for group in ((), (_GROUP,)):
+        for checked in ((), (DEFECTS,))[: 1 + sized]:
+            for columns in figures:
+                size = (SIZE_COLUMN,) if sized else ()
+                whole = (*group, *size, COUNT_COLUMN, *columns, *checked)
+                yield tuple((name, f">13.{0 if name in _WHOLE else 2}f") for name in whole)
 
 
-class Megabytes:
-    """Megabyte of the printed rates, narrowed down row by row; ``version``: empty if unknown."""
-
-    def __init__(self, version: str) -> None:
-        found = _VERSION.fullmatch(version)
-        self.version = version
-        newer = found is not None and int(found[1]) >= 2018
-        self.candidates: tuple[int, ...] = (MEGA,) if newer else (MEBI, MEGA)
-
-    def check(self, lines: Lines, function: str, row: Row) -> None:
-        """Raise ParseError unless the row's rate follows from its bytes and its time."""
-        rate = row.values.get(RATE_COLUMN)
-        if rate is None:
-            return
-        if MESSAGES in row.values:
-            least = row.size * max(row.values[MESSAGES] - 0.5, 0)
-            most = row.size * (row.values[MESSAGES] + 0.5)
-        else:
-            moved, time = POINT_TO_POINT.get(function, 1) * row.size * 1e6, row.time_us
-            least = moved / (time + 0.005)
-            most = moved / (time - 0.005) if time > 0.005 else float("inf")
-        # Two printed decimals, and a margin for the rounding of the bounds themselves.
-        margin = 0.005 + 1e-9 * rate
-        fitting = tuple(
-            unit
-            for unit in self.candidates
-            if least / unit - margin <= rate <= most / unit + margin
-        )
-        if not fitting:
-            units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in self.candidates)
-            lines.refuse(
-                f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
-                f"as {f'IMB {self.version}'.strip()} prints them"
-            )
-        self.candidates = fitting
-
-
-def _read_header(lines: Lines, functions: tuple[str, ...]) -> tuple[tuple[str, ...], Layout, bool]:
-    """Return those of ``functions`` that have the header, its layout, and if blanks are exact.
+def _read_header(lines: Lines, functions: tuple[str, ...]) -> tuple[tuple[str, ...], Header]:
+    """Return those of ``functions`` that have the next header, and it.
 
     It may be missing where a row of the one function comes next.
     """
-    if len(functions) == 1 and re.match(r" *[0-9]", lines.peek() or ""):
-        (function,) = functions
-        found = by_count(lines.peek() or "", _layouts(function, by_group=False))
-        if found is not None:
-            return functions, *found
-    line = lines.take("the header of a table")
-    for by_group in (False, True):
-        matching: dict[tuple[Layout, bool], list[str]] = {}
-        for function in functions:
-            found = header_in(line, _layouts(function, by_group=by_group))
-            if found is not None:
-                matching.setdefault(found, []).append(function)
-        for (layout, exact), there in matching.items():
-            return tuple(there), layout, exact
+    line = lines.peek() or ""
+    if len(functions) == 1 and re.match(r" *[0-9]", line):
+        header = by_count(line, _layouts(functions[0]))
+        if header is not None:
+            return functions, header
+    lines.take("the header of a table")
+    found = {function: header_in(line, _layouts(function)) for function in functions}
+    there = [(function, header) for function, header in found.items() if header is not None]
+    if there:
+        _, header = there[0]
+        return tuple(function for function, one in there if one == header), header
     if len(functions) == 1:
         lines.refuse(f"is no header that IMB prints for {functions[0]}")
     lines.refuse(
@@ -633,15 +597,11 @@ def _size_follows(lines: Lines, by_group: bool) -> bool:
     """Check that another size's row follows; with groups, take the empty line above the rows."""
     if by_group:
         lines.skip_blank()
-        line = lines.peek()
-        return line is not None and not line.startswith("#")
     line = lines.peek()
-    return line is not None and bool(line.strip())
+    return line is not None and bool(line.strip()) and not (by_group and line.startswith("#"))
 
 
-def _read_entry(
-    lines: Lines, function: str, layout: Layout, group: int | None, *, exact: bool
-) -> Row:
+def _read_entry(lines: Lines, function: str, header: Header, group: int | None) -> Row:
     """Return one row, or IMB's message in place of a size that failed."""
     line = lines.take("a row of the table")
     if _TRUNCATED.fullmatch(line):
@@ -651,7 +611,7 @@ def _read_entry(
         if groups != [one for one in (group,) if one is not None]:
             lines.refuse("a failure of no size or group that was expected here")
         return Row(lines.number, size, {}, failure=found[2])
-    values = row_in(lines, layout, exact=exact, program="IMB")
+    values, _ = row_in(lines, header, program="IMB")
     if values.pop(_GROUP, group) != group:
         lines.refuse(f"expected the row of group {group}")
     size = int(values.pop(SIZE_COLUMN, 0))
@@ -944,7 +904,8 @@ class Imb(MpiBenchmark):
         """
         named = self.heads.match(lines.peek() or "")
         whole = function is None if named is None else named.lastgroup == "program"
-        output = _read_run(lines, repeated=repeated) if whole else _read_pasted(lines, function)
+        reader = _Reader(lines, repeated=repeated)
+        output = reader.run() if whole else reader.pasted(function)
         foreign = (line for line in before if not _RULE.fullmatch(line))
         return replace(output, preamble=printed_lines(foreign))
 

@@ -378,7 +378,8 @@ class Benchmark:
     def read_document(self, content: Any, path: str) -> Output | None:
         """Return the output in the value of a JSON text, None for another benchmark's.
 
-        Raise ParseError where it is one that cannot be believed.
+        Raise ParseError where it is one that cannot be believed, and what Python raises where a
+        value is missing or another than it should be.
         """
         return None
 
@@ -398,10 +399,10 @@ class Benchmark:
         starts = (at for at, one in enumerate(found, 1) if one and one.lastgroup == "program")
         lines.go_to(next(starts, 1))
         before = lines.between(1, lines.number)
-        for number, line in enumerate(before, 1):
-            if self._is_own(line):
+        for number, foreign in enumerate(before, 1):
+            if self._is_own(foreign):
                 reason = f"a part of another output stands before {self.label}'s name"
-                raise ParseError(path, number, line, reason)
+                raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
         output = self.read_next(lines, before, bidirectional=bidirectional, **how)
         lines.skip_blank()

@@ -15,6 +15,8 @@ _MOST_PREFIX = 80
 
 _LONG = 500
 """Characters of a line that is no command and no known ending."""
+_LOOKED_AT = 10_000
+"""Characters at each end of a line in which words of failures are looked for."""
 
 _TIME = re.compile(
     r"(?:\[ *[0-9]+\.[0-9]+\]"
@@ -169,7 +171,7 @@ def failed(line: str) -> bool:
     """Check whether a line has the words of a run that broke off."""
     if len(line) <= _LONG:
         line = _NO_FAILURE.sub(" ", line)
-    return _FAILURES.search(line) is not None
+    return any(map(_FAILURES.search, (line[:_LOOKED_AT], line[_LOOKED_AT:][-_LOOKED_AT:])))
 
 
 def is_command(line: str) -> bool:

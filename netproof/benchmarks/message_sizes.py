@@ -31,10 +31,10 @@ class ListedSizes(MessageSizes):
     """
 
     per_octave: Annotated[int, Field(ge=1, le=MOST_PER_OCTAVE)] = Field(
-        1, description="sizes from one power of two to the next, that one not counted"
+        default=1, description="sizes from one power of two to the next, that one not counted"
     )
     also: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = Field(
-        (), description="further sizes in bytes"
+        default=(), description="further sizes in bytes"
     )
 
     def largest(self) -> int:

@@ -55,7 +55,7 @@ class MpiGraph(Benchmark):
         lines.expect(_END, "`END mpiGraph`")
         sent = tables[0]
         one, other = sent.facts["slowest"]
-        rate, time = sent.curve().bandwidth_mb_s[0], sent.facts["mean_us"]
+        rate, time = asked["MsgSize"] / sent.rows[0].time_us, sent.facts["mean_us"]
         note = (
             f"{lines.path}:{sent.first_line}: the slowest pair is {one} to {other}, {rate:.0f} MB/s"
             f" where the mean is {asked['MsgSize'] / time:.0f}"

@@ -47,6 +47,11 @@ _OWN = re.compile(
 )
 """A line of NCCL's, or a comment."""
 _ROW = re.compile(r" *\d{1,15} +\d+ +[a-z]\w* .*")
+_KEY = re.compile(
+    r"(?:u?int(?:8|32|64)|float(?:8|16)?|half|double|bfloat16|(?:fp8|f8)\w{0,10})"
+    r"(?: (?:sum|prod|min|max|avg|mulsum|none))?(?: -?\d{1,6})?"
+)
+"""Type, operation and root."""
 _ERROR = re.compile(r"[0-9.]+e[-+][0-9]+|N/A")
 """The largest error of releases that do not count wrong values."""
 _BOUNDS = re.compile(r"#? ?Out of bounds values : (\d+) (OK|FAILED) *")
@@ -58,24 +63,151 @@ _NO_FIGURES = ["N/A"] * 3
 MOST_SIZES = 100_000
 _ONE = "build nccl-tests with MPI=1, or give it the GPUs of a node with -g"
 
-Sweeps = dict[tuple[str, ...], tuple[list[Row], list[Row]]]
+_Sweeps = dict[tuple[str, ...], tuple[list[Row], list[Row]]]
 """Rows out of place and in place, by type, operation and root."""
 
 
-def _factor(function: str, ranks: int) -> float:
-    """Return the bus bandwidth over bytes and time."""
-    return _SHARE[function] * (ranks - 1) / ranks if _SHARE[function] else 1.0
+class _Run:
+    """What a run says of itself, and its rows; ``asked`` and ``devices`` are empty if unknown."""
 
+    def __init__(self, path: str, version: str | None, first: int = 0) -> None:
+        self.path, self.version, self.first = path, version, first
+        self.devices: list[tuple[str, str]] = []
+        """Host and GPU of each rank."""
+        self.asked: list[int] = []
+        self.sweeps: _Sweeps = {}
+        self.average = 0.0
+        """Mean of all bus bandwidths, in GB/s."""
 
-def _steps(least: int, most: int, step: int, unit: str) -> list[int]:
-    """Return the sizes in bytes that a run asks for."""
-    sizes = [least]
-    while len(sizes) < MOST_SIZES:
-        following = sizes[-1] * step if unit == "factor" else sizes[-1] + step
-        if not sizes[-1] < following <= most:
-            break
-        sizes.append(following)
-    return sizes
+    def ask(self, least: int, most: int, step: int, unit: str) -> None:
+        """Set the sizes in bytes that the run asks for."""
+        self.asked = [least]
+        while len(self.asked) < MOST_SIZES:
+            last = self.asked[-1]
+            following = last * step if unit == "factor" else last + step
+            if not last < following <= most:
+                break
+            self.asked.append(following)
+
+    def factor(self, function: str, measured: float | None = None) -> float:
+        """Return the bus bandwidth over bytes and time; of any number of ranks, the nearest one."""
+        ranks = len(self.devices) or 2
+        if not self.devices and measured is not None and _SHARE[function]:
+            ranks = max(2, round(1 / max(1 - measured / _SHARE[function], 1 / MOST_SIZES)))
+        return _SHARE[function] * (ranks - 1) / ranks if _SHARE[function] else 1.0
+
+    def guess(self, measured: float | None) -> str:
+        """Return a function whose rates have that factor; alltoall has those of all_gather."""
+        several = ["all_gather", "broadcast"]
+        if any({"sum", "prod"} & {*key} for key in self.sweeps):
+            several = ["all_reduce", "reduce_scatter", "reduce"]
+        return min(several, key=lambda name: abs((measured or 9) - self.factor(name, measured)))
+
+    def output(self, function: str, factor: float, *, amd: bool = False, note: str = "") -> Output:
+        """Return the output; ParseError unless all sizes are there, and have this mean."""
+        amd = amd or any("AMD" in name for _, name in self.devices)
+        place = f"{'ROCm' if amd else 'CUDA'} device memory"
+        if self.devices:
+            hosts = len({host for host, _ in self.devices})
+            where = "inside one node" if hosts == 1 else f"on {hosts} nodes"
+            place += f", {len(self.devices)} GPUs {where}"
+        rates, tables, line = [], [], self.first
+        for key, both in self.sweeps.items():
+            several = " ".join(key) if len(self.sweeps) > 1 else ""
+            for rows, how in zip(both, ("", "in place"), strict=True):
+                if not rows:
+                    continue
+                line = rows[-1].line
+                rates += [row.values["busbw"] for row in rows]
+                self._check_sizes([row.size for row in rows], line)
+                # Rounding to ranks makes some equal, or nothing.
+                by_size = {row.size: row for row in rows if row.size}
+                if not by_size:
+                    continue
+                each = [row.values.get("times_us") for row in by_size.values()]
+                table = Table(
+                    self.path,
+                    function,
+                    len(self.devices) or None,
+                    tuple(by_size.values()),
+                    self.first,
+                    factor,
+                    remark=", ".join(filter(None, (place, several, GUESS if note else "", how))),
+                    facts={"times_us": each} if any(each) else {},
+                )
+                tables.append(table)
+        mean = math.fsum(rates) / len(rates) if rates else 0.0
+        if not tables or abs(self.average - mean) > 0.006 + 0.0005 * mean:
+            reason = f"the mean of the rows' bus bandwidths is {mean:.4g}: a row is missing"
+            raise TableError(self.path, line, f"{self.average}", reason)
+        return Output(
+            *("nccl", "nccl-tests", self.path, self.version, tuple(tables)),
+            several=True,
+            ended=True,
+            note=note,
+        )
+
+    def _check_sizes(self, sizes: Sequence[int], line: int) -> None:
+        reason = ""
+        if self.asked and len(sizes) != len(self.asked):
+            reason = f"{len(sizes)} sizes are there, and {len(self.asked)} were asked for"
+        elif not self.asked and len({*map(_step, sizes, sizes[1:])}) > 1:
+            reason = "sizes have no constant step: a row is missing"
+        elif list(sizes) != sorted(sizes) or any(map(int.__gt__, sizes, self.asked)):
+            reason = "sizes increase, and none is above the one that was asked for"
+        if reason:
+            raise TableError(self.path, line, "", reason)
+        self.asked = self.asked or list(sizes)
+
+    def read_rows(self, lines: Lines, *, counts: bool) -> float | None:
+        """Read a table's rows; return the bus bandwidth over bytes and time, None if unknown.
+
+        ``counts``: wrong values are counted.
+        """
+        factors: list[float] = []
+        while not _BOUNDS.fullmatch(lines.peek() or ""):
+            if lines.match(_OWN):
+                continue
+            line = lines.take("a row of the table, or its last lines")
+            tokens = line.split()
+            if not _ROW.fullmatch(line) or not 11 <= len(tokens) <= 13:
+                lines.refuse("is no row that nccl-tests prints: give its output alone", TableError)
+            key = tuple(tokens[2:-8])
+            if not _KEY.fullmatch(" ".join(key)):
+                lines.refuse("is no type, operation and root of nccl-tests")
+            both = self.sweeps.setdefault(key, ([], []))
+            for rows, figures in zip(both, (tokens[-8:-4], tokens[-4:]), strict=True):
+                if figures[:3] != _NO_FIGURES:
+                    row = self._row(lines, int(tokens[0]), figures, counts=counts)
+                    rows.append(row)
+                    rate = row.size / 1e3 / row.time_us
+                    # Rates of few digits say little.
+                    factors += [row.values["busbw"] / rate] if rate >= 1 else []
+        if not self.sweeps:
+            lines.refuse("the table has no row", TableError)
+        return sorted(factors)[len(factors) // 2] if factors else None
+
+    def _row(self, lines: Lines, size: int, figures: Sequence[str], *, counts: bool) -> Row:
+        """Return a row; ParseError unless its rate follows from bytes and time."""
+        time, rate, bus = (
+            number(lines, f"{float(token):f}" if "e+" in token else token, name)
+            for token, name in zip(figures, ("time", "algbw", "busbw"), strict=False)
+        )
+        if not time:
+            lines.refuse("a time of 0, which no collective takes")
+        slack, error = _half(figures[0]), _half(figures[1])
+        # Releases before 2021 count one rank's part of some collectives.
+        for part in (1, len(self.devices) or 1):
+            least = size / part / 1e3 / (time + slack) - error
+            most = size / part / 1e3 / max(time - slack, 1e-9) + error
+            if least * (1 - 1e-6) - 1e-6 <= rate <= most * (1 + 1e-6) + 1e-6:
+                break
+        else:
+            made = size / 1e3 / time
+            lines.refuse(f"algbw does not follow from bytes and time: {made:.2f} would")
+        wrong = 0.0 if _ERROR.fullmatch(figures[3]) else number(lines, figures[3], "#wrong")
+        failure = f"#wrong {figures[3]}" if wrong and counts else ""
+        return Row(lines.number, size, {"busbw": bus}, time, failure)
 
 
 def _step(size: int, following: int) -> int:
@@ -87,135 +219,6 @@ def _half(token: str) -> float:
     """Return half a unit of the last place of a printed number."""
     mantissa, _, exponent = token.partition("e")
     return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-
-
-def _output(
-    path: str,
-    version: str | None,
-    function: str,
-    ranks: int | None,
-    devices: Sequence[tuple[str, str]],
-    sweeps: Sweeps,
-    factor: float,
-    *,
-    asked: Sequence[int],
-    average: float,
-    first: int = 0,
-    amd: bool = False,
-    note: str = "",
-) -> Output:
-    """Return an output; ParseError unless all sizes are there, and have this mean.
-
-    ``ranks``: None where nothing says how many; ``devices``: host and GPU of each; ``factor``: the
-    bus bandwidth over bytes and time; ``asked``: sizes, none where nothing says which; ``average``:
-    of all bus bandwidths, in GB/s.
-    """
-    place = f"{'ROCm' if amd or 'AMD' in ' '.join(map(str, devices)) else 'CUDA'} device memory"
-    if devices:
-        hosts = len({host for host, _ in devices})
-        place += f", {ranks} GPUs {'inside one node' if hosts == 1 else f'on {hosts} nodes'}"
-    every = [row for both in sweeps.values() for rows in both for row in rows]
-    rates = [row.values["busbw"] for row in every]
-    mean = math.fsum(rates) / len(rates) if rates else 0.0
-    tables = []
-    for key, both in sweeps.items():
-        several = " ".join(key) if len(sweeps) > 1 else ""
-        for rows, how in zip(both, ("", "in place"), strict=True):
-            sizes = [row.size for row in rows]
-            if rows and asked and len(rows) != len(asked):
-                reason = f"{len(rows)} sizes are there, and {len(asked)} were asked for"
-                raise TableError(path, rows[-1].line, "", reason)
-            if not asked and len({*map(_step, sizes, sizes[1:])}) > 1:
-                reason = "sizes have no constant step: a row is missing"
-                raise TableError(path, rows[-1].line, "", reason)
-            if sizes != sorted(sizes) or any(map(int.__gt__, sizes, asked)):
-                reason = "sizes increase, and none is above the one that was asked for"
-                raise TableError(path, rows[-1].line, "", reason)
-            # Rounding to ranks makes some equal, or nothing.
-            by_size = {row.size: row for row in rows if row.size}
-            if not by_size:
-                continue
-            each = [row.values.get("times_us") for row in by_size.values()]
-            remark = ", ".join(filter(None, (place, several, GUESS if note else "", how)))
-            facts = {"times_us": each} if any(each) else {}
-            mine = tuple(by_size.values())
-            tables.append(
-                Table(path, function, ranks, mine, first, factor, remark=remark, facts=facts)
-            )
-    if not tables or abs(average - mean) > 0.006 + 0.0005 * mean:
-        reason = f"the mean of the rows' bus bandwidths is {mean:.4g}: a row is missing"
-        line = every[-1].line if every else first
-        raise TableError(path, line, f"{average}", reason)
-    return Output(
-        "nccl", "nccl-tests", path, version, tuple(tables), several=True, ended=True, note=note
-    )
-
-
-def _read_rows(lines: Lines, ranks: int | None, *, counts: bool) -> tuple[Sweeps, float | None]:
-    """Return a table's rows, and the bus bandwidth over bytes and time, None if unknown.
-
-    ``counts``: wrong values are counted.
-    """
-    sweeps: Sweeps = {}
-    factors = []
-    while not _BOUNDS.fullmatch(lines.peek() or ""):
-        if lines.match(_OWN):
-            continue
-        line = lines.take("a row of the table, or its last lines")
-        tokens = line.split()
-        if not _ROW.fullmatch(line) or not 11 <= len(tokens) <= 13:
-            lines.refuse("is no row that nccl-tests prints: give its output alone", TableError)
-        both = sweeps.setdefault(tuple(tokens[2:-8]), ([], []))
-        for rows, figures in zip(both, (tokens[-8:-4], tokens[-4:]), strict=True):
-            if figures[:3] != _NO_FIGURES:
-                row = _row(lines, int(tokens[0]), figures, ranks, counts=counts)
-                rows.append(row)
-                rate = row.size / 1e3 / row.time_us
-                # Rates of few digits say little.
-                factors += [row.values["busbw"] / rate] if rate >= 1 else []
-    if not sweeps:
-        lines.refuse("the table has no row", TableError)
-    return sweeps, sorted(factors)[len(factors) // 2] if factors else None
-
-
-def _row(
-    lines: Lines, size: int, figures: Sequence[str], ranks: int | None, *, counts: bool
-) -> Row:
-    """Return a row; ParseError unless its rate follows from bytes and time."""
-    time, rate, bus = (
-        number(lines, f"{float(token):f}" if "e+" in token else token, name)
-        for token, name in zip(figures, ("time", "algbw", "busbw"), strict=False)
-    )
-    if not time:
-        lines.refuse("a time of 0, which no collective takes")
-    slack, error = _half(figures[0]), _half(figures[1])
-    # Releases before 2021 count one rank's part of some collectives.
-    for part in {1, ranks or 1}:
-        least = size / part / 1e3 / (time + slack) - error
-        most = size / part / 1e3 / max(time - slack, 1e-9) + error
-        if least * (1 - 1e-6) - 1e-6 <= rate <= most * (1 + 1e-6) + 1e-6:
-            break
-    else:
-        lines.refuse(f"algbw does not follow from bytes and time: {size / 1e3 / time:.2f} would")
-    wrong = 0.0 if _ERROR.fullmatch(figures[3]) else number(lines, figures[3], "#wrong")
-    failure = f"#wrong {figures[3]}" if wrong and counts else ""
-    return Row(lines.number, size, {"busbw": bus}, time, failure)
-
-
-def _guessed(factor: float | None, ranks: int | None, *, reduces: bool) -> str:
-    """Return a function whose rates have that factor; alltoall has the rates of all_gather."""
-    several = ("all_reduce", "reduce_scatter", "reduce") if reduces else ("all_gather", "broadcast")
-    if factor is None:
-        return several[0]
-    return min(several, key=lambda name: abs(factor - (_likely(name, factor, ranks))))
-
-
-def _likely(function: str, factor: float | None, ranks: int | None) -> float:
-    """Return the bus bandwidth over bytes and time; of any number of ranks, the nearest one."""
-    if ranks or factor is None or not _SHARE[function]:
-        return _factor(function, ranks or 2)
-    rest = max(1 - factor / _SHARE[function], 1 / MOST_SIZES)
-    return _factor(function, max(2, round(1 / rest)))
 
 
 class Nccl(Benchmark):
@@ -241,61 +244,49 @@ class Nccl(Benchmark):
         self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
         """Return a run from the version, the sizes or the header on, to the mean of its rates."""
-        first, devices, asked = lines.number + 1, [], []
+        first = lines.number + 1
         tests, starting = lines.match(_TESTS), lines.match(_STARTING)
+        run = _Run(lines.path, tests[2] if tests else None, first)
         while not _SWEEP.fullmatch(lines.peek() or "") and lines.match(_OWN):
             pass
         if not (header := lines.match(_HEADER)):
             sweep = lines.expect(_SWEEP, "the sizes, `# nThread 1 nGpus 1 minBytes …`")
-            asked = _steps(*map(int, sweep.groups()[:3]), sweep[4])
+            run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
         while not header and not (header := lines.match(_HEADER)):
             if found := lines.match(_RANK):
-                if int(found[1]) != len(devices):
-                    lines.refuse(f"expected rank {len(devices)}, several runs are mixed: {_ONE}")
-                devices.append((found[2], found[3]))
+                if int(found[1]) != len(run.devices):
+                    expected = f"expected rank {len(run.devices)}"
+                    lines.refuse(f"{expected}, several runs are mixed: {_ONE}")
+                run.devices.append((found[2], found[3]))
             elif lines.match(_SWEEP):
                 lines.refuse(f"several runs are mixed: {_ONE}")
             elif not lines.match(_OWN):
                 lines.take("the header of the table")
                 lines.refuse("is no line that nccl-tests prints before its table", TableError)
-        if len(devices) == 1 or (asked and not devices):
+        if run.asked and len(run.devices) < 2:
             lines.refuse(f"one GPU has no bus: {_ONE}", TableError)
-        ranks = len(devices) or None
-        sweeps, factor = _read_rows(lines, ranks, counts=header[1] == "#wrong")
+        measured = run.read_rows(lines, counts=header[1] == "#wrong")
         if lines.expect(_BOUNDS, "`# Out of bounds values`")[2] == "FAILED":
             lines.refuse("results were wrong", TableError)
-        average = number(lines, lines.expect(_AVERAGE, "`# Avg bus bandwidth`")[1], "busbw")
+        run.average = number(lines, lines.expect(_AVERAGE, "`# Avg bus bandwidth`")[1], "busbw")
         while lines.match(_CONCLUDED):
             pass
         said = {one for line in before for one in _PROGRAM.findall(line)} & _SHARE.keys()
         named = starting[1] if starting else function or (said.pop() if len(said) == 1 else "")
         note = ""
         if not named:
-            reduces = any({"sum", "prod"} & {*key} for key in sweeps)
-            named = _guessed(factor, ranks, reduces=reduces)
+            named = run.guess(measured)
             note = (
                 f"{lines.path}:{first}: no line names the program of this table of nccl-tests; its"
                 f" rates are those of {named}, which is a guess: say --from 'nccl {named}'"
             )
         if named not in _SHARE:
             lines.refuse(f"{named}_perf is no program of nccl-tests that is read", TableError)
-        expected = _likely(named, factor, ranks)
-        if factor is not None and abs(factor - expected) > 0.02 * max(factor, expected):
-            lines.refuse(f"busbw is {factor:.3g} of the rate, and of {named} it is {expected:.3g}")
-        output = _output(
-            lines.path,
-            tests[2] if tests else None,
-            named,
-            ranks,
-            devices,
-            sweeps,
-            expected,
-            asked=asked,
-            average=average,
-            first=first,
-            amd=tests is not None and tests[1] == "rccl",
-            note=note,
-        )
+        factor = run.factor(named, measured)
+        if measured is not None and abs(measured - factor) > 0.02 * max(measured, factor):
+            lines.refuse(f"busbw is {measured:.3g} of the rate, and of {named} it is {factor:.3g}")
+        amd = tests is not None and tests[1] == "rccl"
+        output = run.output(named, factor, amd=amd, note=note)
         return replace(output, preamble=printed_lines(before))
 
     def read_document(self, content: Any, path: str) -> Output | None:
@@ -304,27 +295,22 @@ class Nccl(Benchmark):
             return None
         if "end_time" not in content:
             raise ParseError(path, 0, "", "has no end_time: the run broke off")
-        try:
-            return _of_document(content, path)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            reason = f"is no result of nccl-tests that is read: {type(error).__name__} {error}"
-            raise ParseError(path, 0, "", reason) from error
+        return _of_document(content, path)
 
 
 def _of_document(content: Mapping[str, Any], path: str) -> Output:
-    config = content["config"]
+    config, run = content["config"], _Run(path, str(content["nccl_version"]))
     (function,) = {one for word in content["args"] for one in _PROGRAM.findall(word)}
-    devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
-    sweeps: Sweeps = {}
+    run.devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
+    factor = run.factor(function)
     for entry in content["results"]:
         size = int(entry["size"])
-        both = sweeps.setdefault((entry["type"], entry["redop"], str(entry["root"])), ([], []))
+        both = run.sweeps.setdefault((entry["type"], entry["redop"], str(entry["root"])), ([], []))
         for rows, how in zip(both, ("out_of_place", "in_place"), strict=True):
             if (figures := entry.get(how)) is None:
                 continue
             time, bus = float(figures.get("time", figures.get("cpu_time"))), figures["bus_bw"]
-            made = _factor(function, len(devices)) * size / 1e3 / time
-            if not time > 0 or not math.isclose(bus, made, rel_tol=1e-3):
+            if not time > 0 or not math.isclose(bus, factor * size / 1e3 / time, rel_tol=1e-3):
                 reason = f"bus_bw of {size} bytes does not follow from bytes and time"
                 raise ParseError(path, 0, f"{bus}", reason)
             values = {"busbw": bus}
@@ -333,15 +319,12 @@ def _of_document(content: Mapping[str, Any], path: str) -> Output:
             wrong = figures.get("nwrong")
             rows.append(Row(0, size, values, time, f"nwrong {wrong}" if wrong else ""))
     unit = "factor" if "step_factor" in config else "bytes"
-    keys = ("minimum_bytes", "maximum_bytes", f"step_{unit}")
-    asked = _steps(*(int(config[key]) for key in keys), unit)
-    average = float(content["average_bus_bandwidth"]["bandwidth"])
-    version, factor = str(content["nccl_version"]), _factor(function, len(devices))
-    return _output(
-        *(path, version, function, len(devices), devices, sweeps, factor),
-        asked=asked,
-        average=average,
+    least, most, step = (
+        int(config[key]) for key in ("minimum_bytes", "maximum_bytes", f"step_{unit}")
     )
+    run.ask(least, most, step, unit)
+    run.average = float(content["average_bus_bandwidth"]["bandwidth"])
+    return run.output(function, factor)
 
 
 BENCHMARK = Nccl()

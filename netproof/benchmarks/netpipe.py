@@ -258,9 +258,9 @@ def _twice(sizes: Sequence[int]) -> str:
 
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
     """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
-    for number, line in enumerate(before, lines.number + 1 - len(before)):
-        if _BOTH_WAYS.fullmatch(line) and not bidirectional:
-            raise ParseError(lines.path, number, line, "is a bidirectional run, read as one way")
+    for number, earlier in enumerate(before, lines.number + 1 - len(before)):
+        if _BOTH_WAYS.fullmatch(earlier) and not bidirectional:
+            raise ParseError(lines.path, number, earlier, "is a bidirectional run, read as one way")
     if lines.match(LOOP_5):
         rows = _read_rows_5(lines, bidirectional)
         return _output(lines, "5", rows, before, bidirectional=bidirectional, ended=True)
@@ -489,7 +489,7 @@ class PerturbedSizes(MessageSizes):
     """Settings by which ``perturbation`` bytes below and above each size are measured too."""
 
     perturbation: Annotated[int, Field(ge=0)] = Field(
-        0, description="bytes below and above each size that are measured too (-p)"
+        default=0, description="bytes below and above each size that are measured too (-p)"
     )
 
     @field_validator("perturbation")
@@ -626,7 +626,7 @@ class Netpipe(Benchmark):
         return COLUMNS.fullmatch(first) is not None
 
     def read_next(
-        self, lines: Lines, before: Sequence[str], *, bidirectional: bool, **_: Any
+        self, lines: Lines, before: Sequence[str], *, bidirectional: bool = False, **_: Any
     ) -> Output:
         """Return the run whose main loop begins here."""
         return _read_run(lines, before, bidirectional=bidirectional)

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING
 from netproof.benchmarks.fixed import (
+    Header,
     Layout,
     Lines,
     Row,
@@ -294,7 +295,7 @@ def _read_named(lines: Lines) -> Output:
     return _output(
         lines,
         function,
-        _read_rows(lines, function, *header),
+        _read_rows(lines, function, header),
         first_line,
         version=version,
         ranks=ranks,
@@ -319,7 +320,9 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
             lines.go_to(start)
             header = _header(lines.take("the header of a table"), function)
         columns = (
-            {} if header is None else {*dict(header[0])} - {SIZE, VALIDATION, *TAILS, *RATE_TAILS}
+            {}
+            if header is None
+            else {*dict(header.layout)} - {SIZE, VALIDATION, *TAILS, *RATE_TAILS}
         )
         if header is not None and (named or _GUESSED.get(tuple(columns)) == function):
             break
@@ -340,7 +343,7 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
     return _output(
         lines,
         function,
-        _read_rows(lines, function, *header),
+        _read_rows(lines, function, header),
         number,
         datatype=datatype[1] if datatype else None,
         guess="" if named else guess,
@@ -366,22 +369,21 @@ def function_of(title: str, one_sided: str) -> str | None:
     return f"{first}{name}{'_persistent' if found[4] else ''}"
 
 
-def _header(line: str, function: str) -> tuple[Layout, bool] | None:
+def _header(line: str, function: str) -> Header | None:
     return header_in(line.removeprefix("# ") if "barrier" in function else line, _layouts(function))
 
 
-def _read_rows(lines: Lines, function: str, layout: Layout, exact: bool) -> tuple[Row, ...]:
-    """Return the rows up to the first other line; ParseError for an impossible one."""
+def _read_rows(lines: Lines, function: str, header: Header) -> tuple[Row, ...]:
+    """Return the rows up to the first line that is none; ParseError for an impossible one."""
     rows: list[Row] = []
     while (line := lines.peek()) is not None and _ROW.fullmatch(line):
         lines.take("a row")
-        values = row_in(lines, layout, exact=exact, program="OMB")
-        valid = values.pop(VALIDATION, "Pass")
-        if valid not in ("Pass", "Fail"):
+        values, valid = row_in(lines, header, program="OMB")
+        if valid not in ("", "Pass", "Fail"):
             lines.refuse(f"{VALIDATION} is {valid}, and not Pass or Fail")
         size = int(values.pop(SIZE, 0))
         _check_figures(lines, size, values)
-        wrong = "" if valid == "Pass" else f"{VALIDATION} Fail"
+        wrong = f"{VALIDATION} Fail" if valid == "Fail" else ""
         row = Row(lines.number, size, values, _time_us(size, values), wrong)
         if rows and rows[-1].failure:
             lines.refuse("a row after one whose data were wrong, at which OMB ends")
@@ -403,7 +405,7 @@ def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None
     """Raise ParseError for impossible or contradictory figures."""
     for name, value in values.items():
         rounded = name in (RATE, *RATE_TAILS)
-        rounded = rounded or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and size)
+        rounded = rounded or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and size > 0)
         if value == 0 and not rounded and name not in (OVERLAP, COMPUTE, *_STEPS):
             lines.refuse(f"{name} is 0, which nothing takes")
     if not size and {BANDWIDTH, BOTH_BANDWIDTH, RATE} & values.keys() and MESSAGES not in values:

@@ -181,7 +181,12 @@ def _document(text: str, path: str) -> Output | None:
     except NetproofError as fault:
         raise ParseError(path, 0, "", str(fault)) from fault
     for benchmark in registry.BENCHMARKS:
-        if (output := benchmark.read_document(content, path)) is not None:
+        try:
+            output = benchmark.read_document(content, path)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"is no result of {benchmark.label} that is read"
+            raise ParseError(path, 0, "", f"{what}: {type(error).__name__} {error}") from error
+        if output is not None:
             return output
     raise ParseError(path, 1, text[:80], "is JSON of no benchmark that is known here")
 

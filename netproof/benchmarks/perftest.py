@@ -65,7 +65,7 @@ def _name(verb: str, bidirectional: bool, what: str) -> str:
 
 def _row(lines: Lines, line: str, unit: float | None, header: re.Match[str]) -> Row:
     """Return a row of text; ``unit``: bytes of what is a second's rate, None of latencies."""
-    names = _BANDWIDTH if unit else (*_LATENCY, "99.9%")
+    names: tuple[str, ...] = _BANDWIDTH if unit else (*_LATENCY, "99.9%")
     if header.re is _HEADER_DURATION:
         names = ("#bytes", "#iterations", "t_avg", "tps average")
     elif header[header.re.groups] is None:
@@ -244,24 +244,22 @@ class Perftest(Benchmark):
         """Return what ``--out_json`` wrote."""
         if not isinstance(content, dict) or "test_info" not in content:
             return None
-        facts, results = content["test_info"], content.get("results")
-        try:
-            title = _TITLE.fullmatch(str(facts["test"]).replace("_", " ").replace("RDMA ", "RDMA_"))
-            values = {_OF_JSON.get(key, key): float(one) for key, one in results.items()}
-            size = int(values.pop("MsgSize"))
-            function = _name(title[1], bool(title[3]), title[4])
-            units = (None,) if "average" not in values else (float(MEBI), 1e9 / BITS_PER_BYTE)
-            times = []
-            for unit in units:
-                try:
-                    times.append(_time_us(size, values, unit))
-                except ValueError as fault:
-                    reason = str(fault)
-            if not times or size < 1:
-                raise ParseError(path, 0, "", reason if not times else "a message of 0 bytes")
-        except (AttributeError, ArithmeticError, KeyError, TypeError, ValueError) as error:
-            reason = f"is no result of perftest that is read: {type(error).__name__} {error}"
-            raise ParseError(path, 0, "", reason) from error
+        facts, results = content["test_info"], content["results"]
+        title = _TITLE.fullmatch(str(facts["test"]).replace("_", " ").replace("RDMA ", "RDMA_"))
+        if title is None:
+            raise ParseError(path, 0, str(facts["test"]), "is no test of perftest that is read")
+        values = {_OF_JSON.get(key, str(key)): float(one) for key, one in results.items()}
+        size = int(values.pop("MsgSize"))
+        function = _name(title[1], bool(title[3]), title[4])
+        units = (None,) if "average" not in values else (float(MEBI), 1e9 / BITS_PER_BYTE)
+        times, reason = [], "a message of 0 bytes"
+        for unit in units:
+            try:
+                times.append(_time_us(size, values, unit))
+            except ValueError as fault:
+                reason = str(fault)
+        if not times or size < 1:
+            raise ParseError(path, 0, "", reason)
         queues = facts.get("Number_of_qps", 1)
         remark = [f"{queues} QPs"] if queues != 1 else []
         if "cuda_device" in facts or "ON" in (facts.get(f"Use_{one}_memory") for one in _OTHERS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netproof.benchmarks.imb import Imb
+from netproof.benchmarks import imb
 from netproof.benchmarks.interface import Benchmark, Function, MpiBenchmark
 from netproof.declared import declared
 from netproof.errors import NetproofError
@@ -21,7 +21,7 @@ STARTED = tuple(one for one in BENCHMARKS if one.features)
 MPI_BENCHMARKS = tuple(one for one in STARTED if isinstance(one, MpiBenchmark))
 """Benchmarks whose functions run on a job's ranks."""
 
-OF_PAIRS = next(one for one in MPI_BENCHMARKS if isinstance(one, Imb))
+OF_PAIRS = imb.BENCHMARK
 """The benchmark that measures many pairs of nodes at once."""
 
 FEATURES = {feature: means for one in BENCHMARKS for feature, means in one.features.items()}

@@ -59,17 +59,18 @@ _CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clu
 class CheckedSite:
     """Checks of one system: faults, what was not checked, and what is right.
 
-    ``unchecked`` and ``right``: a sentence each.
+    ``path``: the system's file; ``unchecked`` and ``right``: a sentence each.
     """
 
     system: str
+    path: Path
     faults: list[SiteError] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     right: list[str] = field(default_factory=list)
 
-    def wrong(self, path: Path | str, place: str, key: str, reason: str) -> None:
-        """Add a fault."""
-        self.faults.append(SiteError(path, place, key, reason))
+    def wrong(self, place: str, key: str, reason: str, path: Path | str = "") -> None:
+        """Add a fault, by default of the system's file."""
+        self.faults.append(SiteError(path or self.path, place, key, reason))
 
 
 def print_checked(checked: CheckedSite, out: Console) -> None:
@@ -115,7 +116,7 @@ def check(
     folder = folders.of_site()
     found = site.survey(folder)
     name, _, partition = (asked or site.here(found)).partition(":")
-    checked = CheckedSite(name, list(found.faults))
+    checked = CheckedSite(name, found.paths.get(name, folder), list(found.faults))
     try:
         expected = matrix(
             found.configuration, name, [partition] if partition else [], all_functions=full
@@ -127,7 +128,6 @@ def check(
             f"references and Slurm of {asked or name}: unusable until the files are right"
         )
         return checked
-    path = found.paths[name]
     entries = partitions_in(found.configuration, name)
     partitions = [entries[one] for one in entries if one in expected.partitions]
     environments = {
@@ -137,7 +137,6 @@ def check(
     }
     if not expected.cases:
         checked.wrong(
-            path,
             f"{'partition' if partition else 'system'} {asked or name}",
             "environs",
             "none of them has a benchmark, so that nothing would be measured; name benchmarks"
@@ -145,20 +144,20 @@ def check(
         )
     elif not found.faults:
         checked.right.append(
-            f"{path}: {_count(len(partitions), 'partition')},"
+            f"{checked.path}: {_count(len(partitions), 'partition')},"
             f" {_count(len(environments), 'environment')}, {_count(len(expected.cases), 'case')}"
         )
-    _twins(checked, path, name, entries.values())
-    _environments(checked, path, environments, job=job)
+    _twins(checked, name, entries.values())
+    _environments(checked, environments, job=job)
     no_modules = module_path.missing(found.configuration, name, expected)
     if no_modules and shutil.which("sinfo"):
-        checked.wrong("this shell", f"system {name}", "MODULEPATH", no_modules)
+        checked.wrong(f"system {name}", "MODULEPATH", no_modules, "this shell")
     elif no_modules:
         checked.unchecked.append(f"modules: no Slurm here, and {no_modules}")
     if not found.faults:
-        _reframe(checked, path, name)
+        _reframe(checked, name)
     _references(checked, expected, environments)
-    if _slurm(checked, path, expected, partitions):
+    if _slurm(checked, expected, partitions):
         (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
         setups = {
             (entry["name"], one): setup_of(system, entry, environments[one])
@@ -166,11 +165,11 @@ def check(
             for one in entry["environs"]
             if one in environments
         }
-        _accounting(checked, environments, path)
-        _modules(checked, path, setups)
+        _accounting(checked, environments)
+        _modules(checked, setups)
         if job and not checked.faults:
             for entry in partitions:
-                _by_job(checked, path, entry, environments, setups, wait_s)
+                _by_job(checked, entry, environments, setups, wait_s)
         elif job:
             checked.unchecked.append("what a job sees: put right what is wrong first")
     return checked
@@ -180,7 +179,7 @@ def _count(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[Any]) -> None:
+def _twins(checked: CheckedSite, system: str, partitions: Iterable[Any]) -> None:
     """Refuse copied partitions of two switches in which nothing changed that a job depends on."""
     seen: dict[str, Any] = {}
     for entry in partitions:
@@ -189,7 +188,6 @@ def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[A
         first = seen.setdefault(repr(effective), entry)
         if first["extras"]["switch"] != entry["extras"]["switch"]:
             checked.wrong(
-                path,
                 f"partition {system}:{entry['name']}",
                 "access",
                 f"is that of {first['name']}, and so are {', '.join(_ALIKE[1:])} and"
@@ -199,13 +197,13 @@ def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[A
 
 
 def _environments(
-    checked: CheckedSite, path: Path, environments: Mapping[str, Mapping[str, Any]], *, job: bool
+    checked: CheckedSite, environments: Mapping[str, Mapping[str, Any]], *, job: bool
 ) -> None:
     needed = []
     for name, entry in environments.items():
         unusable = entry["extras"]["unusable"]
         if unusable:
-            checked.wrong(path, f"environment {name}", "extras['unusable']", unusable)
+            checked.wrong(f"environment {name}", "extras['unusable']", unusable)
         programs = dict.fromkeys(
             benchmark.program(function.name)
             for benchmark in registry.STARTED
@@ -223,7 +221,7 @@ def _environments(
         )
 
 
-def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
+def _reframe(checked: CheckedSite, system: str) -> None:
     """Check that ReFrame accepts the configuration: it knows the keys that netproof does not."""
     program = shutil.which("reframe")
     if program is None:
@@ -245,7 +243,7 @@ def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
     if "could not find a sane" in said:
         checked.unchecked.append(f"whether ReFrame can load modules: not available, {said}")
         return
-    checked.wrong(path, f"system {system}", "ReFrame", f"refuses it: {said}")
+    checked.wrong(f"system {system}", "ReFrame", f"refuses it: {said}")
 
 
 def _references(
@@ -257,7 +255,7 @@ def _references(
         references = ReferenceFile(path)
     except NetproofError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        checked.wrong(path, "the file", "references", reason)
+        checked.wrong("the file", "references", reason, path)
         return
     missing: dict[tuple[Any, ...], list[tuple[Case, NotThere]]] = defaultdict(list)
     lacking: dict[tuple[str, str], list[Case]] = defaultdict(list)
@@ -278,16 +276,16 @@ def _references(
             if variable not in entries:
                 lacking[check, variable].append(case)
     for reason in broken:
-        checked.wrong(path, "the file", "references", reason.removeprefix(f"{path}:"))
+        checked.wrong("the file", "references", reason.removeprefix(f"{path}:"), path)
     for several in missing.values():
         checked.faults.append(_missing(path, several))
     for (check, variable), cases in lacking.items():
         checked.wrong(
-            path,
             check,
             variable,
             f"is not there for {_places(cases)}, and a landmark without an entry fails; add"
             f" {variable}: [0, null, null, {LANDMARKS[variable].unit}] to show it unjudged",
+            path,
         )
     if not (missing or lacking or broken):
         checked.right.append(f"{path}: has references for every case")
@@ -297,7 +295,7 @@ def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
     """Return one fault for all checks that lack the same keys."""
     error = several[0][1]
     cases = [case for case, _ in several]
-    checks = list(dict.fromkeys(error.keys[0] for _, error in several))
+    checks = list(dict.fromkeys(str(error.keys[0]) for _, error in several))
     if len(error.keys) == 1:
         return SiteError(
             path,
@@ -343,7 +341,7 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
 
 
 def _slurm(
-    checked: CheckedSite, path: Path, expected: Matrix, partitions: Collection[Mapping[str, Any]]
+    checked: CheckedSite, expected: Matrix, partitions: Collection[Mapping[str, Any]]
 ) -> bool:
     """Check that Slurm has the partitions, and can run the largest job of each.
 
@@ -356,7 +354,7 @@ def _slurm(
         slurm.answers()
         known = slurm.partitions()
     except NetproofError as error:
-        checked.wrong("Slurm", f"system {checked.system}", "scontrol", str(error))
+        checked.wrong(f"system {checked.system}", "scontrol", str(error), "Slurm")
         return False
     before = len(checked.faults)
     planned: dict[str, list[PlannedJob]] = defaultdict(list)
@@ -375,7 +373,6 @@ def _slurm(
                 )
             else:
                 checked.wrong(
-                    path,
                     place,
                     "access",
                     f"is {access}, and names no partition of Slurm's: jobs would go to its"
@@ -385,18 +382,16 @@ def _slurm(
         for name in named:
             if name not in known:
                 checked.wrong(
-                    path,
                     place,
                     "access",
                     f"names {name!r}, which Slurm does not have; it has {', '.join(known)}",
                 )
                 continue
             right = len(checked.faults)
-            _fits(checked, path, place, entry, known[name], needed)
+            _fits(checked, place, entry, known[name], needed)
             seconds, limit = time_limit_s(entry), known[name].limit_s
             if seconds is not None and limit is not None and seconds > limit:
                 checked.wrong(
-                    path,
                     place,
                     "time_limit",
                     f"is {entry['time_limit']}, and Slurm's partition {name} allows"
@@ -404,7 +399,7 @@ def _slurm(
                 )
             if len(checked.faults) == right:
                 nodes = {job: nodes_of(job, expected) for job in several}
-                _every_job(checked, path, place, entry, nodes)
+                _every_job(checked, place, entry, nodes)
     if len(checked.faults) == before:
         names = ", ".join(entry["name"] for entry in partitions)
         checked.right.append(f"Slurm answers and can run the largest job on {names}")
@@ -413,7 +408,6 @@ def _slurm(
 
 def _fits(
     checked: CheckedSite,
-    path: Path,
     place: str,
     entry: Mapping[str, Any],
     known: slurm.SlurmPartition,
@@ -422,37 +416,34 @@ def _fits(
     stated = entry["extras"]["nodes"]
     if len(known.nodes) < stated:
         checked.wrong(
-            path,
             place,
             "extras['nodes']",
             f"is {stated}, and Slurm's partition {known.name} has {len(known.nodes)}",
         )
     reason = known.cannot_run(needed)
     if reason:
-        checked.wrong("Slurm", place, known.name, reason)
+        checked.wrong(place, known.name, reason, "Slurm")
         return
     usable = sum(node.usable for node in known.nodes)
     most, refusal = slurm.most_nodes(_access(entry), usable)
     if not most:
-        checked.wrong(path, place, "access", _refused(entry, refusal))
+        checked.wrong(place, "access", _refused(entry, refusal))
         return
     if most < min(usable, max(stated, needed)):
         checked.wrong(
-            path,
             place,
             "extras['nodes']",
             f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}",
         )
     elif most < usable:
         checked.unchecked.append(
-            f"{place}: {usable - most} of {usable} usable nodes, which are never measured: Slurm"
-            f" lets a job have {most}: {refusal}"
+            f"{place}: {usable - most} of {usable} usable nodes, which rounds of pairs leave to"
+            f" other days, all in {-(-usable // most)}: Slurm lets a job have {most}: {refusal}"
         )
 
 
 def _every_job(
     checked: CheckedSite,
-    path: Path,
     place: str,
     entry: Mapping[str, Any],
     nodes: Mapping[PlannedJob, int],
@@ -470,7 +461,7 @@ def _every_job(
             slurm.test(options)
         except NetproofError as error:
             what = ", ".join(dict.fromkeys(whats))
-            checked.wrong(path, place, f"the job of {what}", _refused(entry, str(error)))
+            checked.wrong(place, f"the job of {what}", _refused(entry, str(error)))
             return
 
 
@@ -505,18 +496,16 @@ def _refused(entry: Mapping[str, Any], refusal: str) -> str:
     return f"is {entry.get('access', [])}, and Slurm refuses such a job: {said}; {remedy}"
 
 
-def _accounting(
-    checked: CheckedSite, environments: Mapping[str, Mapping[str, Any]], path: Path
-) -> None:
+def _accounting(checked: CheckedSite, environments: Mapping[str, Mapping[str, Any]]) -> None:
     """Check that Slurm's accounting answers, by which ReFrame follows jobs, and its PMI plugins."""
     try:
         slurm.ask("sacct", "--noheader", "--allocations", "--starttime=now")
     except NetproofError as error:
         checked.wrong(
-            "Slurm",
             f"system {checked.system}",
             "sacct",
             f"{error}; ReFrame follows jobs by it: slurmdbd has to run",
+            "Slurm",
         )
     try:
         plugins = plugins_of(slurm.ask("srun", "--mpi=list", merged=True))
@@ -527,16 +516,13 @@ def _accounting(
         pmi = entry["extras"]["pmi"]
         if pmi not in plugins:
             checked.wrong(
-                path,
                 f"environment {name}",
                 "extras['pmi']",
                 f"is {pmi!r}, and srun has {', '.join(plugins)} (srun --mpi=list)",
             )
 
 
-def _modules(
-    checked: CheckedSite, path: Path, setups: Mapping[tuple[str, str], Sequence[str]]
-) -> None:
+def _modules(checked: CheckedSite, setups: Mapping[tuple[str, str], Sequence[str]]) -> None:
     """Check that a shell here can load each environment's modules, as jobs will."""
     for (_, name), setup in {each[1]: (each, setup) for each, setup in setups.items()}.values():
         loading = [line for line in setup if line.startswith("module load ")]
@@ -547,7 +533,6 @@ def _modules(
         if unable:
             modules = ", ".join(line.removeprefix("module load ") for line in loading)
             checked.wrong(
-                path,
                 f"environment {name}",
                 "modules",
                 f"{modules}: {unable[0].strip()}; 'module -t avail' lists those that there are",
@@ -556,7 +541,6 @@ def _modules(
 
 def _by_job(
     checked: CheckedSite,
-    path: Path,
     entry: Mapping[str, Any],
     environments: Mapping[str, Mapping[str, Any]],
     setups: Mapping[tuple[str, str], Sequence[str]],
@@ -579,14 +563,14 @@ def _by_job(
             wait_s,
         )
     except NetproofError as error:
-        checked.wrong(path, place, "a job", str(error))
+        checked.wrong(place, "a job", str(error))
         return
     before = len(checked.faults)
     for key, reason in differing(extras, looked):
-        checked.wrong(path, place, key, reason)
+        checked.wrong(place, key, reason)
     for name, one in looked.environments.items():
         for key, reason in lacking(trying[name], one):
-            checked.wrong(path, f"environment {name}", key, f"on {own} {reason}")
+            checked.wrong(f"environment {name}", key, f"on {own} {reason}")
     if len(checked.faults) == before:
         nodes = fold(node.name for node in looked.nodes)
         checked.right.append(f"a job on {nodes} of {own}: {', '.join(trying)} run there")

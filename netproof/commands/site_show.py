@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,13 +54,12 @@ class ShownMatrix:
     sessions: int
     unknown: str | None
 
-    def too_long(self) -> list[PlannedJob]:
-        """Return the jobs that should take longer than their partition's ``time_limit``."""
-        return [
-            job
-            for job, one in self.expected.items()
-            if one.seconds is not None and one.seconds > (self.limits_s[job.partition] or math.inf)
-        ]
+    def too_long(self) -> Iterator[tuple[PlannedJob, float, float]]:
+        """Yield the jobs that should take longer than their partition's ``time_limit``, in s."""
+        for job, one in self.expected.items():
+            limit_s = self.limits_s[job.partition]
+            if one.seconds is not None and limit_s and one.seconds > limit_s:
+                yield job, one.seconds, limit_s
 
     def seconds(self) -> float | None:
         """Return how long all should take in seconds, None where the time of a job is not known."""
@@ -253,23 +251,23 @@ def _print_times(found: ShownMatrix, out: Console) -> None:
             alike[one.why].append(job)
     for why, several in alike.items():
         say(out, f"{_together(several, found.jobs)}: {why}", "yellow")
-    for job in found.too_long():
+    for job, seconds, limit_s in found.too_long():
         say(
             out,
-            f"{job} should take {duration(found.expected[job].seconds)}, and {job.partition} has a"
-            f" time_limit of {duration(found.limits_s[job.partition])}: Slurm would end it",
+            f"{job} should take {duration(seconds)}, and {job.partition} has a"
+            f" time_limit of {duration(limit_s)}: Slurm would end it",
             "red",
         )
     total = found.seconds()
     if total is None:
         known = {job: one for job, one in found.expected.items() if one.seconds is not None}
         least = session_seconds(known, found.matrix)
-        alongside = f"; what is known of it takes {duration(least)}" if known else ""
+        alongside = f"; what is known of it takes {duration(least)}" if least and known else ""
         say(out, f"how long it should take is not known{alongside}", "bold")
         return
     domains: dict[str, float] = defaultdict(float)
     for job, one in found.expected.items():
-        domains[domain_of(job, found.matrix)] += one.seconds
+        domains[domain_of(job, found.matrix)] += one.seconds or 0
     spoken = ""
     if len(domains) > 1:
         each = ", ".join(f"{name} {duration(seconds)}" for name, seconds in domains.items())

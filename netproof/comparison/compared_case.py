@@ -1,8 +1,7 @@
 """A case that both sides measured: its ratio, its ranges of sizes and its landmarks.
 
-Intervals are the score's bootstrap over launches: launches of both sides are resampled with
-replacement, and the landmark is that of their median curve. r∞ and the share of the line rate are
-known per launch: theirs is the interval of the ratio of medians (``interval.of_ratio``).
+Intervals are the score's bootstrap over launches, with the landmark of their median curve. r∞ and
+the share of the line rate are known per launch: theirs is the interval of the ratio of medians.
 """
 
 from __future__ import annotations
@@ -12,18 +11,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from netproof import criteria
-from netproof.criteria import (
-    Finding,
-    Level,
-    percentile_interval,
-    resampled_medians,
-)
+from netproof.criteria import Finding, Level, slower
 from netproof.criteria.findings import CannotJudgeError, undefined
-from netproof.criteria.score import SEED
+from netproof.criteria.score import SEED, percentile_interval, resampled_medians, score
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError
@@ -34,16 +29,17 @@ from netproof.measurement.interval import Interval, of_ratio
 from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
 from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
 from netproof.session.measured import Measured
-from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
 from netproof.verdict.engine import Subject
 from netproof.verdict.verdict import CaseVerdict, StoredResult
+
+Floats = NDArray[np.float64]
 
 RANGE_SIZES = 3
 """Sizes that make a range: at each, the launches of both sides do not overlap."""
 
 RANGE_LAUNCHES = 3
-"""Launches of each side that a range takes."""
+"""Launches of each side that a range takes: with fewer, chance separates sides too often."""
 
 LONE_SIZE_RATIO = 2.0
 """Ratio from which a size outside all ranges is reported too."""
@@ -79,8 +75,7 @@ def ranges_of(
     """Return the ranges in which all launches of one side beat all of the other.
 
     A range has ``RANGE_SIZES`` such sizes or more, with at most one other size between two. Single
-    sizes count where one side is ``LONE_SIZE_RATIO`` times as fast. With fewer than
-    ``RANGE_LAUNCHES`` launches, chance separates sides too often.
+    sizes count where one side is ``LONE_SIZE_RATIO`` times as fast.
     """
     if min(len(first), len(second)) < RANGE_LAUNCHES:
         return ()
@@ -96,8 +91,7 @@ def ranges_of(
 
 def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
     one, other = (
-        [curve.time_us[curve.sizes.index(size)] for curve in launches]
-        for launches in (first, second)
+        [curve.time_us[curve.sizes.index(size)] for curve in side] for side in (first, second)
     )
     return max(one) < min(other) or max(other) < min(one)
 
@@ -111,8 +105,8 @@ COMPARED = sorted(_OWN, key=lambda one: one.better is Better.NEITHER)
 class LandmarkRatio:
     """A landmark of both sides; with ``ratio`` above 1 the second side's is better.
 
-    ``difference``: second minus first, in the landmark's unit. Values are None where a side has no
-    such landmark, or it has no better end; intervals also where a side has one launch.
+    ``difference``: second minus first. Values are None where a side has no such landmark, or it has
+    no better end; intervals also where a side has one launch.
     """
 
     first: float | None
@@ -126,20 +120,20 @@ class LandmarkRatio:
 def landmark_ratios(
     first: Measured,
     second: Measured,
-    peaks_from: tuple[int, int],
+    peaks_from: Sequence[int],
 ) -> dict[str, LandmarkRatio]:
     """Return every landmark of two cases by name, with ratio and difference where comparable.
 
-    ``peaks_from``: the least size in bytes that can be the peak, for each side. Times in µs, rates
-    in MB/s, sizes in bytes. Raise NetproofError where launches of a case differ in their sizes.
+    ``peaks_from``: the least size in bytes that can be the peak, for each side. Raise NetproofError
+    where launches of a case differ in their sizes.
     """
-    resampled: tuple[Mapping[str, np.ndarray], ...] = ({}, {})
+    resampled: list[dict[str, Floats]] = [{}, {}]
     if min(len(first.launches), len(second.launches)) > 1:
         random = np.random.default_rng(SEED)
-        resampled = tuple(
+        resampled = [
             _resampled(one, peak_from, random)
             for one, peak_from in zip((first, second), peaks_from, strict=True)
-        )
+        ]
     found = {}
     for landmark in COMPARED:
         name, smaller = landmark.name, landmark.better is Better.SMALLER
@@ -164,23 +158,19 @@ def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | N
 
     None where a launch has no line, for a single launch, and where the ratio has no upper end.
     """
-    sides = []
+    sides: list[list[float]] = []
     for measured in (first, second):
-        own = [
-            landmarks(launch.curve, measured.line_rate_mb_s).asymptotic_mb_s
-            for launch in measured.launches
-        ]
-        if any(value is None for value in own):
+        figures = (landmarks(one.curve, measured.line_rate_mb_s) for one in measured.launches)
+        sides.append([own for one in figures if (own := getattr(one, name)) is not None])
+        if len(sides[-1]) < len(measured.launches):
             return None
-        per = measured.line_rate_mb_s if name == "line_rate_share" else 1.0
-        sides.append([value / per for value in own])
     found = of_ratio(sides[1], sides[0])
     return found if found and found[1] < math.inf else None
 
 
 def _resampled(
     measured: Measured, peak_from: int, random: np.random.Generator
-) -> dict[str, np.ndarray]:
+) -> dict[str, Floats]:
     """Return the case's landmarks above 0 in bootstrap samples of its launches."""
     curve, launches = measured.curve, measured.launches
     for launch in launches:
@@ -224,9 +214,9 @@ class ComparedCase:
     """A case that both sides measured.
 
     ``score``: the second side's, with the first as baseline, or the ratio of times without message
-    sizes; ``ratios``: by size in bytes, the first side's median time over the second's; ``ranges``:
-    empty with too few launches; ``cpu_s_per_gb``: of each side's costliest node; ``disturbed``:
-    other activity in launches that count all the same, with the side's name.
+    sizes; ``ratios``: by size in bytes, the first side's median time over the second's;
+    ``cpu_s_per_gb``: of each side's costliest node; ``disturbed``: other activity in launches that
+    count all the same, with the side's name.
     """
 
     first: Measured
@@ -286,37 +276,35 @@ class ComparedCase:
         return f"{ratio} ({low:.3g} to {high:.3g}){ranges}"
 
 
-def compared_case(one: CheckResult, other: CheckResult, first: str, second: str) -> ComparedCase:
-    """Compare two results of the same case, from sides of these names.
+def compared_case(
+    before: Measured,
+    after: Measured,
+    extras: Sequence[Mapping[str, Any]],
+    first: str,
+    second: str,
+) -> ComparedCase:
+    """Compare two measurements of the same case, from sides of these names.
 
-    Raise NetproofError where a measurement cannot be read.
+    ``extras``: the keys of each side's partition. Raise NetproofError where a measurement cannot be
+    read.
     """
-    before, after = one.measured, other.measured
-    extras = [result.extras["partition_extras"] for result in (one, other)]
+    both = list(zip((before, after), extras, strict=True))
     # The line rate takes no part in a score.
     settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score
     curves = [[launch.curve for launch in side.launches] for side in (before, after)]
-    landmarks = landmark_ratios(
-        before,
-        after,
-        tuple(
-            here["line_rate_from_bytes"] if side.line_rate_mb_s else 0
-            for side, here in zip((before, after), extras, strict=True)
-        ),
-    )
+    peaks_from = [here["line_rate_from_bytes"] if side.line_rate_mb_s else 0 for side, here in both]
+    landmarks = landmark_ratios(before, after, peaks_from)
     where = f"{second} {after.case.what()}"
     sizeless = before.curve.sizes == after.curve.sizes == (0,)
     if sizeless:
-        score = _of_times(landmarks["latency_us"], where, first)
+        found = _of_times(landmarks["latency_us"], where, first)
     else:
         try:
-            score = criteria.score(
-                curves[1], curves[0], where=where, baseline=first, settings=settings
-            )
+            found = score(curves[1], curves[0], where=where, baseline=first, settings=settings)
         except CannotJudgeError as error:
-            score = undefined("score", where, str(error))
+            found = undefined("score", where, str(error))
     ratios: dict[int, float] = {}
-    if score.value is not None and not sizeless:
+    if found.value is not None and not sizeless:
         times = [
             dict(zip(side.curve.sizes, side.curve.time_us, strict=True)) for side in (before, after)
         ]
@@ -328,7 +316,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     ranges = ranges_of(curves[0], curves[1], ratios)
     disturbed = tuple(
         f"{name}: {noise}"
-        for name, side, here in zip((first, second), (before, after), extras, strict=True)
+        for name, (side, here) in zip((first, second), both, strict=True)
         for noise in Subject.of_extras(side, here, {}).disturbances
     )
     one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
@@ -337,7 +325,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         # Below 1 the second side costs more.
         ratio, more = one_cost / other_cost, other_cost - one_cost
         costs = dataclasses.replace(costs, ratio=ratio, difference=more)
-    return ComparedCase(before, after, score, ratios, ranges, landmarks, costs, disturbed)
+    return ComparedCase(before, after, found, ratios, ranges, landmarks, costs, disturbed)
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
@@ -358,8 +346,7 @@ def envelope_of_cases(
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
     At least one case is of this session. The envelope has the least time in µs and its label by
-    size, where two cases share one. Links are unlike where they differ in rate or MTU, as far as
-    they are known.
+    size, where two cases share one; unlike links differ in rate or MTU, as far as they are known.
     """
     curves = {
         label: one.measured.curve
@@ -378,4 +365,4 @@ def envelope_of_cases(
             over_tcp = one.case.function == "tcp" or not rdma
             links.add(matrix.partitions[one.case.partition].link(over_tcp=over_tcp))
     unlike = first.path != "intra-node" and len(links - {None}) > 1
-    return criteria.envelope(curves, settings), unlike
+    return slower.envelope(curves, settings), unlike

@@ -21,11 +21,14 @@ from netproof.comparison.compared_case import RANGE_SIZES, ComparedCase, Outcome
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import node_differences
+from netproof.session.node_differences import NodeInJob
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import session_verdict
 from netproof.verdict.engine import group
 from netproof.verdict.judge import faults_of
 from netproof.verdict.verdict import Verdict
+
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -42,31 +45,27 @@ class ComparedSide:
     environment: str | None = None
     also: tuple[Session, ...] = ()
 
-    def results(self) -> dict[tuple, CheckResult]:
+    def results(self) -> dict[Key, CheckResult]:
         """Return the final results of its cases, by the key that a counterpart shares.
 
         Raise NetproofError where it has none.
         """
-        found = {}
-        for result in self.session.results:
-            case = result.case
-            if case is None:
-                continue
-            if self.partition not in (None, case.partition):
-                continue
-            if self.environment not in (None, case.environment):
-                continue
-            where = (
+        cases = [(one.case, one) for one in self.session.results if one.case is not None]
+        # A case that ReFrame repeated counts as it ended.
+        found = {
+            (
                 None if self.partition else case.partition,
                 None if self.environment else case.environment,
-            )
-            # A case that ReFrame repeated counts as it ended.
-            found[(*where, *group(case))] = result
+                *group(case),
+            ): result
+            for case, result in cases
+            if self.partition in (None, case.partition)
+            and self.environment in (None, case.environment)
+        }
         if found:
             return found
-        cases = [result.case for result in self.session.results if result.case is not None]
         for asked, what in ((self.partition, "partition"), (self.environment, "environment")):
-            known = dict.fromkeys(getattr(case, what) for case in cases)
+            known = dict.fromkeys(getattr(case, what) for case, _ in cases)
             if asked is not None and asked not in known:
                 raise NetproofError(
                     f"{self.session.path}: has no case of {what} {asked!r}; it has"
@@ -88,8 +87,8 @@ def sides(
     the two sessions, else their files. Raise NetproofError where both sides would be the same, or a
     session holds several systems.
     """
-    sessions = (first, second or first)
-    for one in sessions:
+    second = second or first
+    for one in (first, second):
         systems = sorted({result.system for result in one.results})
         if not systems:
             raise NetproofError(f"{one.path}: holds no test case, so nothing ran")
@@ -99,25 +98,24 @@ def sides(
                 f" ({', '.join(systems)}), and one is compared"
             )
     parts = []
-    if first.path != sessions[1].path:
-        parts.append(names or _session_names(first, sessions[1]))
+    if first.path != second.path:
+        # A stored session is a folder, session=NAME.
+        stems = [one.path.stem.removeprefix("session=") for one in (first, second)]
+        same = stems[0] == stems[1]
+        parts.append(names or ((str(first.path), str(second.path)) if same else (*stems,)))
     parts += [pair for pair in (partitions, environments) if pair and pair[0] != pair[1]]
     if not parts:
         raise NetproofError(
             f"{first.path}: both sides are the same; name a second session, or two with"
             " --partition or --environment"
         )
-    asked = (partitions or (None, None), environments or (None, None))
-    return tuple(
-        ComparedSide(one, " ".join(pair[i] for pair in parts), asked[0][i], asked[1][i])
-        for i, one in enumerate(sessions)
-    )
 
+    def side(session: Session, at: int) -> ComparedSide:
+        partition, environment = (pair and pair[at] for pair in (partitions, environments))
+        name = " ".join(pair[at] for pair in parts)
+        return ComparedSide(session, name, partition, environment)
 
-def _session_names(first: Session, second: Session) -> tuple[str, str]:
-    # A stored session is a folder, session=NAME.
-    names = tuple(one.path.stem.removeprefix("session=") for one in (first, second))
-    return names if names[0] != names[1] else (str(first.path), str(second.path))
+    return side(first, 0), side(second, 1)
 
 
 NOT_MEASURED_BY = (
@@ -170,11 +168,11 @@ class Comparison:
     def mostly(self, benchmark: str) -> tuple[tuple[int, int, bool], ...]:
         """Return the sizes at which the second side is faster, or slower, in most of the cases.
 
-        Each range is its least and largest size in bytes and whether the second side is faster, by
-        ``ranges``; it has at least ``RANGE_SIZES`` sizes in a row. Sizes that fewer than half of
-        the benchmark's cases have are left out.
+        Each range is its least and largest size in bytes and whether the second side is faster; it
+        has at least ``RANGE_SIZES`` sizes in a row. Sizes that fewer than half of the benchmark's
+        cases have are left out.
         """
-        verdicts = []
+        verdicts: list[tuple[int, bool | None]] = []
         with_ratios = [
             case for case in self.cases if case.ratios and case.first.case.benchmark == benchmark
         ]
@@ -189,12 +187,9 @@ class Comparison:
             )
             most = (faster for faster in (True, False) if 2 * found[faster] > len(cases))
             verdicts.append((size, next(most, None)))
-        runs = [
-            (faster, [size for size, _ in run])
-            for faster, run in groupby(verdicts, key=itemgetter(1))
-        ]
+        runs = ((faster, [*run]) for faster, run in groupby(verdicts, key=itemgetter(1)))
         return tuple(
-            (run[0], run[-1], faster)
+            (run[0][0], run[-1][0], faster)
             for faster, run in runs
             if faster is not None and len(run) >= RANGE_SIZES
         )
@@ -206,7 +201,9 @@ class Comparison:
 
 
 def compare(
-    first: ComparedSide, second: ComparedSide, tracked: Callable[[Sequence], Iterable] = iter
+    first: ComparedSide,
+    second: ComparedSide,
+    tracked: Callable[[Sequence[Key]], Iterable[Key]] = iter,
 ) -> Comparison:
     """Compare the cases of two sides.
 
@@ -220,17 +217,24 @@ def compare(
     for key in tracked(list(dict.fromkeys((*ours, *theirs)))):
         one, other = ours.get(key), theirs.get(key)
         if one and other and one.measured and other.measured:
-            compared.append(compared_case(one, other, first.name, second.name))
-            several = _differences(one, other)
+            extras = [result.extras["partition_extras"] for result in (one, other)]
+            compared.append(
+                compared_case(one.measured, other.measured, extras, first.name, second.name)
+            )
+            several = _differences(one, other, compared[-1])
             differ.update(json.dumps(difference, sort_keys=True) for difference in several)
         else:
-            uncompared.append(_uncompared(one, other, first.name, second.name))
+            uncompared.append(_uncompared(((first.name, one), (second.name, other))))
     if not compared:
         raise NetproofError(
             f"{first.name} and {second.name} have no case in common that both measured; of the"
             f" first, there are {_some(ours)}, of the second {_some(theirs)}"
         )
-    differences = tuple(CaseDifference(*json.loads(one), count) for one, count in differ.items())
+    differences = tuple(
+        CaseDifference(what, before, after, count)
+        for one, count in differ.items()
+        for what, before, after in [json.loads(one)]
+    )
     return Comparison(first, second, tuple(compared), tuple(uncompared), differences)
 
 
@@ -247,22 +251,20 @@ def of_extras(
             yield key, one, other
 
 
-def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:
-    found: list[tuple] = []
+def _differences(
+    first: CheckResult, second: CheckResult, compared: ComparedCase
+) -> Iterator[tuple[str, Any, Any]]:
     for extras in ("partition_extras", "environment_extras"):
-        found += of_extras(first.extras[extras], second.extras[extras])
-    per_node = [side.measured.case.ranks_per_node for side in (first, second)]
-    if per_node[0] != per_node[1]:
-        found.append(("ranks a node", *per_node))
-    return found
+        yield from of_extras(first.extras[extras], second.extras[extras])
+    one, other = (side.case.ranks_per_node for side in (compared.first, compared.second))
+    if one != other:
+        yield "ranks a node", one, other
 
 
-def _uncompared(
-    one: CheckResult | None, other: CheckResult | None, first: str, second: str
-) -> Uncompared:
+def _uncompared(sides: Sequence[tuple[str, CheckResult | None]]) -> Uncompared:
     measured_by = None
     missing = []
-    for name, result in ((first, one), (second, other)):
+    for name, result in sides:
         if result is not None and result.measured:
             measured_by = name
         elif result is None:
@@ -270,11 +272,11 @@ def _uncompared(
         else:
             reasons = faults_of(result)[0] or ("it left no measurement",)
             missing.append(f"{name}: {'; '.join(reasons)}")
-    case = one.case if one is not None else other.case
+    case = next(result.case for _, result in sides if result is not None and result.case)
     return Uncompared(case, measured_by, "; ".join(missing))
 
 
-def _some(results: Mapping[tuple, CheckResult]) -> str:
+def _some(results: Mapping[Key, CheckResult]) -> str:
     names = [str(result.case) for result in results.values()]
     return f"{', '.join(names[:2])}{' and others' if len(names) > 2 else ''}"
 
@@ -290,7 +292,7 @@ class Against:
     comparisons: tuple[Comparison, ...]
     alone: tuple[str, ...]
 
-    def worse(self) -> set[tuple]:
+    def worse(self) -> set[Key]:
         """Return the keys of cases slower than another switch's, overall or at some sizes."""
         return {
             case.second.case.key()
@@ -306,11 +308,13 @@ def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Agai
     Return None where none is given, and no switch was measured alone with stored results of others
     beside it. Raise NetproofError as ``against``.
     """
-    measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-    stored = () if verdict.compared_with is None else verdict.compared_with.cases
-    if switch is None and len(measured) == 1 and {one.case.partition for one in stored} - measured:
+    if switch is None:
+        measured = {one.case.partition for one in verdict.cases if one.measured is not None}
+        stored = () if verdict.compared_with is None else verdict.compared_with.cases
+        if len(measured) != 1 or not {one.case.partition for one in stored} - measured:
+            return None
         (switch,) = measured
-    return None if switch is None else against(session, verdict, switch)
+    return against(session, verdict, switch)
 
 
 def against(session: Session, verdict: Verdict, partition: str) -> Against:
@@ -348,9 +352,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
         return ComparedSide(only, f"{name}{of}", name, also=tuple(others))
 
     comparisons, alone = [], []
-    for other in results:
-        if other == partition:
-            continue
+    for other in [one for one in results if one != partition]:
         try:
             comparisons.append(compare(side(other), side(partition)))
         except NetproofError as error:
@@ -363,8 +365,8 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
 
     Raise NetproofError where a side's nodes are not known.
     """
-    found = []
-    for side in (compared.first, compared.second):
+
+    def nodes(side: ComparedSide) -> list[NodeInJob]:
         of_sessions = [session_verdict.provenance_of(one) for one in (side.session, *side.also)]
         here = [
             one
@@ -377,5 +379,6 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
             reasons = [why for known in of_sessions for why in known.unknown.values()]
             why = "; ".join(dict.fromkeys(reasons)) or "no job of it recorded them"
             raise NetproofError(f"what the nodes of {side.name} were is not known: {why}")
-        found.append(here)
-    return node_differences.between(*found)
+        return here
+
+    return node_differences.between(nodes(compared.first), nodes(compared.second))

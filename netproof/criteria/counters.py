@@ -131,7 +131,8 @@ class Share:
             return self
         if other.count is None or other.of is None:
             return other
-        return replace(self, count=self.count + other.count, of=self.of + other.of)
+        count, of = self.count + other.count, self.of + other.of
+        return Share(self.node, self.interface, count, of, self.why)
 
     def counted(self, what: str = "") -> str:
         """Return the count in words, of what."""

@@ -74,7 +74,8 @@ def not_known(view: PartitionView) -> Iterator[str]:
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
         if one.never:
-            yield f"{fold(one.never)}: never measured, a job can have {one.attainable}: {one.limit}"
+            left = f"{fold(one.never)}: left to other days"
+            yield f"{left}, a job can have {one.attainable}: {one.limit}"
     for node, _ in view.lost_once:
         yield f"whether {node} loses packets: it did in few launches only"
     missing = len(view.cases) - len(view.ran)

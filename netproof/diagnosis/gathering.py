@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import Shows
-from netproof.criteria.registry import SHOWING
 from netproof.diagnosis.evidence import (
     LEAST_LAUNCHES,
     Evidence,
@@ -23,7 +22,6 @@ from netproof.diagnosis.evidence import (
 )
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
-from netproof.pairs.accusation import Accusation
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
 from netproof.session.node_facts import NOT_BUSY, Node
@@ -42,10 +40,11 @@ _BY_COUNTERS = partial(Evidence, EvidenceSource.COUNTERS)
 
 def gather(view: PartitionView) -> list[Evidence]:
     """Return the evidence of a session on a partition that it judged."""
-    sources = (_of_nodes, _of_requeues, _of_counters, _of_losses, _of_paths, _of_loads)
-    evidence = [one for source in sources for one in source(view)]
-    evidence += [*_of_pairs(view), *_of_crashes(view)]
-    return [*evidence, *_of_streams(view, evidence)]
+    sources = (
+        *(_of_nodes, _of_requeues, _of_counters, _of_losses, _of_paths, _of_loads),
+        *(_of_pairs, _of_crashes, _of_streams),
+    )
+    return [one for source in sources for one in source(view)]
 
 
 def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
@@ -135,12 +134,11 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
     for finding in view.all_lose:
         why = "the kernel of every node counted it"
         yield _BY_COUNTERS(Sign.LOSS, view.several(view.nodes), finding.reason, Sure.SEEN, why)
-    reported: set[tuple[str, ...]] = set()
+    losing: dict[tuple[str, ...], tuple[str, Finding]] = {}
     for node, finding in view.lossy:
         names = tuple(sorted({node, *(finding.against or "").split()}))
-        if names in reported:
-            continue
-        reported.add(names)
+        losing.setdefault(names, (node, finding))
+    for names, (node, finding) in losing.items():
         ports = tuple(f"the port of {name}" for name in names) if names[1:] else ()
         why = "TCP counts at the sender what was lost on the way, and this port explains it best"
         if finding.criterion == LOSES_TO:
@@ -154,19 +152,16 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
 def _of_paths(view: PartitionView) -> Iterator[Evidence]:
     """Yield environments whose messages took another network, grouped by interface."""
     went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
-    for one in view.ran:
-        for finding in one.findings:
-            if finding.criterion in SHOWING[Shows.PATH] and finding.level is Level.FAIL:
-                went[finding.interface or ""][one.case.environment].append(finding)
-    rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
-    for environment, finding in rounds.items():
-        if finding.level is Level.FAIL:
-            went[finding.interface or ""][environment].append(finding)
+    for environment, findings in view.paths().items():
+        for finding in findings:
+            if finding.level is Level.FAIL:
+                went[finding.interface or ""][environment].append(finding)
+    of_pairs = [one.path for one in view.pairs if one.path is not None]
     for interface, environments in went.items():
         names = sorted(environments)
         several = [finding for name in names for finding in environments[name]]
         over = interface or "no interface that is known"
-        cases = sum(finding not in rounds.values() for finding in several)
+        cases = sum(finding not in of_pairs for finding in several)
         parts = [count_of(cases, "case")] if cases else []
         parts += ["rounds of pairs"] if cases < len(several) else []
         worst = min(several, key=lambda one: one.value if one.value is not None else 1.0)
@@ -195,24 +190,25 @@ def _of_loads(view: PartitionView) -> Iterator[Evidence]:
     taken = set() if 2 * len(most) >= len(busy) else most
     programs = _programs(view.described)
     named = {node for node in most & programs.keys() if node not in taken}
+    if 2 * len(named) >= len(busy):
+        named = set()
+    # Nodes on one machine wait for the same CPUs, whichever of them uses them.
+    together = {node for nodes in on.values() if len(nodes) > 1 for node in nodes}
     seen: list[tuple[str, str, str]] = []
-    if 2 * len(named) < len(busy):
-        for node in sorted(named):
-            several, of = programs[node]
-            sentence = (
-                f"in {len(several)} of {of} jobs a program of its own took CPUs of {node} before"
-                f" the launches: {several[-1]}"
-            )
-            why = "the kernel counted it, and something took CPUs during most launches"
-            seen.append((node, sentence, why))
+    for node in sorted(named):
+        several, of = programs[node]
+        sentence = (
+            f"in {len(several)} of {of} jobs a program of its own took CPUs of {node} before"
+            f" the launches: {several[-1]}"
+        )
+        why = "the kernel counted it, and something took CPUs during most launches"
+        seen.append((node, sentence, why))
     for node in sorted(taken):
         sentence = (
             f"in {sum(busy[node])} of {len(busy[node])} launches other programs took CPUs of"
             f" {node}, and not of most other nodes"
         )
         seen.append((node, sentence, "the kernel counted it"))
-    # Nodes on one machine wait for the same CPUs, whichever of them uses them.
-    together = {node for nodes in on.values() if len(nodes) > 1 for node in nodes}
     for node, (share, usual) in sorted(_waits(view).items()):
         if node not in taken | named | together:
             sentence = (
@@ -227,14 +223,13 @@ def _of_loads(view: PartitionView) -> Iterator[Evidence]:
 
 def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
     """Return the busy programs of nodes that named one in most jobs, and their number of jobs."""
-    found: dict[str, list[str | None]] = defaultdict(list)
+    jobs = Counter(node.node for node in described)
+    found: dict[str, list[str]] = defaultdict(list)
     for node in described:
-        found[node.node].append(node.busy)
-    named = {
-        node: ([one for one in several if one not in (None, NOT_BUSY)], len(several))
-        for node, several in found.items()
-    }
-    return {node: (words, of) for node, (words, of) in named.items() if 2 * len(words) > of}
+        if node.busy is not None and node.busy != NOT_BUSY:
+            found[node.node].append(node.busy)
+    most = [name for name, words in found.items() if 2 * len(words) > jobs[name]]
+    return {name: (found[name], jobs[name]) for name in most}
 
 
 def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
@@ -271,10 +266,14 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
         for accusation in one.judgement.accusations:
             # Undecided if its pairs disagree alone.
             alone = {it.recovery for it in one.alone if {*it.pair} & {*accusation.nodes}}
+            of_nodes = accusation.kind in (Kind.NODE, Kind.PAIR)
+            leaf = accusation.kind is Kind.SWITCH
+            kind = PlaceKind.LEAF if leaf else PlaceKind(accusation.kind.value)
+            interface = view.interface if of_nodes else ""
             yield Evidence(
                 EvidenceSource.PAIRS,
                 Sign.SLOW,
-                _accused(view, accusation),
+                Place(kind, accusation.name, accusation.nodes, interface),
                 f"{accusation.name}: {'; '.join(map(str, accusation.effects))}"
                 f" (rounds of pairs, {one.rounds.environment})",
                 Sure.STATISTICAL,
@@ -298,34 +297,17 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
             )
 
 
-def _accused(view: PartitionView, accusation: Accusation) -> Place:
-    kind = {
-        Kind.NODE: PlaceKind.NODE,
-        Kind.PAIR: PlaceKind.PAIR,
-        Kind.SWITCH: PlaceKind.LEAF,
-        Kind.UPLINK: PlaceKind.UPLINK,
-        Kind.GROUP: PlaceKind.GROUP,
-    }[accusation.kind]
-    interface = view.interface if kind in (PlaceKind.NODE, PlaceKind.PAIR) else ""
-    return Place(kind, accusation.name, accusation.nodes, interface)
-
-
-def _of_streams(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evidence]:
-    """Yield the slow direction of accused nodes, by the streams of their rounds."""
-    places = {
-        (one.environment, one.place.nodes): one.place
-        for one in found
-        if one.source is EvidenceSource.PAIRS and one.kind is Kind.NODE and not one.alternatives
-    }
+def _of_streams(view: PartitionView) -> Iterator[Evidence]:
+    """Yield the slow direction of nodes accused without alternatives, by the streams."""
     for pairs in view.pairs:
+        sure = {one.name for one in pairs.judgement.accusations if not one.alternatives}
+        environment = pairs.rounds.environment
         for one in pairs.slow_ways(view.pair_settings, view.settings.disturbance):
-            environment = pairs.rounds.environment
-            place = places.get((environment, (one.node,)))
-            if place is not None:
+            if one.node in sure:
                 yield Evidence(
                     EvidenceSource.PAIRS,
                     Sign.ONE_WAY,
-                    place,
+                    view.node(one.node),
                     f"only what {one.node} {one.way} is slow: {one.effect}; what it"
                     f" {one.way.other}: {one.rest} (streams, {environment})",
                     Sure.STATISTICAL,

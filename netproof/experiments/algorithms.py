@@ -47,10 +47,7 @@ class MpiLibrary:
     fell_back: str = ""
 
     def values(self, function: str, library: str) -> dict[str, str]:
-        """Return values of a function and their names, for the version in the site's name.
-
-        Raise NetproofError where the function has no variable in this library.
-        """
+        """Return a function's values with names, by the library's version; NetproofError."""
         if function not in self.algorithms:
             raise NetproofError(
                 f"{library} lets nobody choose the algorithm of {function} by an environment"

@@ -189,11 +189,7 @@ def tuned(made: Sequence[Made], already: str | None = None) -> SweepTable:
 
 
 def winners(made: Sequence[Made]) -> SweepTable:
-    """Return the result of a sweep by sizes; each value must run between two defaults of its round.
-
-    Raise NetproofError where no value has ``LEAST_ROUNDS`` undisturbed rounds, and where a
-    neighbour or a size is missing.
-    """
+    """Return the result by sizes; NetproofError without ``LEAST_ROUNDS`` undisturbed rounds."""
     several = logs_by_value(made)
     enough = {value: logs for value, logs in several.items() if len(logs) >= LEAST_ROUNDS}
     if not enough:
@@ -264,10 +260,7 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
 
 
 def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
-    """Return for each launch of each value the logarithm of its gain, by size in bytes.
-
-    Raise NetproofError where no value was measured, or one not between two defaults.
-    """
+    """Return the logarithms of each value's gains by size, a launch each; NetproofError."""
     found: dict[str, list[dict[int, float]]] = {}
     for one in sorted(made, key=lambda one: one.order):
         if one.value is None:

@@ -84,11 +84,7 @@ def of_job(
     rounds: int,
     nodes: int,
 ) -> GpcnetRuns:
-    """Return the rounds of a job in ``folder``, each with its fault where it failed.
-
-    ``where``: system, partition and environment; ``extras``: of the partition. Raise NetproofError
-    where the job wrote no record.
-    """
+    """Return a job's rounds, each with its fault; NetproofError without a record."""
     ranks = nodes * Partition.model_validate(extras).ranks_per_node
     recorded = job_files.records(folder)
     steps = map(step_name, range(1, rounds + 1))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from netproof.benchmarks import registry
-from netproof.criteria import loss
+from netproof.criteria.rate import loss
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, yaml_reading
 from netproof.intake.models import (
@@ -74,10 +74,7 @@ class Peaks(Written):
 
     def shares(self, side: StudySide, mbps: tuple[int, ...]) -> tuple[float, ...]:
         """Return the shares of the line rate, one for each meaning in bit/s that Mbps may have."""
-        if self.link_mbit_s is None or self.mtu is None:
-            return ()
-        line_rate = line_rate_mb_s(self.link_mbit_s, self.mtu)
-        return tuple(line_rate_share(rate, line_rate) for rate in _mb_s(side.peak, mbps))
+        return _of_line(_mb_s(side.peak, mbps), self.link_mbit_s, self.mtu)
 
 
 class Adapter(Written):
@@ -108,9 +105,8 @@ class Adapters(Written):
 
     def line_rate_share(self, adapter: Adapter) -> float | None:
         """Return the peak over TCP's line rate; None for other transports or without an MTU."""
-        if not adapter.over_tcp or adapter.mtu is None:
-            return None
-        return line_rate_share(adapter.peak, line_rate_mb_s(self.link_mbit_s, adapter.mtu))
+        mtu = adapter.mtu if adapter.over_tcp else None
+        return next(iter(_of_line([adapter.peak], self.link_mbit_s, mtu)), None)
 
 
 class StudyRow(Written):
@@ -169,10 +165,7 @@ class StudyFigure(Written):
 
     def shares(self, mbps: tuple[int, ...]) -> tuple[float, ...]:
         """Return shares of TCP's line rate, one per meaning of Mbps; none without an MTU."""
-        if self.link_mbit_s is None or self.mtu is None:
-            return ()
-        line_rate = line_rate_mb_s(self.link_mbit_s, self.mtu)
-        return tuple(line_rate_share(rate, line_rate) for rate in self._rates(mbps))
+        return _of_line(self._rates(mbps), self.link_mbit_s, self.mtu)
 
     def _rates(self, mbps: tuple[int, ...]) -> list[float]:
         return [self.value] if self.unit == "MB/s" else _mb_s(self.value, mbps)
@@ -231,6 +224,13 @@ class Study(Written):
         return MBPS_BITS[self.mbps_means] if self.mbps_means is not None else ()
 
 
+def _of_line(rates: list[float], link_mbit_s: float | None, mtu: int | None) -> tuple[float, ...]:
+    """Return shares of TCP's line rate; none where link or MTU are not known."""
+    if link_mbit_s is None or mtu is None:
+        return ()
+    return tuple(line_rate_share(rate, line_rate_mb_s(link_mbit_s, mtu)) for rate in rates)
+
+
 def _mb_s(value: float, mbps: tuple[int, ...]) -> list[float]:
     return [mb_s(value * bits / 1e6) for bits in mbps]
 
@@ -246,11 +246,7 @@ def names(directory: Path = DIRECTORY) -> tuple[str, ...]:
 
 
 def load(name: str, directory: Path = DIRECTORY) -> Study:
-    """Return a study's figures.
-
-    Raises NetproofError naming file and key for whatever is missing, unknown or of another kind,
-    and for an unknown name.
-    """
+    """Return a study's figures; NetproofError naming file and key, and for an unknown name."""
     if name not in names(directory):
         raise NetproofError(
             f"{name!r} is no study: there are {', '.join(names(directory))} in {directory}"

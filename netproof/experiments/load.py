@@ -118,10 +118,7 @@ class VictimRun:
 
     @property
     def waited_share(self) -> float | None:
-        """Return the share of its time that a node's load waited for a CPU, None if not known.
-
-        The largest of its nodes.
-        """
+        """Return the largest share of time that a node's load waited for a CPU, if known."""
         loads = self.launch.loads if self.launch else ()
         shares = [one.pressure_share for one in loads if one.pressure_share is not None]
         return max(shares, default=None)
@@ -156,10 +153,7 @@ class Loaded(MeasuredJob):
 
 
 def of_job(folder: Path, jobid: str) -> Loaded:
-    """Return a job's launches from ``folder``, each with its fault where it failed.
-
-    Raise NetproofError where the job drew none, or wrote no record.
-    """
+    """Return a job's launches, each with its fault; NetproofError without any."""
     planned = JobPlan.read(folder / PLAN_FILE)
     asked, partition = planned.task_of(load_plan.LoadAsked), planned.partition
     several = load_plan.read_turns(folder)
@@ -218,10 +212,7 @@ def _of_turn(
 
 
 def aggressions_of(folder: Path) -> dict[str, Aggression]:
-    """Return a job's record of aggressors, by the names of their steps, empty without any.
-
-    Raise NetproofError for a damaged line.
-    """
+    """Return a job's aggressors by their steps; NetproofError for a damaged line."""
     path = folder / AGGRESSORS_FILE
     try:
         lines = path.read_text().splitlines()
@@ -388,10 +379,7 @@ def bounded(value: float, interval: Interval | None, most: float | None) -> Fact
 
 
 def findings(loaded: Loaded) -> LoadFindings:
-    """Return the factors of a job and their causes, by the settings of its partition.
-
-    Losses make all times scatter: where all ports lose, no other cause is examined.
-    """
+    """Return factors and causes by the partition's settings; if all ports lose, no others."""
     found = tuple(impacts(loaded))
     partition = loaded.where
     alone = [run for run in loaded.runs if not run.turn.beside and not run.refused(partition)]

@@ -322,10 +322,7 @@ def _program(
 
 
 def drawn(planned: JobPlan, folder: Path, nodes: Sequence[str]) -> tuple[VictimTurn, ...]:
-    """Draw the launches of a job on its nodes, and write them to its folder.
-
-    Raise NetproofError for too few nodes.
-    """
+    """Draw a job's launches on its nodes into its folder; NetproofError for too few nodes."""
     asked = planned.task_of(LoadAsked)
     several = turns(
         nodes, asked.leaves, asked.victims, asked.aggressors, asked.rounds, planned.seed

@@ -32,10 +32,7 @@ def record_of(reports: Path, system: str, partition: str) -> Path:
 
 
 def read(record: Path) -> tuple[tuple[str, str, str], ...]:
-    """Return nodes with a setting and its own value there, before a sweep; empty without a record.
-
-    Raise NetproofError where it is damaged.
-    """
+    """Return nodes with a setting and its own value before a sweep; NetproofError if damaged."""
     if not record.exists():
         return ()
     trust.insist(record, "the record of a sweep")

@@ -263,10 +263,7 @@ def _lines_with(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[
 
 
 def own_values(folder: Path) -> tuple[str, ...]:
-    """Return the nodes' values when a job began, each once, in order.
-
-    Raise Incomplete where it wrote none, NetproofError where they cannot be read.
-    """
+    """Return the nodes' values when a job began, each once; Incomplete and NetproofError."""
     file = folder / restoring.OWN_FILE
     found = restoring.read(file)
     if not found:

@@ -139,10 +139,7 @@ def long_step(planned: JobPlan, folder: Path) -> Step:
 
 
 def watched(folder: Path, text: str) -> list[tuple[float, int]]:
-    """Return how many rows of ``text`` had been printed at which times (s since the epoch).
-
-    Raise NetproofError without records, or for a damaged line.
-    """
+    """Return how many rows had been printed at which times (s since the epoch); NetproofError."""
     ends, so_far = [], 0
     for line in text.encode().splitlines(keepends=True):
         so_far += len(line)

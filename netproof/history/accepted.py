@@ -18,6 +18,7 @@ from netproof.history.selection import Selection
 from netproof.history.series import Series
 from netproof.intake import json_reading
 from netproof.store import Store, StoredSession
+from netproof.store.folder import ACCEPTED
 
 FORMAT = 1
 """Format of an acceptance's file; raised when a key changes its meaning or goes."""
@@ -71,7 +72,10 @@ def put(store: Store, acceptance: Acceptance) -> Path:
         )
     content = (json.dumps({"format": FORMAT, **asdict(acceptance)}, indent=1) + "\n").encode()
     digest = hashlib.sha256(content).hexdigest()[:8]
-    return store.accept(acceptance.system, f"{acceptance.session}-{digest}.json", content)
+    name = f"{acceptance.session}-{digest}.json"
+    target = store.folder / ACCEPTED / acceptance.system / name
+    store.replace(target, content, "accept")
+    return target
 
 
 def load(store: Store, system: str) -> tuple[Acceptance, ...]:

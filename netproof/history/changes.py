@@ -54,13 +54,11 @@ class ChangeKind(StrEnum):
 class Change:
     """A change in a series.
 
-    ``index``: first night of the new level; of a bad night: that night. ``found``: night on which
-    the p-value of this series alone first reached ``ALARM``. ``before``,
-    ``after``: levels, in the unit of the series. ``size``: relative, after / before - 1.
-    ``p_value``: chance of such a change, from all nights so far; for an ended or accepted change,
-    from those up to then. ``ended``: the night from which on the series is back, None while it is
-    not; a bad night is over with the next one that differs. ``accepted``: the new level was
-    accepted as intended.
+    ``index``: first night of the new level, or the bad night; ``found``: night on which the p-value
+    of this series alone first reached ``ALARM``; ``before``, ``after``: levels, in the unit of the
+    series; ``size``: after / before - 1; ``p_value``: chance of such a change, from all nights up
+    to its end; ``ended``: first night back, of a bad night the next that differs; ``accepted``: the
+    new level was accepted as intended.
     """
 
     kind: ChangeKind
@@ -83,9 +81,9 @@ class Change:
 class Followed:
     """A series as it was followed night by night.
 
-    ``changes``: by index. ``level``: tonight's, in its unit, None without any value. ``noise``:
-    standard deviation of a night about it, relative, robust; None with too few values.
-    ``p_value``: tonight's, for the control over all series; 1.0 without a result.
+    ``changes``: by index; ``level``: tonight's, in its unit, None without any value; ``noise``:
+    relative standard deviation of a night, None with too few values; ``p_value``: tonight's, 1.0
+    without a result.
     """
 
     changes: tuple[Change, ...]
@@ -119,8 +117,7 @@ def controlled(p_values: Mapping[K, float]) -> frozenset[K]:
 def expected_false_alarms(series: int, nights: int) -> float:
     """Return the largest expected number of false alarms for unchanged series over nights.
 
-    On a night without any change, the number that ``controlled`` lets through is on average the sum
-    over ranks of the chance to reach each. For independent series it is at most share / (1 -
-    share)² (Finner and Roters 2001).
+    ``controlled`` lets through on average the sum over ranks of the chance to reach each: for
+    independent series at most share / (1 - share)² a night (Finner and Roters 2001).
     """
     return nights * min(FALSE_SHARE / (1 - FALSE_SHARE) ** 2, float(series))

@@ -30,15 +30,18 @@ NODE_MAPS = GROUPS
 _NOT_COMPARED = ({*OF_ITS_OWN} - {"bus"}) | {*NODE_MAPS}
 _OF_SESSION = ("netproof", "reframe", "slurm", "git_revision", "git_changed", "host")
 _SHOWN_HASH = 12
+_LAST = ("programs", "sysctls", "memory", "pci", "rings", "mitigations", "coalescing", "offloads")
+_ORDER = {name: place for place, name in enumerate(_LAST, 1)}
+"""Properties of nodes that come after driver, MTU and the like, in this order."""
 
 
 @dataclass(frozen=True)
 class ProvenanceDifference:
     """One difference.
 
-    ``what``: its name, as ``nodes`` or the site's file has it; ``before``, ``after``: its values as
-    text, several with commas; ``nodes``: on which nodes, for a property of nodes; ``own``: whether
-    it is the configuration's and not the whole session's.
+    ``what``: its name, as ``nodes`` or the site's file has it; ``before``, ``after``: its values;
+    ``nodes``: on which nodes, for a property of nodes; ``own``: whether it is the configuration's
+    and not the whole session's.
     """
 
     what: str
@@ -78,7 +81,10 @@ _ROWS = {
 }
 """Questions to each table of a session."""
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+Key = tuple[Any, ...]
+Differences = Iterator[ProvenanceDifference]
 
 
 class Archive:
@@ -98,8 +104,7 @@ class Archive:
 
         Raise NetproofError where a session cannot be read.
         """
-        pair = (before, after)
-        place = (cases[0].partition, cases[0].environment)
+        pair, place = (before, after), (cases[0].partition, cases[0].environment)
         sessions = [self._rows(one, "sessions")[0] for one in pair]
         nodes = [
             [
@@ -109,27 +114,28 @@ class Archive:
             ]
             for one in pair
         ]
-        found = [
-            *_of_nodes(*nodes),
-            *_of_cases(
-                *([self._by_case(one, name) for one in pair] for name in ("cases", "launches")),
-                cases,
-            ),
-            *_of_sessions(*sessions, place[1]),
-        ]
-        return Culprits(*pair, tuple(found), dict(_unknown(sessions, nodes)))
+        by_case, launches = (
+            [
+                {tuple(row[name] for name in KEY): row for row in self._rows(one, table)}
+                for one in pair
+            ]
+            for table in ("cases", "launches")
+        )
+        found = (
+            *_of_nodes(nodes[0], nodes[1]),
+            *_of_cases(by_case, launches, cases),
+            *_of_sessions(sessions[0], sessions[1], place[1]),
+        )
+        return Culprits(before, after, found, dict(_unknown(sessions, nodes)))
 
-    def _by_case(self, stored: StoredSession, table: str) -> dict[tuple, Mapping[str, Any]]:
-        return {tuple(row[name] for name in KEY): row for row in self._rows(stored, table)}
 
-
-def _of_nodes(before: Rows, after: Rows) -> Iterator[ProvenanceDifference]:
+def _of_nodes(before: Rows, after: Rows) -> Differences:
     """Yield differences of nodes: of a node to itself, and of new nodes to all earlier ones."""
     one, other = _by_key(before), _by_key(after)
     if not one or not other:
         return
     were, are = {row["node"] for row in before}, {row["node"] for row in after}
-    for key in sorted({*one, *other}, key=_weight):
+    for key in sorted({*one, *other}, key=lambda key: (_ORDER.get(key.partition(" ")[0], 0), key)):
         group = key.partition(" ")[0]
         changed: dict[tuple[str, str], list[str]] = defaultdict(list)
         old, new = one.get(key, {}), other.get(key, {})
@@ -163,7 +169,7 @@ def _by_key(rows: Rows) -> dict[str, dict[str, str]]:
     }
 
 
-def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _values(row: Row) -> Iterator[tuple[str, str]]:
     for field in fields(Node):
         if field.name in _NOT_COMPARED or row[field.name] is None:
             continue
@@ -177,89 +183,75 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"{group} {key}", value
 
 
-def _weight(key: str) -> tuple[int, str]:
-    """Return a key that sorts driver, MTU and the like before programs, sysctls, offloads."""
-    order = (
-        *("programs", "sysctls", "memory", "pci", "rings", "mitigations", "coalescing"),
-        "offloads",
-    )
-    group = key.partition(" ")[0]
-    return (order.index(group) + 1 if group in order else 0, key)
-
-
 def _of_cases(
-    rows: Sequence[Mapping[tuple, Mapping[str, Any]]],
-    launches: Sequence[Mapping[tuple, Mapping[str, Any]]],
+    rows: Sequence[Mapping[Key, Row]],
+    launches: Sequence[Mapping[Key, Row]],
     cases: Sequence[Case],
-) -> Iterator[ProvenanceDifference]:
+) -> Differences:
     """Yield differences of the site's configuration, and of the nodes that the cases ran on.
 
     ``rows``, ``launches``: before and after, by case.
     """
     keys = [tuple(getattr(case, name) for name in KEY) for case in cases]
     both = [key for key in keys if all(key in one for one in rows)]
-    yield from dict.fromkeys(
-        difference for key in both for difference in _of_extras(*(one[key] for one in rows))
-    )
+    found = (one for key in both for one in _of_extras(rows[0][key], rows[1][key]))
+    yield from dict.fromkeys(found)
     lists = [
-        tuple(frozenset(one[key]["nodes"] if key in one else ()) for one in launches)
-        for key in both
+        [frozenset(one[key]["nodes"] if key in one else ()) for one in launches] for key in both
     ]
-    were, are = (frozenset().union(*(pair[side] for pair in lists)) for side in (0, 1))
+    were, are = (sorted(set().union(*(pair[side] for pair in lists))) for side in (0, 1))
     moved = [pair for pair in lists if pair[0] != pair[1]]
-    if were != are:
-        yield ProvenanceDifference("nodes", _joined(were), _joined(are), (), own=True)
-    elif moved:
+    what = "nodes"
+    if were == are and moved:
         what = f"nodes of {len(moved)} of {len(lists)} cases, the first of them"
-        yield ProvenanceDifference(what, *map(_joined, moved[0]), (), own=True)
+        were, are = map(sorted, moved[0])
+    joined = (", ".join(nodes) or "none" for nodes in (were, are))
+    yield from _differing([(what, *joined)], own=True)
+
+
+def _of_extras(one: Row, other: Row) -> Differences:
+    for column in ("partition_extras", "environment_extras"):
+        was, now = (json_reading.json_value(row[column], column) for row in (one, other))
+        found = of_extras(was, now)
+        yield from _differing(
+            ((f"{key} in the site's file", *pair) for key, *pair in found), own=True
+        )
+    per_node = (row["ranks_per_node"] for row in (one, other))
+    yield from _differing([("ranks a node", *per_node)], own=True)
+
+
+def _of_sessions(was: Row, now: Row, environment: str) -> Differences:
+    libraries = (row["mpi"].get(environment) for row in (was, now))
+    yield from _differing([(f"MPI library of {environment}", *libraries)], own=True)
+    software = ((key.replace("_", " "), was[key], now[key]) for key in _OF_SESSION)
+    yield from _differing(software, own=False)
+    for before, after, name, absent in (
+        (_files(was), _files(now), "{}", "not there"),
+        (was["labels"], now["labels"], "label {}", NOT_KNOWN),
+    ):
+        keys = sorted({*before, *after})
+        values = ((name.format(key), before.get(key), after.get(key)) for key in keys)
+        yield from _differing(values, own=False, absent=absent)
 
 
 def _differing(
-    was: Mapping[str, Any], now: Mapping[str, Any], name: str, *, own: bool, absent: str = NOT_KNOWN
-) -> Iterator[ProvenanceDifference]:
-    """Yield the keys with other values; ``name``: what one is called, with ``{}`` for the key."""
-    for key in dict.fromkeys((*was, *now)):
-        if was.get(key) != now.get(key):
-            values = (absent if one.get(key) is None else _text(one[key]) for one in (was, now))
-            yield ProvenanceDifference(name.format(key), *values, (), own)
+    values: Iterable[Sequence[Any]], *, own: bool, absent: str = NOT_KNOWN
+) -> Differences:
+    """Yield the values that differ; ``values``: name, before and after, None where ``absent``."""
+    for what, was, now in values:
+        if was != now:
+            before, after = (absent if one is None else _text(one) for one in (was, now))
+            yield ProvenanceDifference(what, before, after, (), own)
 
 
-def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[ProvenanceDifference]:
-    for column in ("partition_extras", "environment_extras"):
-        sides = (json_reading.json_value(row[column], column) for row in (one, other))
-        for key, was, now in of_extras(*sides):
-            what = f"{key} in the site's file"
-            yield ProvenanceDifference(what, _text(was), _text(now), (), own=True)
-    was, now = ({"ranks a node": row["ranks_per_node"]} for row in (one, other))
-    yield from _differing(was, now, "{}", own=True)
-
-
-def _of_sessions(
-    one: Mapping[str, Any], other: Mapping[str, Any], environment: str
-) -> Iterator[ProvenanceDifference]:
-    was, now = ({environment: row["mpi"].get(environment)} for row in (one, other))
-    yield from _differing(was, now, "MPI library of {}", own=True)
-    was, now = ({key.replace("_", " "): row[key] for key in _OF_SESSION} for row in (one, other))
-    yield from _differing(was, now, "{}", own=False)
-    labels = (one["labels"], other["labels"])
-    for (was, now), name, absent in (
-        ((_files(one), _files(other)), "{}", "not there"),
-        (labels, "label {}", NOT_KNOWN),
-    ):
-        was = {key: was.get(key) for key in sorted({*was, *now})}
-        yield from _differing(was, now, name, own=False, absent=absent)
-
-
-def _files(row: Mapping[str, Any]) -> dict[str, str]:
+def _files(row: Row) -> dict[str, str]:
     return {
         f"{file['kind']} {Path(file['path']).name}": file["sha256"][:_SHOWN_HASH]
         for file in row["files"]
     }
 
 
-def _unknown(
-    sessions: Sequence[Mapping[str, Any]], nodes: Sequence[Rows]
-) -> Iterator[tuple[str, str]]:
+def _unknown(sessions: Rows, nodes: Sequence[Rows]) -> Iterator[tuple[str, str]]:
     """Yield missing information on the configuration or the sessions' software, with reasons."""
     reasons: dict[str, str] = {}
     for session, rows, when in zip(sessions, nodes, ("before", "after"), strict=True):
@@ -274,13 +266,7 @@ def _unknown(
     yield from ((key.replace(".", " ", 1), why) for key, why in sorted(reasons.items()))
 
 
-def _joined(nodes: Iterable[str]) -> str:
-    return ", ".join(sorted(nodes)) or "none"
-
-
 def _text(value: Any) -> str:
-    if value is None:
-        return NOT_KNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

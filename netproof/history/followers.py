@@ -1,10 +1,9 @@
 """Find changes in series of nights: steps, drifts and single bad nights.
 
-A series has one value for each night, a case's latency for instance. Many are followed at once from
-night to night, so that each night is judged by what was known then: ``night`` has the statistic of
-one night, and locates the beginning of a change by all nights before and after it; consequences are
-here. Everything works on plain numbers and knows nothing of stores, cases or
-dates. docs/validation/history.md shows how well it does.
+Many series, one value a night each, are followed at once from night to night, so that each night is
+judged by what was known then. ``night`` has the statistic of one night, and locates the beginning
+of a change; consequences are here. Everything works on plain numbers and knows nothing of stores,
+cases or dates. docs/validation/history.md shows how well it does.
 """
 
 from __future__ import annotations
@@ -35,17 +34,51 @@ from netproof.history.changes import (
     change_between,
 )
 from netproof.history.night import (
+    ESTIMATE,
+    FAR,
     LONGEST,
-    Estimate,
+    UNKNOWN,
+    Estimates,
     Floats,
     OpenStep,
     logarithms,
-    unknown,
 )
 
 Numbers = NDArray[np.int64]
 
 NO_NIGHT = -1
+
+STATE = np.dtype(
+    [
+        ("level_values", np.float64, MEMORY),
+        ("level_nights", np.int64, MEMORY),
+        ("known", ESTIMATE),
+        ("since", np.int64),
+        ("long_ago", np.float64, 2),
+        ("newest_before", ESTIMATE, LONGEST),
+        ("aside_night", np.int64),
+        ("aside_off", np.float64),
+        ("aside_known", ESTIMATE),
+        *((name, np.float64) for name in ("old", "new", "odds", "prior", "previous")),
+        ("begin", np.int64),
+        ("bad_nights", np.float64, len(FAR)),
+        ("p_value", np.float64),
+    ]
+)
+"""The state of a series; missing values are NaN, and ``NO_NIGHT`` for indices.
+
+The present level: ``level_values``, logarithms of its newest nights, ``level_nights``, the newest
+at the right end; ``known``, their estimate; ``since``, their number, including those no longer
+there; ``long_ago``, level and noise of the first of them. ``newest_before``: the estimates before
+each of its last nights. ``aside_night``: the night that is set aside until the next one comes,
+``aside_off`` standard deviations off, with the estimate before it, ``aside_known``. Of a possible
+return from the newest step: ``old``, ``new``: both levels; ``odds``: logarithm of the odds that the
+series has gone back, and ``begin``: first night with odds above 0. ``prior``: noise of an earlier
+level; ``previous``: the value of the last night; ``bad_nights``: recent numbers beyond ``FAR``;
+``p_value``: tonight's.
+"""
+
+_NOT_A_NUMBER = ("level_values", "long_ago", "old", "new", "odds", "prior", "previous")
 
 
 @dataclass
@@ -63,124 +96,77 @@ class SeriesPast:
     aside: Change | None = None
 
 
-def columns_of(count: int) -> dict[str, np.ndarray]:
-    """Return the state of series without a night, by name, a place for each series in every array.
-
-    Rows of nights have the newest at the right end; missing values are NaN, and ``NO_NIGHT`` for
-    indices. The present level: ``level_values``, logarithms of its newest nights, ``level_nights``;
-    ``known``, their estimate; ``since``, their number, including those no longer there;
-    ``long_ago``, level and noise of the first of them, NaN until there are enough.
-    ``newest_before``: the estimates before each of its last nights. ``aside_night``: the night that
-    is set aside until the next one comes, ``aside_off`` standard deviations off, with the estimate
-    before it, ``aside_known``. Of a possible return from the
-    newest step: ``old``, ``new``: both levels, ``old`` NaN without a step; ``odds``: logarithm of
-    the odds that the series has gone back, and ``begin``: first night with odds above 0. ``prior``:
-    noise of an earlier level, NaN without one; ``previous``: the value of the last night;
-    ``bad_nights``: recent numbers beyond 3, 10 and 30 standard deviations; ``p_value``: tonight's.
-    """
-    return {
-        "level_values": np.full((count, MEMORY), np.nan),
-        "level_nights": np.full((count, MEMORY), NO_NIGHT),
-        "known": unknown(count),
-        "since": np.zeros(count, np.int64),
-        "long_ago": np.full((count, 2), np.nan),
-        "newest_before": unknown(count, LONGEST),
-        "aside_night": np.full(count, NO_NIGHT),
-        "aside_off": np.zeros(count),
-        "aside_known": unknown(count),
-        **{name: np.full(count, np.nan) for name in ("old", "new", "odds", "prior", "previous")},
-        "begin": np.full(count, NO_NIGHT),
-        "bad_nights": np.zeros((count, len(statistic.FAR))),
-        "p_value": np.ones(count),
-    }
-
-
 class Followers:
-    """All series on their way through the nights; its columns are those of ``columns_of``.
+    """All series on their way through the nights.
 
     ``logs``: series x nights, the values as logarithms; ``accepted``: of each series, the nights at
-    which an intended new level begins; ``past``: each series' earlier changes.
+    which an intended new level begins; ``now``, ``past``: of each, its ``STATE`` and its past.
     """
 
     def __init__(
         self, logs: Floats, accepted: Sequence[frozenset[int]] = (), alarm: float = ALARM
     ) -> None:
-        count = len(logs)
         self.logs, self.accepted, self.alarm = logs, tuple(accepted), alarm
-        self.past = [SeriesPast() for _ in range(count)]
-        vars(self).update(columns_of(count))
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """Return the state by name."""
-        return {name: getattr(self, name) for name in columns_of(0)}
-
-    def go_on_from(
-        self, columns: Mapping[str, np.ndarray], past: Sequence[SeriesPast], places: Numbers
-    ) -> None:
-        """Take the state of each series with a place in ``columns`` and ``past``; -1 for none."""
-        mine = np.flatnonzero(places >= 0)
-        its = places[mine]
-        for name, mine_all in self.columns().items():
-            mine_all[mine] = columns[name][its]
-        for number, place in zip(mine.tolist(), its.tolist(), strict=True):
-            self.past[number] = deepcopy(past[place])
+        self.past = [SeriesPast() for _ in logs]
+        self.now = np.zeros(len(logs), STATE)
+        for name in _NOT_A_NUMBER:
+            self.now[name] = np.nan
+        for name in ("level_nights", "aside_night", "begin"):
+            self.now[name] = NO_NIGHT
+        for name in ("known", "newest_before", "aside_known"):
+            self.now[name] = UNKNOWN
+        self.now["p_value"] = 1.0
 
     def accept(self, number: int, night: int) -> None:
         """Begin a new level in a series, whatever its state."""
-        past, known = self.past[number], self.known[[number]]
+        past, now = self.past[number], self.now[number]
         standing = self._standing(number)
         if standing:
             past.over += [replace(change, accepted=True) for change in standing]
-        elif known.count[0]:
-            before = float(known.level[0])
+        elif now["known"]["count"]:
+            before = float(now["known"]["level"])
             begun = change_between(ChangeKind.STEP, night, night, before, math.nan, 1.0)
             past.over.append(replace(begun, accepted=True))
         past.steps, past.drift = [], None
-        if np.isfinite(known.noise[0]):
-            self.prior[number] = known.noise[0]
+        if np.isfinite(now["known"]["noise"]):
+            now["prior"] = now["known"]["noise"]
         self._go_on(number, [])
 
     def add(self, night: int, among: NDArray[np.bool_]) -> None:
         """Add a night of the series that ``among`` marks."""
-        there = np.flatnonzero(np.isfinite(self.logs[:, night]) & among)
+        there, now = np.flatnonzero(np.isfinite(self.logs[:, night]) & among), self.now
         if not len(there):
             return
         self._sort_in(there, night)
-        self.bad_nights[there] *= 1 - 1 / MEMORY
-        self.known[there] = self._estimated(self.level_values[there], there)
-        taken = there[self.aside_night[there] == NO_NIGHT]
+        now["bad_nights"][there] *= 1 - 1 / MEMORY
+        now["known"][there] = self._estimated(now["level_values"][there], there)
+        taken = there[now["aside_night"][there] == NO_NIGHT]
         p_value, window = statistic.scan(
-            self.level_values[taken, -LONGEST:], self.newest_before[taken]
+            now["level_values"][taken, -LONGEST:], now["newest_before"][taken]
         )
-        self.p_value[taken] = p_value
+        now["p_value"][taken] = p_value
         for number in self._gone_back(there, night):
-            self._end(number, int(self.begin[number]))
-        for place in np.flatnonzero(p_value <= self.alarm):
+            self._end(number, int(now["begin"][number]))
+        for place in np.flatnonzero(p_value <= self.alarm).tolist():
             number = int(taken[place])
-            if self.p_value[number] < 1.0:
+            if now["p_value"][number] < 1.0:
                 self._alarm(number, int(window[place]), night)
         self._look_back(there, night)
 
     def followed(self) -> list[Followed]:
         """Return the result of all series after their last night."""
         found = []
-        known = self.known
-        of_each = zip(
-            *(known.level.tolist(), known.noise.tolist(), known.count.tolist()),
-            *(self.p_value.tolist(), self.past),
-            strict=True,
-        )
-        for number, (level, noise, count, p_value, past) in enumerate(of_each):
+        for number, (past, now) in enumerate(zip(self.past, self.now, strict=True)):
             standing = self._standing(number)
-            aside = [past.aside] if past.aside else []
-            over = [done for one in past.over if (done := self._finished(number, one))]
-            changes = sorted([*over, *standing, *aside], key=lambda change: change.index)
+            changes = [done for one in past.over if (done := self._finished(number, one))]
+            changes += [*standing, *([past.aside] if past.aside else [])]
+            level, noise, _, count, _ = now["known"].tolist()
             found.append(
                 Followed(
-                    tuple(changes),
+                    tuple(sorted(changes, key=lambda change: change.index)),
                     math.exp(level) if count else None,
                     None if math.isnan(noise) else noise,
-                    min([p_value, *(change.p_value for change in standing)]),
+                    min([float(now["p_value"]), *(change.p_value for change in standing)]),
                 )
             )
         return found
@@ -198,59 +184,59 @@ class Followers:
 
     def _sort_in(self, there: Numbers, night: int) -> None:
         """Add a night to the others, or set it aside if it is far off and unlike the one before."""
-        known, value = self.known[there], self.logs[there, night]
+        now, value = self.now, self.logs[there, night]
+        known = now["known"][there]
         with np.errstate(invalid="ignore"):
-            off = (value - known.level) / known.noise
-            last = (self.previous[there] - known.level) / known.noise
+            off, last = (
+                (values - known["level"]) / known["noise"]
+                for values in (value, now["previous"][there])
+            )
             far = np.abs(off) > BAD_NIGHT
             near = np.abs(off - last) < ALIKE
             near |= far & (np.abs(last) > BAD_NIGHT)
             alike = (np.sign(off) == np.sign(last)) & near
-        waiting = self.aside_night[there] != NO_NIGHT
+        waiting = now["aside_night"][there] != NO_NIGHT
         released, bad = there[waiting & alike], there[waiting & ~alike]
-        self._append(released, self.aside_night[released], self.aside_known[released])
-        for number in released:
-            self.past[number].aside = None
-        for number in bad:
+        self._append(released, now["aside_night"][released], now["aside_known"][released])
+        now["bad_nights"][bad] += now["aside_off"][bad, np.newaxis] > FAR
+        for number in there[waiting].tolist():
             past = self.past[number]
-            past.over.append(replace(past.aside, ended=night))
+            if past.aside is not None and number in bad:
+                past.over.append(replace(past.aside, ended=night))
             past.aside = None
-        self.bad_nights[bad] += self.aside_off[bad, np.newaxis] > statistic.FAR
-        self.aside_night[there] = NO_NIGHT
-        set_aside = far & ~alike & (known.count >= COLD_NIGHTS)
+        now["aside_night"][there] = NO_NIGHT
+        set_aside = far & ~alike & (known["count"] >= COLD_NIGHTS)
         self._append(there[~set_aside], night, known[~set_aside])
         these = there[set_aside]
-        self.aside_night[these], self.aside_off[these] = night, np.abs(off[set_aside])
-        self.aside_known[these] = known[set_aside]
-        total = statistic.score(off[set_aside], known.tail[set_aside])
-        p_values = statistic.two_sided(total, known.freedom[set_aside])
-        for number, p_value in zip(these, p_values, strict=True):
-            level = self.known.level[number]
-            self.past[number].aside = change_between(
-                ChangeKind.BAD_NIGHT, night, night, level, self.logs[number, night], p_value
+        now["aside_night"][these], now["aside_off"][these] = night, np.abs(off[set_aside])
+        now["aside_known"][these] = known[set_aside]
+        for number, deviations in zip(these.tolist(), off[set_aside].tolist(), strict=True):
+            self.past[number].aside = statistic.bad_night(
+                self.logs[number], night, now["known"][number], deviations
             )
-        self.previous[there] = value
+        now["previous"][there] = value
 
-    def _append(self, numbers: Numbers, nights: Numbers | int, known: Estimate) -> None:
-        values = self.logs[numbers, nights]
-        for rows, new in (
-            (self.newest_before, known),
-            *((self.level_values, values), (self.level_nights, nights)),
+    def _append(self, numbers: Numbers, nights: Numbers | int, known: Estimates) -> None:
+        now = self.now
+        for name, new in (
+            ("newest_before", known),
+            ("level_values", self.logs[numbers, nights]),
+            ("level_nights", nights),
         ):
-            rows[numbers, :-1] = rows[numbers, 1:]
-            rows[numbers, -1] = new
-        self.since[numbers] += 1
-        begun = numbers[self.since[numbers] == AGO_NIGHTS]
-        self.long_ago[begun, 0], self.long_ago[begun, 1] = (
-            self.known.level[begun],
-            self.known.noise[begun],
-        )
+            now[name][numbers, :-1] = now[name][numbers, 1:]
+            now[name][numbers, -1] = new
+        now["since"][numbers] += 1
+        begun = numbers[now["since"][numbers] == AGO_NIGHTS]
+        for place, name in enumerate(("level", "noise")):
+            now["long_ago"][begun, place] = now["known"][name][begun]
 
     def _members(self, number: int) -> list[int]:
-        return [night for night in self.level_nights[number].tolist() if night != NO_NIGHT]
+        return [night for night in self.now["level_nights"][number].tolist() if night != NO_NIGHT]
 
-    def _estimated(self, rows: Floats, numbers: Numbers) -> Estimate:
-        return statistic.estimated(rows, self.prior[numbers], self.bad_nights[numbers])
+    def _estimated(self, rows: Floats, numbers: Numbers) -> Estimates:
+        return statistic.estimated(
+            rows, self.now["prior"][numbers], self.now["bad_nights"][numbers]
+        )
 
     def _gone_back(self, there: Numbers, night: int) -> list[int]:
         """Return series that were in a step and are back at the level before it.
@@ -258,28 +244,29 @@ class Followers:
         By the CUSUM of the odds of both levels (Page 1954), to which a single night contributes
         little more than half.
         """
-        these = there[np.isfinite(self.old[there])]
-        known, old = self.known[these], self.old[these]
-        quiet = self.odds[these] <= 0
-        self.new[these] = np.where(quiet, known.level, self.new[these])
-        self.begin[these] = np.where(quiet, night, self.begin[these])
-        step = (self.new[these] - old) / known.noise
-        off = (self.logs[these, night] - old) / known.noise
+        these = there[np.isfinite(self.now["old"][there])]
+        now = self.now[these]
+        known, old = now["known"], now["old"]
+        quiet = now["odds"] <= 0
+        now["new"] = np.where(quiet, known["level"], now["new"])
+        now["begin"] = np.where(quiet, night, now["begin"])
+        step = (now["new"] - old) / known["noise"]
+        off = (self.logs[these, night] - old) / known["noise"]
         most = 0.55 * BACK
-        odds = np.clip(step * (step / 2 - off), -most, most)
-        self.odds[these] = np.maximum(self.odds[these] + odds, 0.0)
-        return these[self.odds[these] > BACK].tolist()
+        now["odds"] = np.maximum(now["odds"] + np.clip(step * (step / 2 - off), -most, most), 0.0)
+        self.now[these] = now
+        back: list[int] = these[now["odds"] > BACK].tolist()
+        return back
 
     def _alarm(self, number: int, window: int, night: int) -> None:
         """Handle a series that left its level: for a new one, or for an earlier one."""
-        members = self._members(number)
-        around = members[-3 * LONGEST :]
-        known = self.newest_before[number, -window]
-        begin = statistic.first_night(self.logs[number], around, known)
+        members, now = self._members(number), self.now[number]
+        known = now["newest_before"][-window]
+        begin = statistic.first_night(self.logs[number], members[-3 * LONGEST :], known)
         begin = max(begin, members[-LONGEST:][0])
         after = np.median(self.logs[number, [n for n in members if n >= begin]])
         for place, step in enumerate(self.past[number].steps):
-            if abs(after - step.known.level[0]) < abs(after - self.known.level[number]):
+            if abs(after - step.known["level"]) < abs(after - now["known"]["level"]):
                 del self.past[number].steps[place + 1 :]
                 self._end(number, begin)
                 return
@@ -287,107 +274,91 @@ class Followers:
             self._open(number, begin, night)
 
     def _open(self, number: int, begin: int, night: int) -> None:
-        members = self._members(number)
+        members, now = self._members(number), self.now[number]
         nights = [n for n in members if n < begin]
-        known = self._known_of(number, nights)
+        known = self._known_of(number, nights)[0]
+        since = int(now["since"]) - (len(members) - len(nights))
         self.past[number].steps.append(
-            OpenStep(
-                night,
-                nights,
-                known,
-                self.prior[number],
-                int(self.since[number]) - (len(members) - len(nights)),
-                self.long_ago[number].copy(),
-            )
+            OpenStep(night, nights, known, float(now["prior"]), since, now["long_ago"].copy())
         )
-        self.prior[number] = known.noise[0]
+        now["prior"] = known["noise"]
         self._go_on(number, [n for n in members if n >= begin])
 
     def _end(self, number: int, begin: int) -> None:
         """End the newest step of a series from a night on: back to the level before it."""
-        past, members = self.past[number], self._members(number)
+        past, members, series = self.past[number], self._members(number), self.logs[number]
         last = past.steps.pop()
-        gone = [n for n in members if n < begin]
         nights = [n for n in members if n >= begin]
-        series = self.logs[number]
-        past.over.append(statistic.ended_step(series, last, gone, begin))
         bad = statistic.lone_bad_nights(series, last.known, nights)
-        past.over += bad
+        gone = [n for n in members if n < begin]
+        past.over += [statistic.ended_step(series, last, gone, begin), *bad]
         nights = [night for night in nights if night not in {one.index for one in bad}]
-        self.prior[number] = last.prior
+        self.now["prior"][number] = last.prior
         self._go_on(number, [*last.nights, *nights])
-        self.since[number] = last.since + len(nights)
-        self.long_ago[number] = last.long_ago
+        self.now["since"][number] = last.since + len(nights)
+        self.now["long_ago"][number] = last.long_ago
 
     def _look_back(self, there: Numbers, night: int) -> None:
         """Compare the newest nights with those of long ago, for changes too slow to be a step."""
-        now, ago = NOW_NIGHTS, AGO_NIGHTS
-        for number in there[[self.past[number].drift is not None for number in there]]:
-            self._drift_on(number, night)
-        old = np.isfinite(self.long_ago[there, 0])
-        these = there[old & (self.since[there] >= now + ago)]
-        off = np.median(self.level_values[these, -now:], axis=1) - self.long_ago[these, 0]
-        noise = np.maximum(self.long_ago[these, 1], self.known.noise[these])
-        p_values = self._long_off(off / noise)
+        for number in there.tolist():
+            if (drift := self.past[number].drift) is not None:
+                self._drift_on(number, drift, night)
+        old = np.isfinite(self.now["long_ago"][there, 0])
+        these = there[old & (self.now["since"][there] >= NOW_NIGHTS + AGO_NIGHTS)]
+        level, noise = self.now["long_ago"][these].T
+        off = np.median(self.now["level_values"][these, -NOW_NIGHTS:], axis=1) - level
+        p_values = _long_off(off / np.maximum(noise, self.now["known"]["noise"][these]))
         found = (p_values <= self.alarm) & (np.abs(off) >= math.log1p(LEAST_DRIFT))
-        for number in these[found]:
+        for number in these[found].tolist():
             if self.past[number].drift is None and not self._is_slope(number, night):
-                members = self._members(number)
-                known = self.known[number]
+                members, known = self._members(number), self.now["known"][number]
                 begin = statistic.first_night(self.logs[number], members, known)
                 self._open(number, begin, night)
 
-    def _long_off(self, off: Floats) -> Floats:
-        """Return p-values of standard deviations between the newest nights and long ago."""
-        now, ago = NOW_NIGHTS, AGO_NIGHTS
-        # The variance of a median is pi / 2 times that of a mean.
-        total = off / math.sqrt(math.pi / 2 / now + 1 / ago)
-        p_values = statistic.two_sided(total, np.full(off.shape, float(ago)))
-        return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
-
     def _is_slope(self, number: int, night: int) -> bool:
         """Check whether a slope fits better than a step; the series is then in a drift."""
-        members = self._members(number)
-        bend = statistic.slope_begin(self.logs[number], members, self.known[number])
+        members, known = self._members(number), self.now["known"][number]
+        bend = statistic.slope_begin(self.logs[number], members, known)
         if bend is None:
             return False
         if self.past[number].drift is None:
             first = members[: max(bend, statistic.FEWEST)][-AGO_NIGHTS:]
             before = float(np.median(self.logs[number, first]))
-            after = self.known.level[number]
-            drift = change_between(ChangeKind.DRIFT, members[bend], night, before, after, 1.0)
-            self.past[number].drift = drift
-            self._drift_on(number, night)
+            drift = change_between(
+                ChangeKind.DRIFT, members[bend], night, before, known["level"], 1.0
+            )
+            self._drift_on(number, drift, night)
         return True
 
-    def _drift_on(self, number: int, night: int) -> None:
+    def _drift_on(self, number: int, drift: Change, night: int) -> None:
         """Add a night of a drift, which pauses while the series is in a later step."""
-        past, now = self.past[number], NOW_NIGHTS
-        drift = past.drift
+        past, now = self.past[number], self.now[number]
+        past.drift = drift
         if past.steps and past.steps[-1].found > drift.found:
             return
         before = math.log(drift.before)
-        off = float(np.nanmedian(self.level_values[number, -now:])) - before
+        off = float(np.nanmedian(now["level_values"][-NOW_NIGHTS:])) - before
         if off * drift.size < 0 or abs(off) < abs(math.log1p(drift.size)) / 2:
             past.over.append(replace(drift, ended=night))
             past.drift = None
             return
-        p_value = self._long_off(np.array([off / self.known.noise[number]]))[0]
+        p_value = float(_long_off(np.array(off / now["known"]["noise"])))
         past.drift = change_between(
-            ChangeKind.DRIFT, drift.index, drift.found, before, before + off, float(p_value)
+            ChangeKind.DRIFT, drift.index, drift.found, before, before + off, p_value
         )
 
     def _standing(self, number: int) -> list[Change]:
-        past = self.past[number]
-        standing = []
-        for place, step in enumerate(past.steps):
-            later = past.steps[place + 1 :]
-            nights = later[0].nights if later else self._members(number)
-            series = self.logs[number]
-            standing.append(statistic.step_of(series, step, nights))
+        past, series = self.past[number], self.logs[number]
+        if not past.steps:
+            return [past.drift] if past.drift else []
+        nights = [*(step.nights for step in past.steps[1:]), self._members(number)]
+        standing = [
+            statistic.step_of(series, step, later)
+            for step, later in zip(past.steps, nights, strict=True)
+        ]
         return standing + ([past.drift] if past.drift else [])
 
-    def _known_of(self, number: int, *several: Sequence[int]) -> Estimate:
+    def _known_of(self, number: int, *several: Sequence[int]) -> Estimates:
         """Return the estimates of a series as if each of ``several`` made its level."""
         rows = np.full((len(several), MEMORY), np.nan)
         for row, nights in zip(rows, several, strict=True):
@@ -397,34 +368,34 @@ class Followers:
 
     def _go_on(self, number: int, nights: Sequence[int]) -> None:
         """Continue a series at the level of these nights, without any suspicion."""
-        memory = list(nights)[-MEMORY:]
-        self.level_values[number], self.level_nights[number] = np.nan, NO_NIGHT
+        now, memory = self.now[number], list(nights)[-MEMORY:]
+        now["level_values"], now["level_nights"] = np.nan, NO_NIGHT
         if memory:
-            self.level_values[number, -len(memory) :] = self.logs[number, memory]
-            self.level_nights[number, -len(memory) :] = memory
-        self.since[number], self.long_ago[number] = len(memory), np.nan
-        self.newest_before[number] = unknown(LONGEST)
-        newest = memory[-LONGEST:]
-        first = len(memory) - len(newest)
+            now["level_values"][-len(memory) :] = self.logs[number, memory]
+            now["level_nights"][-len(memory) :] = memory
+        first = max(len(memory) - LONGEST, 0)
         known = self._known_of(number, *(memory[:end] for end in range(first, len(memory) + 1)))
-        self.newest_before[number, LONGEST - len(newest) :] = known[:-1]
-        self.known[number] = known[-1]
-        self.p_value[number] = 1.0
+        now["newest_before"] = UNKNOWN
+        now["newest_before"][LONGEST - (len(memory) - first) :] = known[:-1]
         steps = self.past[number].steps
-        self.old[number] = steps[-1].known.level[0] if steps else np.nan
-        self.new[number] = self.known.level[number]
-        self.odds[number], self.begin[number] = 0.0, NO_NIGHT
+        now["known"], now["new"] = known[-1], known[-1]["level"]
+        now["old"] = steps[-1].known["level"] if steps else np.nan
+        now["since"], now["long_ago"] = len(memory), np.nan
+        now["odds"], now["begin"], now["p_value"] = 0.0, NO_NIGHT, 1.0
+
+
+def _long_off(off: Floats) -> Floats:
+    """Return p-values of standard deviations between the newest nights and long ago."""
+    # The variance of a median is pi / 2 times that of a mean.
+    total = off / math.sqrt(math.pi / 2 / NOW_NIGHTS + 1 / AGO_NIGHTS)
+    p_values = statistic.two_sided(total, np.full(off.shape, float(AGO_NIGHTS)))
+    return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
 
 
 def follow(
     values: Sequence[float | None], accepted: Collection[int] = (), alarm: float = ALARM
 ) -> Followed:
-    """Follow one series from its first night to its last.
-
-    ``values``: above 0, in any unit; None: a night without a value. ``accepted``: indices of nights
-    at which an intended new level begins; ``alarm``: p-value from which on a change is listed.
-    Raise NetproofError for a value that is not above 0.
-    """
+    """Follow one series from its first night to its last, as ``follow_on`` does many."""
     return follow_all([values], [accepted], alarm)[0]
 
 
@@ -433,10 +404,7 @@ def follow_all(
     accepted: Sequence[Collection[int]] | None = None,
     alarm: float = ALARM,
 ) -> list[Followed]:
-    """Follow many series of the same nights, each as ``follow`` does, in much less time.
-
-    Raise NetproofError for a value that is not above 0, and for series of different lengths.
-    """
+    """Follow many series of the same nights from the first to the last, as ``follow_on`` does."""
     return follow_on(series, accepted, alarm=alarm).followed()
 
 
@@ -447,26 +415,30 @@ def follow_on(
     places: Sequence[int] = (),
     alarm: float = ALARM,
 ) -> Followers:
-    """Follow many series as ``follow`` does, continuing from a known state.
+    """Follow many series of the same nights, continuing from a known state.
 
-    ``places``: of each series in ``known``, -1 for none. A series whose nights or intended levels
-    up to then differ is followed from its first night. Raise NetproofError as ``follow_all``.
+    ``series``: values above 0, in any unit, None for a night without one; ``accepted``: of each,
+    the nights at which an intended new level begins; ``places``: of each in ``known``, -1 for none;
+    ``alarm``: p-value from which on a change is listed. A series whose nights or intended levels up
+    to then differ is followed from its first night. Raise NetproofError for a value that is not
+    above 0, and for series of different lengths.
     """
     logs = logarithms(series) if series else np.empty((0, 0))
     intended = tuple(map(frozenset, accepted or [()] * len(series)))
     followers = Followers(logs, intended, alarm)
-    before, nights = np.full(len(series), -1), 0
+    restarted, nights = np.ones(len(series), bool), 0
     if known is not None and known.logs.shape[1] <= logs.shape[1]:
-        before, nights = np.array(places, np.int64), known.logs.shape[1]
-        there = np.flatnonzero(before >= 0)
-        old, new = known.logs[before[there]], logs[there, :nights]
-        same = ((old == new) | (np.isnan(old) & np.isnan(new))).all(axis=1)
-        for number, whole in zip(there.tolist(), same.tolist(), strict=True):
+        nights = known.logs.shape[1]
+        for number, place in enumerate(places):
             up_to = frozenset(night for night in intended[number] if night < nights)
-            if not whole or known.accepted[before[number]] != up_to:
-                before[number] = -1
-        followers.go_on_from(known.columns(), known.past, before)
-    restarted = before < 0
+            if (
+                place >= 0
+                and known.accepted[place] == up_to
+                and np.array_equal(known.logs[place], logs[number, :nights], equal_nan=True)
+            ):
+                restarted[number] = False
+                followers.now[number] = known.now[place]
+                followers.past[number] = deepcopy(known.past[place])
     starts = {night for several in intended for night in several}
     for night in range(0 if restarted.any() else nights, logs.shape[1]):
         among = restarted if night < nights else np.ones(len(series), bool)
@@ -484,17 +456,12 @@ def read_past(values: Mapping[str, Any]) -> SeriesPast:
     Raise KeyError, TypeError or ValueError for invalid values.
     """
 
-    def change(values: Mapping[str, Any] | None) -> Change | None:
-        return None if values is None else Change(**{**values, "kind": ChangeKind(values["kind"])})
+    def change(values: Mapping[str, Any]) -> Change:
+        return Change(**{**values, "kind": ChangeKind(values["kind"])})
 
     steps = []
     for step in values["steps"]:
-        (known,) = step["known"]
-        known = np.array([tuple(known)], statistic.ESTIMATE).view(np.recarray)
+        known = np.array(tuple(step["known"]), ESTIMATE)[()]
         steps.append(OpenStep(**{**step, "known": known, "long_ago": np.array(step["long_ago"])}))
-    return SeriesPast(
-        [change(one) for one in values["over"]],
-        steps,
-        change(values["drift"]),
-        change(values["aside"]),
-    )
+    drift, aside = (values[name] and change(values[name]) for name in ("drift", "aside"))
+    return SeriesPast([change(one) for one in values["over"]], steps, drift, aside)

@@ -73,14 +73,13 @@ class Shift:
     @property
     def what(self) -> str:
         """Return the name of what changed, without the configuration."""
-        if self.of.members:
-            return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
-        return f"{self.of.case.what()}, {self.of.quantity.title}"
+        if self.of.pooled:
+            return f"{self.of.quantity.label}, {len(self.of.cases)} cases pooled"
+        return f"{self.of.case.what()}, {self.of.quantity.label}"
 
     def __str__(self) -> str:
-        """Return the change in words: name, size and confidence."""
         values = ""
-        if not self.of.members:
+        if not self.of.pooled:
             unit = f" {self.of.quantity.unit}".rstrip()
             values = f" from {self.change.before:.4g} to {self.change.after:.4g}{unit},"
         drift = " by drifting" if self.change.kind is ChangeKind.DRIFT else ""
@@ -92,7 +91,7 @@ class Shift:
     @property
     def weight(self) -> tuple[bool, bool, float]:
         """Return a sort key: the worse, the pooled, the larger first."""
-        return not self.worse, not self.of.members, -abs(math.log1p(self.change.size))
+        return not self.worse, not self.of.pooled, -abs(math.log1p(self.change.size))
 
 
 @dataclass(frozen=True)
@@ -100,16 +99,15 @@ class Event:
     """Changes of one configuration that began together, or a night on which it alone was off.
 
     ``session``: the first at the new level, or that of the bad night; ``shifts``: in order of
-    their ``weight``; ``before``: the last session before it that measured them, ``culprits``: other
-    changes between the two, both None of a bad night; ``around``: where the configuration has
-    none, changes between the sessions around.
+    their ``weight``; ``culprits``: other changes since the last session before it that measured
+    them, None of a bad night; ``around``: where the configuration has none, changes between the
+    sessions around.
     """
 
     partition: str
     environment: str
     session: StoredSession
     shifts: tuple[Shift, ...]
-    before: StoredSession | None = None
     culprits: Culprits | None = None
     around: tuple[Culprits, ...] = ()
 
@@ -119,7 +117,7 @@ class Event:
         return self.shifts[0].worse
 
     def sentence(self) -> str:
-        """Return the sentence: since when, the largest changes first, and what else changed."""
+        """Return since when, the largest changes first, and what else changed."""
         shifts = _listed(map(str, self.shifts), MOST_SHIFTS)
         where = f"{self.partition} {self.environment}"
         when = f"{self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {shifts}"
@@ -132,34 +130,33 @@ class Event:
 
     def changed(self) -> tuple[str, ...]:
         """Return what else changed, also around it, and what is not known, a sentence each."""
-        found = self.culprits.differences
-        when = f"since the session before, {self.before.start:%Y-%m-%d %H:%M}"
-        if self.culprits.after != self.session:
-            when += f", until {self.culprits.after.start:%Y-%m-%d %H:%M}"
-        sentences = [
-            f"Changed {when}: {_listed(map(str, found))}."
-            if found
-            else f"Nothing that is recorded changed {when}."
+        culprits = self.culprits
+        if culprits is None:
+            return ()
+        when = f"since the session before, {culprits.before.start:%Y-%m-%d %H:%M}"
+        if culprits.after != self.session:
+            when += f", until {culprits.after.start:%Y-%m-%d %H:%M}"
+        sentences = [f"Nothing that is recorded changed {when}."]
+        if culprits.differences:
+            sentences = [f"Changed {when}: {_listed(map(str, culprits.differences))}."]
+        sentences += [
+            f"Changed from {one.before.start:%Y-%m-%d %H:%M} to {one.after.start:%Y-%m-%d %H:%M}:"
+            f" {_listed(map(str, one.differences))}."
+            for one in self.around
         ]
-        for culprits in self.around:
-            listed = _listed(map(str, culprits.differences))
-            sentences.append(
-                f"Changed from {culprits.before.start:%Y-%m-%d %H:%M} to"
-                f" {culprits.after.start:%Y-%m-%d %H:%M}: {listed}."
-            )
-        if self.culprits.unknown:
-            sentences.append(f"Not known: {', '.join(_kinds(self.culprits.unknown))}.")
+        if culprits.unknown:
+            sentences.append(f"Not known: {', '.join(_kinds(culprits.unknown))}.")
         return tuple(sentences)
 
     @property
     def pooled(self) -> tuple[Shift, ...]:
         """Return the shifts of several series together."""
-        return tuple(shift for shift in self.shifts if shift.of.members)
+        return tuple(shift for shift in self.shifts if shift.of.pooled)
 
     @property
     def single(self) -> tuple[Shift, ...]:
         """Return the shifts of one series each."""
-        return tuple(shift for shift in self.shifts if not shift.of.members)
+        return tuple(shift for shift in self.shifts if not shift.of.pooled)
 
 
 @dataclass(frozen=True)
@@ -179,22 +176,22 @@ class SeriesLevel:
 @cache
 def least_nights() -> int:
     """Return the nights that a series needs before a change can show, by the detection."""
-    for nights in itertools.count(2):
-        for before in range(1, nights):
-            doubled = [1.0] * before + [2.0] * (nights - before)
-            if follow(doubled).p_value < 1:
-                return nights
-    raise AssertionError("the count has no end")
+    return next(
+        nights
+        for nights in itertools.count(2)
+        for before in range(1, nights)
+        if follow([1.0] * before + [2.0] * (nights - before)).p_value < 1
+    )
 
 
 @dataclass(frozen=True)
 class HistoryVerdict:
     """The verdict on a system's history, up to and with the last of its sessions.
 
-    ``followed``: each series and pool as it was followed; ``shifts``: every change, whatever its
-    state; ``events``: the open ones, the worse and larger first; ``bad_nights``: those that stand
-    out, and whatever was off tonight, the latest first; ``acceptances``: all of the system's;
-    ``not_kept``: why the state was not stored.
+    ``followed``: each series and pool; ``shifts``: every change, whatever its state; ``events``:
+    the open ones, the worse and larger first; ``bad_nights``: those that stand out, and whatever
+    was off tonight, the latest first; ``acceptances``: all of the system's; ``not_kept``: why the
+    state was not stored.
     """
 
     nights: Nights
@@ -241,17 +238,14 @@ class HistoryVerdict:
         """Return the message, the most important first, a line each."""
         if self.too_few:
             return (self.too_few, *self.nights.unread)
-        worse = [event for event in self.events if event.worse]
-        better = [event for event in self.events if not event.worse]
-        count = len(self.nights.sessions)
-        since = f"{self.nights.sessions[0].start:%Y-%m-%d}"
+        sessions = self.nights.sessions
         quiet = (
-            f"no change shows over {count} sessions since {since}; a step of tonight can show"
-            " tomorrow"
+            f"no change shows over {len(sessions)} sessions since {sessions[0].start:%Y-%m-%d}; a"
+            " step of tonight can show tomorrow"
         )
         return (
-            *(event.sentence() for event in worse),
-            *(f"{event.sentence()}; {ACCEPT_BETTER}" for event in better),
+            *(event.sentence() for event in self.events if event.worse),
+            *(f"{one.sentence()}; {ACCEPT_BETTER}" for one in self.events if not one.worse),
             *(odd.sentence() for odd in self.bad_nights if odd.session == self.session),
             *([] if self.events else [quiet]),
             *self.nights.unread,
@@ -277,23 +271,19 @@ class HistoryVerdict:
         found = self.followed[one]
         if found.level is None or found.noise is None:
             return ()
-        nights = len(self.nights.sessions)
         steps = [change for change in found.changes if change.kind is not ChangeKind.BAD_NIGHT]
         # Each entry begins a level; the last one of a night counts.
         begins = {0: steps[0].before if steps else found.level}
         for change in steps:
             begins[change.index] = change.after
             if change.ended is not None:
-                begins[change.ended] = change.before
-        if steps and steps[-1].ended is not None:
-            begins[steps[-1].ended] = found.level
-        order = sorted(begins)
+                begins[change.ended] = found.level if change is steps[-1] else change.before
         width = math.exp(BAND_DEVIATIONS * found.noise)
+        order = [*sorted(begins), len(self.nights.sessions)]
         return tuple(
-            SeriesLevel(first, last, begins[first], begins[first] / width, begins[first] * width)
-            for first, last in zip(
-                order, [*(night - 1 for night in order[1:]), nights - 1], strict=True
-            )
+            SeriesLevel(first, later - 1, level, level / width, level * width)
+            for first, later in itertools.pairwise(order)
+            for level in [begins[first]]
         )
 
     def of(self, selection: Selection) -> HistoryVerdict:
@@ -301,25 +291,24 @@ class HistoryVerdict:
 
         Raise NetproofError for a selection without series.
         """
-        kept = tuple(one for one in self.nights.series if selection.covers(one))
-        if not kept:
+        series, pools = (
+            tuple(filter(selection.covers, several))
+            for several in (self.nights.series, self.nights.pools)
+        )
+        if not series:
             raise NetproofError(
                 f"no series of {self.system} fits: {selection}; 'netproof history --case .' lists"
                 " what is followed"
             )
-        pools = tuple(one for one in self.nights.pools if selection.covers(one))
-        cases = {one.case for one in kept}
-        these = {*kept, *pools}
-        shifts = tuple(shift for shift in self.shifts if shift.of in these)
+        cases = {one.case for one in series}
+        inconclusive = tuple(one for one in self.nights.inconclusive if one.case in cases)
+        these = {*series, *pools}
         return dataclasses.replace(
             self,
             nights=dataclasses.replace(
-                self.nights,
-                series=kept,
-                pools=pools,
-                inconclusive=tuple(one for one in self.nights.inconclusive if one.case in cases),
+                self.nights, series=series, pools=pools, inconclusive=inconclusive
             ),
-            shifts=shifts,
+            shifts=tuple(shift for shift in self.shifts if shift.of in these),
             events=_parts_of(self.events, these),
             bad_nights=_parts_of(self.bad_nights, these),
         )

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from statistics import median
+from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.history import accepted, series
@@ -16,18 +17,16 @@ from netproof.history import values as stored_values
 from netproof.history.accepted import Acceptance
 from netproof.history.changes import FALSE_SHARE, Change, ChangeKind, Followed, controlled
 from netproof.history.culprits import Archive, Culprits
-from netproof.history.followers import follow_on
-from netproof.history.history_verdict import (
-    Event,
-    HistoryVerdict,
-    SeriesState,
-    Shift,
-)
+from netproof.history.followers import Followers, follow_on
+from netproof.history.history_verdict import Event, HistoryVerdict, SeriesState, Shift
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
 from netproof.history.values import NightValues
+from netproof.site.partition import ScoreBaseline
 from netproof.store import Store
 from netproof.store.tables import KEY
+
+Key = tuple[Any, ...]
 
 AROUND = 10
 """Nights on either side of a change that show whether it is the baseline's."""
@@ -60,13 +59,14 @@ def judge(
     nights, values = series.read(store, system, sessions, known)
     if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
         raise NetproofError("; ".join(nights.unread))
-    verdict, new = _judged(store, nights, values, acceptances, known)
-    usual = (last, since, labels or None) == (None, None, None)
-    if usual and new is not known and sessions[-1] == store.newest(system):
-        try:
-            stored_values.put(store, system, new)
-        except NetproofError as error:
-            verdict = dataclasses.replace(verdict, not_kept=str(error))
+    verdict, new, state = _judged(store, nights, values, acceptances, known)
+    if (last, since, labels or None) == (None, None, None) and sessions[-1] == store.newest(system):
+        before = known.state and known.state.accepted
+        if (new.series, new.marks, state.accepted) != (known.series, known.marks, before):
+            try:
+                stored_values.put(store, system, new, state)
+            except NetproofError as error:
+                verdict = dataclasses.replace(verdict, not_kept=str(error))
     return verdict
 
 
@@ -83,15 +83,14 @@ def _judged(
     values: NightValues,
     acceptances: tuple[Acceptance, ...],
     known: NightValues,
-) -> tuple[HistoryVerdict, NightValues]:
-    """Judge the nights; return the verdict and the state, ``known`` itself if unchanged."""
+) -> tuple[HistoryVerdict, NightValues, Followers]:
+    """Judge the nights; return the verdict, and values and state to store."""
     every = [*nights.series, *nights.pools]
     keys = [
         *((tuple(getattr(one.case, name) for name in KEY), one.quantity) for one in nights.series),
         *((one.where, one.quantity) for one in nights.pools),
     ]
-    names = [stored.name for stored in nights.sessions]
-    before, places = known.going_on(names, keys)
+    before, places = known.going_on([stored.name for stored in nights.sessions], keys)
     intended = [accepted.nights(acceptances, nights.sessions, one) for one in every]
     state = follow_on([one.values for one in every], intended, before, places)
     by_series = dict(zip(every, state.followed(), strict=True))
@@ -104,13 +103,7 @@ def _judged(
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
-    new = dataclasses.replace(values, series=tuple(keys), state=state)
-    same = (
-        before is not None
-        and (new.series, state.accepted) == (known.series, before.accepted)
-        and values.marks == known.marks
-    )
-    return verdict, known if same else new
+    return verdict, dataclasses.replace(values, series=tuple(keys), state=state), state
 
 
 def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shift]:
@@ -129,7 +122,7 @@ def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shi
                 other.p_value > FALSE_SHARE for other in found.changes if other.open
             ):
                 state = SeriesState.SUSPECTED
-            elif one.quantity is Quantity.SCORE and _of_baseline(nights, means, one, change):
+            elif _of_baseline(nights.baseline, means, one, change):
                 state = SeriesState.BASELINE
             else:
                 state = SeriesState.OPEN
@@ -137,38 +130,38 @@ def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shi
 
 
 def _odd(followed: Mapping[Series, Followed]) -> dict[int, frozenset[Series]]:
-    on: dict[int, dict[Series, float]] = defaultdict(dict)
+    """Return by night the series whose bad night stands out among all."""
+    on: dict[int, dict[Series, float]] = defaultdict(lambda: dict.fromkeys(followed, 1.0))
     for one, found in followed.items():
         for change in found.changes:
             if change.kind is ChangeKind.BAD_NIGHT:
                 on[change.index][one] = change.p_value
-    return {
-        night: controlled(dict.fromkeys(followed, 1.0) | p_values) for night, p_values in on.items()
-    }
+    return {night: controlled(p_values) for night, p_values in on.items()}
 
 
 def _of_baseline(
-    nights: Nights, means: Mapping[tuple, Series], one: Series, change: Change
+    baseline: ScoreBaseline | None, means: Mapping[Key, Series], one: Series, change: Change
 ) -> bool:
     """Check whether a score moved with the baseline's times, and not with its own cases'.
 
     ``means``: the series of mean times, by the key of their case.
     """
+    if baseline is None or one.quantity is not Quantity.SCORE:
+        return False
     own, of_baseline = [], []
     for case in one.cases:
-        counterpart = dataclasses.replace(case, **dataclasses.asdict(nights.baseline))
-        pair = [_moved(means.get(it.key()), change.index) for it in (case, counterpart)]
-        if None not in pair:
-            own.append(pair[0])
-            of_baseline.append(pair[1])
+        counterpart = dataclasses.replace(case, **dataclasses.asdict(baseline))
+        moved, its = (_moved(means, it.key(), change.index) for it in (case, counterpart))
+        if moved is not None and its is not None:
+            own.append(moved)
+            of_baseline.append(its)
     return bool(own) and abs(median(of_baseline)) > abs(median(own))
 
 
-def _moved(one: Series | None, night: int) -> float | None:
-    if one is None:
-        return None
-    before = [value for value in one.values[max(night - AROUND, 0) : night] if value]
-    after = [value for value in one.values[night : night + AROUND] if value]
+def _moved(means: Mapping[Key, Series], case: Key, night: int) -> float | None:
+    values = means[case].values if case in means else ()
+    before = [value for value in values[max(night - AROUND, 0) : night] if value]
+    after = [value for value in values[night : night + AROUND] if value]
     return math.log(median(after) / median(before)) if before and after else None
 
 
@@ -178,15 +171,13 @@ def _events(
     followed: Mapping[Series, Followed],
     shifts: Sequence[Shift],
 ) -> list[Event]:
-    by_place: dict[tuple[str, str], dict[Series, list[Shift]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    by_place: dict[tuple[str, str], list[Shift]] = defaultdict(list)
     for shift in shifts:
         if shift.state is SeriesState.OPEN:
-            by_place[shift.of.where][shift.of].append(shift)
+            by_place[shift.of.where].append(shift)
     found = []
-    for place, by_series in by_place.items():
-        drifting, left = _drifting(followed, by_series)
+    for place, several in by_place.items():
+        drifting, left = _drifting(followed, several)
         if drifting:
             night = sorted(shift.change.index for shift in drifting)[len(drifting) // 2]
             found.append(_event(archive, nights, place, night, drifting, drift=True))
@@ -201,24 +192,24 @@ def _events(
 
 
 def _drifting(
-    followed: Mapping[Series, Followed], by_series: Mapping[Series, list[Shift]]
+    followed: Mapping[Series, Followed], shifts: Sequence[Shift]
 ) -> tuple[list[Shift], list[Shift]]:
     """Return a configuration's drifting series, each as one shift; and the shifts of others.
 
     A drift is found as a drift, as a stair of steps in one direction, or as both. A stair alone is
     a drift only where another series has one.
     """
-    kinds = {shift.change.kind for several in by_series.values() for shift in several}
+    kinds = {shift.change.kind for shift in shifts}
     drifting, steps = [], []
-    for one, several in by_series.items():
-        directions = {shift.worse for shift in several}
+    for one, group in itertools.groupby(shifts, key=lambda shift: shift.of):
+        several = list(group)
+        directions, level = {shift.worse for shift in several}, followed[one].level
         slow = any(shift.change.kind is ChangeKind.DRIFT for shift in several)
         stair = ChangeKind.DRIFT in kinds and len(several) > 1
-        if len(directions) > 1 or not (slow or stair):
+        if len(directions) > 1 or level is None or not (slow or stair):
             steps += several
             continue
         changes = sorted((shift.change for shift in several), key=lambda change: change.index)
-        level = followed[one].level
         whole = dataclasses.replace(
             changes[0],
             kind=ChangeKind.DRIFT,
@@ -248,11 +239,11 @@ def _event(
     earlier = [index for index in measured if index < night]
 
     def between(before: int, after: int) -> Culprits:
-        pair = nights.sessions[before], nights.sessions[after]
+        was, now = nights.sessions[before], nights.sessions[after]
         try:
-            return archive.culprits(*pair, cases)
+            return archive.culprits(was, now, cases)
         except NetproofError as error:
-            return Culprits(*pair, (), {f"what else changed ({error})": str(error)})
+            return Culprits(was, now, (), {f"what else changed ({error})": str(error)})
 
     # A drift has no day: the differences are those between before it and now.
     culprits = between(earlier[-1], measured[-1] if drift else night)
@@ -269,7 +260,6 @@ def _event(
         *place,
         nights.sessions[night],
         tuple(sorted(shifts, key=lambda shift: shift.weight)),
-        nights.sessions[earlier[-1]],
         culprits,
         tuple(alongside),
     )

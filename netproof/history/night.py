@@ -11,8 +11,9 @@ is located with ruptures, by all nights before and after it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -67,9 +68,14 @@ No night counts more than its tail allows (simulated, docs/validation/history.md
 GROWN = {12: 1.6, 30: 1.3}
 """The noise of this many newest nights counts alone where it is that many times that of all."""
 
+LEAST_SLOPE = 20
+"""Nights over which a series must move to count as a drift."""
 
-Estimate = np.recarray
+Estimates = NDArray[np.void]
 """Estimates of series before a night, by ``ESTIMATE``."""
+
+Estimate = Mapping[str, Any] | np.void
+"""One of them."""
 
 ESTIMATE = np.dtype(
     [
@@ -81,13 +87,8 @@ ESTIMATE = np.dtype(
 of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30 standard deviations.
 """
 
-
-def unknown(*shape: int) -> Estimate:
-    """Return the estimate of series without nights."""
-    known = np.zeros(shape, ESTIMATE).view(np.recarray)
-    known.level = known.noise = np.nan
-    known.tail = 1.0
-    return known
+UNKNOWN = np.array((math.nan, math.nan, 0.0, 0.0, [1.0] * len(FAR)), ESTIMATE)
+"""The estimate of a series without nights."""
 
 
 def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
@@ -102,23 +103,17 @@ def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
             " give each a value or None for every night"
         )
     values = np.array(series, dtype=float)
-    missing = np.isnan(values)
     # None became NaN; a NaN that was given is a value.
-    for number, night in np.argwhere(missing).tolist():
-        missing[number, night] = series[number][night] is None
-    with np.errstate(invalid="ignore"):
-        bad = ~missing & ~(np.isfinite(values) & (values > 0))
-    if bad.any():
-        number, night = (int(place) for place in np.argwhere(bad)[0])
-        raise NetproofError(
-            f"series {number}, night {night}: {series[number][night]} has no logarithm: a value is"
-            " above 0, or None for a missing one"
-        )
-    values[missing] = np.nan
-    return np.log(values)
+    for number, night in np.argwhere(~((values > 0) & (values < math.inf))).tolist():
+        if (value := series[number][night]) is not None:
+            raise NetproofError(
+                f"series {number}, night {night}: {value} has no logarithm: a value is"
+                " above 0, or None for a missing one"
+            )
+    return np.asarray(np.log(values))
 
 
-def estimated(rows: Floats, prior: Floats, bad_nights: Floats) -> Estimate:
+def estimated(rows: Floats, prior: Floats, bad_nights: Floats) -> Estimates:
     """Return level, noise and tail of each row.
 
     With fewer than ``COLD_NIGHTS`` nights: median and MAD. With more: the one-step improvement on
@@ -128,7 +123,7 @@ def estimated(rows: Floats, prior: Floats, bad_nights: Floats) -> Estimate:
     since they were set aside.
     """
     counts = np.isfinite(rows).sum(axis=1)
-    known = unknown(len(rows))
+    known = np.full(len(rows), UNKNOWN)
     for count in np.unique(counts[counts > 0]):
         these = np.flatnonzero(counts == count)
         nights = rows[these, rows.shape[1] - count :]
@@ -155,22 +150,18 @@ def estimated(rows: Floats, prior: Floats, bad_nights: Floats) -> Estimate:
                     noise = np.where(now > grown * all_nights, np.maximum(now, noise), noise)
         given = np.isfinite(prior[these])
         weight = np.where(given, PRIOR_FREEDOM, 0.0)
-        total = weight + free
         if count == 1:
             noise = np.where(given, prior[these], np.nan)
         else:
             squares = weight * np.where(given, prior[these], 0.0) ** 2 + free * noise**2
-            noise = np.sqrt(squares / total)
+            noise = np.sqrt(squares / (weight + free))
         noise = np.maximum(noise, LEAST_NOISE)
-        freedom = weight + max(float(count), LEAST_FREEDOM)
         distance = np.abs(nights - level[:, np.newaxis]) / noise[:, np.newaxis]
         far = np.stack([(distance > bound).sum(axis=1) for bound in FAR], axis=1)
         far = far + bad_nights[these] + TAIL_NIGHTS * TAIL_BEFORE
-        tail = far / (count + bad_nights[these, :1] + TAIL_NIGHTS)
-        found = unknown(len(these))
-        found.level, found.noise, found.freedom, found.tail = level, noise, freedom, tail
-        found.count = count
-        known[these] = found
+        known["level"][these], known["noise"][these], known["count"][these] = level, noise, count
+        known["freedom"][these] = weight + max(float(count), LEAST_FREEDOM)
+        known["tail"][these] = far / (count + bad_nights[these, :1] + TAIL_NIGHTS)
     return known
 
 
@@ -180,7 +171,7 @@ def _medians(rows: Floats) -> Floats:
     if odd:
         return np.partition(rows, half, axis=1)[:, half]
     parted = np.partition(rows, (half - 1, half), axis=1)
-    return (parted[:, half - 1] + parted[:, half]) / 2
+    return np.asarray((parted[:, half - 1] + parted[:, half]) / 2)
 
 
 def _clipped(off: Floats, spread: Floats) -> Floats:
@@ -200,15 +191,15 @@ def score(off: Floats, tail: Floats) -> Floats:
     for place, bound in enumerate(FAR[1:], 1):
         beyond = np.where(distance > bound, tail[..., place], beyond)
     beyond = beyond * np.minimum(1.0, FAR[-1] / np.maximum(distance, 1.0))
-    return np.sign(off) * np.minimum(distance, -scipy.special.ndtri(beyond / 2))
+    return np.asarray(np.sign(off) * np.minimum(distance, -scipy.special.ndtri(beyond / 2)))
 
 
 def two_sided(total: Floats, freedom: Floats) -> Floats:
     """Return the p-value of a sum in standard deviations, estimated with this freedom."""
-    return 2 * scipy.special.stdtr(np.maximum(freedom, 1.0), -np.abs(total))
+    return np.asarray(2 * scipy.special.stdtr(np.maximum(freedom, 1.0), -np.abs(total)))
 
 
-def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
+def scan(newest: Floats, before: Estimates) -> tuple[Floats, NDArray[np.int64]]:
     """Return the p-value of each series' newest nights, and how many nights made it.
 
     ``newest``: the newest nights, series x nights; ``before``: the estimate before each of them.
@@ -220,32 +211,28 @@ def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
     window = np.zeros(len(newest), np.int64)
     for nights, share in WINDOWS.items():
         known = before[:, -nights]
-        ready = known.count >= FEWEST
         with np.errstate(invalid="ignore", divide="ignore"):
-            off = (newest[:, -nights:] - known.level[:, np.newaxis]) / known.noise[:, np.newaxis]
-            scores = score(off, known.tail[:, np.newaxis, :])
+            level, noise = (known[name][:, np.newaxis] for name in ("level", "noise"))
+            off = (newest[:, -nights:] - level) / noise
+            scores = score(off, known["tail"][:, np.newaxis, :])
             total = scores.sum(axis=1)
             extreme = np.max(scores * np.sign(total)[:, np.newaxis], axis=1)
             rest = (np.abs(total) - extreme) / np.sqrt(nights - 1)
             deviate = np.minimum(np.abs(total) / np.sqrt(nights), rest / REST[nights])
-            deviate = np.maximum(deviate, 0.0) / np.sqrt(1 + nights / known.count)
-            p_value = np.minimum(two_sided(deviate, known.freedom) / share, 1.0)
-        p_value = np.where(ready & np.isfinite(p_value), p_value, 1.0)
+            deviate = np.maximum(deviate, 0.0) / np.sqrt(1 + nights / known["count"])
+            p_value = np.minimum(two_sided(deviate, known["freedom"]) / share, 1.0)
+        p_value = np.where((known["count"] >= FEWEST) & np.isfinite(p_value), p_value, 1.0)
         window = np.where(p_value < best, nights, window)
         best = np.minimum(best, p_value)
     return best, window
-
-
-LEAST_SLOPE = 20
-"""Nights over which a series must move to count as a drift."""
 
 
 @dataclass
 class OpenStep:
     """A step that a series is in, and the level to return to where it ends.
 
-    ``nights`` made the level before, ``known`` is its estimate, an array of one, ``prior`` the
-    noise known before it; ``since`` and ``long_ago`` are the series' own of that time.
+    ``nights`` made the level before, ``known`` is its estimate, ``prior`` the noise known before
+    it; ``since`` and ``long_ago`` are the series' own of that time.
     """
 
     found: int
@@ -272,28 +259,36 @@ def slope_begin(series: Floats, nights: Sequence[int], known: Estimate) -> int |
     off = _off_clipped(series, nights, known)
     place = _split(off)
     by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
-    by_slope = _bent(np.array(nights, float), off, bends)
+    # The squares left by a level up to a night and a slope from there, by that night.
+    at = np.array(nights, float)
+    slopes = np.maximum(at - at[:bends, np.newaxis], 0.0)
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    off = off - off.mean()
+    by_slope = off @ off - (slopes @ off) ** 2 / (slopes**2).sum(axis=1)
     return None if by_slope.min() >= by_step else int(np.argmin(by_slope))
 
 
 def step_of(series: Floats, opened: OpenStep, nights: Sequence[int]) -> Change:
     """Return a step by these nights at its level."""
     known = opened.known
-    around = [*opened.nights[-LONGEST:], *nights[:LONGEST]]
-    begin = first_night(series, around, known[0])
-    off = (series[nights] - known.level[0]) / known.noise[0]
-    total = score(off, known.tail).sum() / math.sqrt(len(nights))
-    total /= math.sqrt(1 + len(nights) / known.count[0])
-    p_value = two_sided(total, known.freedom)[0] / SINCE_SHARE
+    begin = first_night(series, [*opened.nights[-LONGEST:], *nights[:LONGEST]], known)
+    total = score(_off(series, nights, known), known["tail"]).sum() / math.sqrt(len(nights))
+    total /= math.sqrt(1 + len(nights) / known["count"])
+    p_value = min(float(two_sided(total, known["freedom"])) / SINCE_SHARE, 1.0)
     after = float(np.median(series[nights]))
-    return change_between(
-        ChangeKind.STEP,
-        min(begin, opened.found),
-        opened.found,
-        known.level[0],
-        after,
-        min(p_value, 1.0),
+    first = min(begin, opened.found)
+    return change_between(ChangeKind.STEP, first, opened.found, known["level"], after, p_value)
+
+
+def bad_night(
+    series: Floats, night: int, known: Estimate, off: float, ended: int | None = None
+) -> Change:
+    """Return the change of one night that is so many standard deviations off its level."""
+    p_value = float(two_sided(score(np.array(off), known["tail"]), known["freedom"]))
+    change = change_between(
+        ChangeKind.BAD_NIGHT, night, night, known["level"], series[night], p_value
     )
+    return replace(change, ended=ended)
 
 
 def ended_step(series: Floats, opened: OpenStep, gone: Sequence[int], begin: int) -> Change:
@@ -301,17 +296,11 @@ def ended_step(series: Floats, opened: OpenStep, gone: Sequence[int], begin: int
 
     One of few nights that a single one had caused was a bad night.
     """
-    known = opened.known
-    off = (series[gone] - known.level[0]) / known.noise[0]
-    far = np.flatnonzero(np.abs(off) > BAD_NIGHT)
+    off = _off(series, gone, opened.known)
+    far = np.flatnonzero(np.abs(off) > BAD_NIGHT).tolist()
     if len(far) == 1 and len(gone) <= LONGEST:
         night = gone[far[0]]
-        total = score(off[far], known.tail)
-        p_value = two_sided(total, known.freedom)[0]
-        change = change_between(
-            ChangeKind.BAD_NIGHT, night, night, known.level[0], series[night], p_value
-        )
-        return replace(change, ended=min(night + 1, begin))
+        return bad_night(series, night, opened.known, off[far[0]], min(night + 1, begin))
     return replace(step_of(series, opened, gone), ended=begin)
 
 
@@ -320,25 +309,23 @@ def lone_bad_nights(series: Floats, known: Estimate, nights: Sequence[int]) -> l
 
     When they came, too little was known of the step's own level.
     """
-    off = (series[nights] - known.level[0]) / known.noise[0]
+    off = _off(series, nights, known)
     far = np.abs(off) > BAD_NIGHT
     alone = far & ~np.append(far[1:], False) & ~np.insert(far[:-1], 0, False)
-    total = score(off[alone], known.tail)
-    p_values = two_sided(total, known.freedom)
-    found = []
-    for place, p_value in zip(np.flatnonzero(alone), p_values, strict=True):
-        night = nights[place]
-        change = change_between(
-            ChangeKind.BAD_NIGHT, night, night, known.level[0], series[night], p_value
-        )
-        later = nights[place + 1] if place + 1 < len(nights) else None
-        found.append(replace(change, ended=later))
-    return found
+    later: list[int | None] = [*nights[1:], None]
+    return [
+        bad_night(series, nights[place], known, off[place], later[place])
+        for place in np.flatnonzero(alone).tolist()
+    ]
+
+
+def _off(series: Floats, nights: Sequence[int], known: Estimate) -> Floats:
+    return np.asarray((series[nights] - known["level"]) / known["noise"])
 
 
 def _off_clipped(series: Floats, nights: Sequence[int], known: Estimate) -> Floats:
     """Return how far nights are off a level, in its noise, limited so that none dominates."""
-    return np.clip((series[nights] - known.level) / known.noise, -BAD_NIGHT, BAD_NIGHT)
+    return np.clip(_off(series, nights, known), -BAD_NIGHT, BAD_NIGHT)
 
 
 def _split(values: Floats) -> int:
@@ -347,11 +334,3 @@ def _split(values: Floats) -> int:
 
     search = KernelCPD(kernel="linear", min_size=2)
     return int(search.fit(values).predict(n_bkps=1)[0])
-
-
-def _bent(nights: Floats, values: Floats, bends: int) -> Floats:
-    """Return the squares left by a level up to a night and a slope from there, by that night."""
-    slopes = np.maximum(nights - nights[:bends, np.newaxis], 0.0)
-    slopes -= slopes.mean(axis=1, keepdims=True)
-    off = values - values.mean()
-    return off @ off - (slopes @ off) ** 2 / (slopes**2).sum(axis=1)

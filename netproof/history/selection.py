@@ -14,6 +14,7 @@ from netproof.measurement.landmark_table import LANDMARKS, Better
 
 if TYPE_CHECKING:
     from netproof.history.series import Series
+    from netproof.measurement.case import Case
 
 NEWEST_SESSIONS = 200
 """Sessions looked back on by default: what detection remembers and a few."""
@@ -44,7 +45,7 @@ class Quantity(StrEnum):
         return landmark.better is Better.SMALLER if landmark else self is not Quantity.SCORE
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
         """Return its name in a sentence."""
         landmark = LANDMARKS.get(self)
         return landmark.title if landmark else _TITLES[self]
@@ -93,15 +94,16 @@ class Selection:
         return self == Selection()
 
     def covers(self, series: Series) -> bool:
-        """Check whether the series is selected, or at least half of the pooled ones."""
-        if series.members:
-            return 2 * sum(map(self.covers, series.members)) >= len(series.members)
-        case = series.case
+        """Check whether the series is selected, of a pool at least half of its cases."""
+        if self.quantity not in (None, series.quantity):
+            return False
+        return 2 * sum(map(self._has, series.cases)) >= len(series.cases)
+
+    def _has(self, case: Case) -> bool:
         text = f"{case.partition} {case.environment} {case.what()}"
         return (
             self.partition in (None, case.partition)
             and self.environment in (None, case.environment)
-            and self.quantity in (None, series.quantity)
             and all(re.search(expression, text, re.IGNORECASE) for expression in self.cases)
         )
 
@@ -111,6 +113,6 @@ class Selection:
             *([f"partition {self.partition}"] if self.partition else []),
             *([f"environment {self.environment}"] if self.environment else []),
             *([f"cases with {' and '.join(map(repr, self.cases))}"] if self.cases else []),
-            *([f"only {self.quantity.title}"] if self.quantity else []),
+            *([f"only {self.quantity.label}"] if self.quantity else []),
         ]
         return ", ".join(parts) or "everything"

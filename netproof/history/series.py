@@ -21,7 +21,7 @@ from netproof.history import values as night_values
 from netproof.history.changes import LEAST_NOISE
 from netproof.history.night import Floats, logarithms
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
-from netproof.history.values import NightValues
+from netproof.history.values import NOTHING, NightValues
 from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.site.partition import ScoreBaseline
@@ -34,35 +34,36 @@ STILL_MEASURED = 10
 SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
 """Columns with the sizes of a mean."""
 
-LEAST_POOLED = 2
-"""Series of one configuration that make a pooled one."""
-
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One quantity of one case: a value for each session, None for a missing one.
+    """One quantity of a case, or of several cases of a configuration that ``pooled`` made one.
 
-    µs, MB/s or, of a score, a ratio; all above 0. ``inconclusive``: likewise, the values of
+    ``values``: one for each session, None for a missing one; µs, MB/s or, of a score, a ratio; of a
+    pool, relative to the level of each case; all above 0. ``inconclusive``: likewise, the values of
     sessions in which the case, or a score's baseline, was inconclusive; they are only shown.
-    ``members``: of several series of a configuration that ``pooled`` made one: it has no case, and
-    its values have no unit, relative to the level of each. Compared by identity.
+    Compared by identity.
     """
 
-    case: Case | None
+    cases: tuple[Case, ...]
     quantity: Quantity
     values: tuple[float | None, ...]
     inconclusive: tuple[float | None, ...] = ()
-    members: tuple[Series, ...] = ()
 
     @property
-    def cases(self) -> tuple[Case, ...]:
-        """Return its case, or the pooled ones."""
-        return (self.case,) if self.case else tuple(member.case for member in self.members)
+    def case(self) -> Case:
+        """Return its case, of a pool the first."""
+        return self.cases[0]
+
+    @property
+    def pooled(self) -> bool:
+        """Check whether it is of several cases."""
+        return len(self.cases) > 1
 
     @property
     def where(self) -> tuple[str, str]:
         """Return its configuration: partition and environment."""
-        return self.cases[0].partition, self.cases[0].environment
+        return self.case.partition, self.case.environment
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,10 @@ def counted_in_words(one: Counts) -> str:
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
-    ``baseline``: of scores, None where no session has one; ``no_longer_followed``: series that none
-    of the ``STILL_MEASURED`` newest sessions has; ``other_sizes``: values left out, being means
-    over other sizes than the newest of their series; ``crashes``: of each configuration that
-    counted them; ``counted``: of each node's network; ``inconclusive``: the cases whose figures are
-    no values of their series, by session; ``unread``: damaged sessions that are left out, a
-    sentence each with the file.
+    ``no_longer_followed``: number of series that none of the ``STILL_MEASURED`` newest sessions
+    has; ``other_sizes``: of values left out, being means over other sizes than the newest of their
+    series; ``crashes``: of each configuration; ``counted``: of each node's network; ``unread``:
+    damaged sessions that are left out, a sentence each with the file.
     """
 
     system: str
@@ -147,12 +146,11 @@ def chosen(
     since: date | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> tuple[str, tuple[StoredSession, ...]]:
-    """Return the system, and its selected sessions, in order of their start.
+    """Return the system, the store's only one if None, and its sessions in order of their start.
 
-    ``system`` None takes the only one that the store has; ``session``: the last one, as
-    ``Store.find`` knows it, the newest if None; ``last``: their largest number, None for at least
-    the newest ``NEWEST_SESSIONS``, with a first session that stays the same for ``STRIDE`` nights;
-    ``since``: first day of their start, UTC; ``labels``: only those with these labels. Raise
+    ``session``: the last one, as ``Store.find`` knows it, the newest if None; ``last``: their
+    largest number, None for at least the newest ``NEWEST_SESSIONS``, with a first session that
+    stays the same for ``STRIDE`` nights; ``since``: first day of their start, UTC. Raise
     NetproofError where there is no session, or several systems and none named.
     """
     until = None if session in (None, "newest") else named(store, session, system)
@@ -177,11 +175,10 @@ def chosen(
         known = questions.labels(store, found)
         found = [one for one in found if labels.items() <= known.get(one, {}).items()]
         if not found:
-            asked = " ".join(f"{key}={value}" for key, value in labels.items())
-            there = sorted({f"{key}={value}" for of in known.values() for key, value in of.items()})
+            there = sorted({one for of in known.values() for one in _stated(of)})
             raise NetproofError(
-                f"{store.folder}: no session of {system} is labelled {asked}; the labels there are:"
-                f" {', '.join(there) or 'none'}"
+                f"{store.folder}: no session of {system} is labelled {' '.join(_stated(labels))};"
+                f" the labels there are: {', '.join(there) or 'none'}"
             )
     if until is not None:
         if until not in found:
@@ -197,15 +194,19 @@ def chosen(
     return system, tuple(found[-last:])
 
 
+def _stated(labels: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in labels.items()]
+
+
 def read(
-    store: Store, system: str, sessions: Sequence[StoredSession], known: NightValues | None = None
+    store: Store, system: str, sessions: Sequence[StoredSession], known: NightValues = NOTHING
 ) -> tuple[Nights, NightValues]:
     """Read every series over ``sessions`` of ``system`` in order of their start.
 
     ``known``: values read before; returned with those read now. Damaged sessions are left out and
     ``unread``. Raise NetproofError where nothing can be read.
     """
-    values, faults = night_values.gathered(store, sessions, known or NightValues())
+    values, faults = night_values.gathered(store, sessions, known)
     sessions = tuple(stored for stored in sessions if stored not in faults)
     series, left, other_sizes, inconclusive = _series(system, values, sessions)
     return Nights(
@@ -233,7 +234,7 @@ def _series(
     key = pc.binary_join_element_wise(*(rows[name].cast(pa.string()) for name in KEY), "\n")
     _, first, case = np.unique(_codes(key), return_index=True, return_inverse=True)
 
-    def grid(column: np.ndarray, missing: float) -> np.ndarray:
+    def grid(column: NDArray[Any], missing: float) -> NDArray[Any]:
         """Return cases x nights of a column of the rows."""
         found = np.full((len(first), nights), missing, dtype=column.dtype)
         found[case, night] = column
@@ -255,14 +256,14 @@ def _series(
         unsettled[place] = True
     number_of = {case.key(): number for number, case in enumerate(cases)}
     of_baseline, scored = np.zeros_like(unsettled), np.ones(len(cases), dtype=bool)
-    where = dataclasses.asdict(baseline) if baseline else {}
-    for number, one in enumerate(cases if baseline else ()):
-        its = dataclasses.replace(one, **where)
-        # A score against itself is always 1.
-        scored[number] = its != one
-        there = number_of.get(its.key())
-        if there is not None:
-            of_baseline[number] = unsettled[there]
+    if baseline:
+        where = dataclasses.asdict(baseline)
+        for number, one in enumerate(cases):
+            its = dataclasses.replace(one, **where)
+            # A score against itself is always 1.
+            scored[number] = its != one
+            if its.key() in number_of:
+                of_baseline[number] = unsettled[number_of[its.key()]]
     found, left, other_sizes = [], 0, 0
     for quantity in Quantity:
         score = quantity is Quantity.SCORE
@@ -282,7 +283,7 @@ def _series(
         left += int((followed & ~recent).sum())
         found += [
             Series(
-                cases[one],
+                (cases[one],),
                 quantity,
                 _line(line[one], has[one]),
                 _line(alongside[one], shown[one]),
@@ -301,33 +302,26 @@ def _series(
 def _codes(texts: pa.ChunkedArray) -> NDArray[np.int64]:
     """Return a number for each text, the same for equal ones; -1 for null."""
     codes = pc.dictionary_encode(texts).combine_chunks().indices
-    return pc.fill_null(codes.cast(pa.int64()), -1).to_numpy()
+    return np.asarray(pc.fill_null(codes.cast(pa.int64()), -1))
 
 
 def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    if there.all():
-        return tuple(values.tolist())
-    if not there.any():
-        return (None,) * len(values)
     pairs = zip(values.tolist(), there.tolist(), strict=True)
     return tuple(value if known else None for value, known in pairs)
 
 
 def _by_place(table: pa.Table, sessions: Sequence[str]) -> tuple[Counts, ...]:
     """Return what each place counted; ``table``: session, the two names of a place, and counts."""
-    _, *names = table.column_names
-    night = {name: place for place, name in enumerate(sessions)}
-    found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    _, one, other, *counts = table.column_names
+    found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for row in table.to_pylist():
-        lines = found.setdefault(
-            tuple(row[name] for name in names[:2]),
-            {name: [None] * len(sessions) for name in names[2:]},
-        )
-        for name, line in lines.items():
-            line[night[row["session"]]] = row[name]
+        found[row[one], row[other]][row["session"]] = row
     return tuple(
-        dict(zip(names, (*place, *map(tuple, lines.values())), strict=True))
-        for place, lines in sorted(found.items())
+        {
+            **dict(zip((one, other), place, strict=True)),
+            **{name: tuple(rows.get(night, {}).get(name) for night in sessions) for name in counts},
+        }
+        for place, rows in sorted(found.items())
     )
 
 
@@ -348,10 +342,7 @@ def named(store: Store, name: str, system: str | None = None) -> StoredSession:
 def _leave_other_sizes(
     line: Floats, alongside: Floats, sizes: NDArray[np.int64], asked: NDArray[np.bool_]
 ) -> int:
-    """Remove values that are means over other sizes than their case's newest; return how many.
-
-    Values that are only shown, ``alongside``, are removed too, and do not count.
-    """
+    """Remove values, and those only shown, of other sizes than the newest; count the former."""
     present = ~np.isnan(line)
     some = present.any(axis=1) & asked
     newest = line.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
@@ -367,12 +358,15 @@ def _pools(series: Sequence[Series]) -> tuple[Series, ...]:
     groups: dict[tuple[str, str, Quantity], list[Series]] = defaultdict(list)
     for one in series:
         groups[(*one.where, one.quantity)].append(one)
-    found = []
-    for key, members in groups.items():
-        if len(members) >= LEAST_POOLED:
-            values = pooled([one.values for one in members], phase_of(*key))
-            found.append(Series(None, key[-1], tuple(values), members=tuple(members)))
-    return tuple(found)
+    return tuple(
+        Series(
+            tuple(one.case for one in members),
+            key[-1],
+            tuple(pooled([one.values for one in members], phase_of(*key))),
+        )
+        for key, members in groups.items()
+        if len(members) > 1
+    )
 
 
 POOL_STRIDE = 20
@@ -393,10 +387,9 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     The weighted geometric mean of each night's values over the series' own medians. A weight is one
     over the square of a series' noise, taken from the differences of successive nights, so that no
     step enters it. Medians and noise are of all nights up to the last multiple of ``POOL_STRIDE``,
-    ``phase`` nights before it, and of all where a series has fewer values in those. A night's value
-    thus stays the same on most nights, and following can continue from there. Noise that all series
-    share on a night stays in the result, and is part of the noise that ``follow`` finds in it. A
-    night without values is None. Raise NetproofError as ``follow_all``.
+    ``phase`` nights before it, and of all where a series has fewer values in those: a night's value
+    stays the same on most nights, and following can continue from there. A night without values is
+    None. Raise NetproofError as ``follow_on``.
     """
     if not series:
         return []
@@ -405,30 +398,20 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
     nights = max((logs.shape[1] + phase) // POOL_STRIDE * POOL_STRIDE - phase, 0)
     few = there[:, :nights].sum(axis=1) < POOL_STRIDE
-    middles, noise = np.zeros(len(logs)), np.zeros(len(logs))
-    for these, known in ((~few, nights), (few, logs.shape[1])):
-        if these.any():
-            middles[these], noise[these] = _usual(logs[these, :known])
-    off = logs - middles.reshape(-1, 1)
-    weight = np.maximum(noise * MAD_OF_NORMAL / math.sqrt(2), LEAST_NOISE)
-    weights = np.where(there, weight.reshape(-1, 1) ** -2.0, 0.0)
+    usual = [_usual(row if few[at] else row[:nights]) for at, row in enumerate(logs)]
+    middles, noise = np.array(usual).reshape(-1, 2).T
+    noise = np.maximum(noise * MAD_OF_NORMAL / math.sqrt(2), LEAST_NOISE)
+    weights = np.where(there, noise[:, np.newaxis] ** -2.0, 0.0)
     totals = weights.sum(axis=0)
-    sums = (weights * np.nan_to_num(off)).sum(axis=0)
+    sums = (weights * np.nan_to_num(logs - middles[:, np.newaxis])).sum(axis=0)
     return [
         math.exp(sum_ / total) if total > 0 else None
         for sum_, total in zip(sums.tolist(), totals.tolist(), strict=True)
     ]
 
 
-def _usual(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the median of each row, and that of the differences of successive values."""
-    if np.isfinite(logs).all() and logs.shape[1] > 1:
-        return np.median(logs, axis=1), np.median(np.abs(np.diff(logs, axis=1)), axis=1)
-    middles = [_middle(row) for row in logs]
-    noise = [_middle(np.abs(np.diff(row[np.isfinite(row)]))) for row in logs]
-    return np.array(middles), np.array(noise)
-
-
-def _middle(row: Floats) -> float:
+def _usual(row: Floats) -> tuple[float, float]:
+    """Return the median of a row, and that of the differences of successive values."""
     present = row[np.isfinite(row)]
-    return float(np.median(present)) if len(present) else 0.0
+    steps = np.abs(np.diff(present))
+    return float(np.median(present)), float(np.median(steps)) if len(steps) else 0.0

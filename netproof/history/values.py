@@ -1,6 +1,7 @@
-"""Values of sessions, as tables that a history reads; each session is read once.
+"""Values of sessions, and the state of the history followed over them: each session is read once.
 
-The state of a followed history is stored with them, so that a night only adds its own values to it.
+Both are stored in one file for each system, so that a night only adds its own values. It can be
+rebuilt: a damaged file, another format or another netproof's is not used.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.history.followers import Followers, SeriesPast, read_past
+from netproof.history.followers import Followers, read_past
 from netproof.history.selection import Quantity
 from netproof.intake import json_reading, loading
 from netproof.site.partition import ScoreBaseline
@@ -46,14 +49,10 @@ SeriesKey = tuple[tuple[Any, ...], Quantity]
 class NightValues:
     """Values and counts of a system's sessions, and the series followed up to the last.
 
-    It is stored in one file for each system that can be rebuilt: a damaged file, another format or
-    another netproof's is not used.
-
     ``marks``: of each session in order of their start, shows whether it was replaced; ``baseline``:
-    of the scores; ``baselines``: that of each session that names one; the answers of
-    ``questions.nightly``, ``crashes`` and ``counted``: ``values``, a row for each case of each
-    session, ``crashes`` and ``counted``; ``series``: the followed ones, in the order of ``state``,
-    None where only the values are known.
+    of the scores; ``baselines``: that of each session that names one; ``values``, ``crashes``,
+    ``counted``: the answers of ``questions.nightly``, ``crashes`` and ``counted``; ``series``: the
+    followed ones, in the order of ``state``, None where only the values are known.
     """
 
     marks: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +72,9 @@ class NightValues:
             return None, []
         place = {key: number for number, key in enumerate(self.series)}
         return self.state, [place.get(key, -1) for key in keys]
+
+
+NOTHING = NightValues()
 
 
 def mark(store: Store, stored: StoredSession) -> str:
@@ -111,17 +113,15 @@ def gathered(
     )
     if baseline != known.baseline:
         # The scores' baseline is another one.
-        known, missing, read = NightValues(), list(sessions), marks.keys()
+        known, missing, read = NOTHING, list(sessions), set(marks)
 
-    def nightly(store: Store, these: Sequence[StoredSession]) -> pa.Table:
-        return questions.nightly(store, these, baseline)
-
-    new: dict[str, list[pa.Table]] = {
+    new = {
         "crashes": [_answer(store, questions.crashes, missing)[0]],
         "counted": [_answer(store, questions.counted, missing)[0]],
         "values": [],
     }
     faults: dict[StoredSession, str] = {}
+    nightly = partial(questions.nightly, baseline=baseline)
     for first in range(0, len(missing), AT_ONCE):
         table, damaged = _answer(store, nightly, missing[first : first + AT_ONCE])
         new["values"].append(table)
@@ -144,7 +144,12 @@ def _of(table: pa.Table, sessions: Iterable[str]) -> pa.Table:
 def _baselines(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
     """Return the baseline of the site by session, of those that name it."""
     found = {}
-    for row in _answer(store, questions.partition_extras, sessions)[0].to_pylist():
+    query = (
+        "select session, partition, any_value(partition_extras) as extras from cases"
+        " where partition_extras is not null group by all order by all"
+    )
+    ask = partial(questions.ask, only=["cases"], query=query)
+    for row in _answer(store, ask, sessions)[0].to_pylist():
         environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
         if environment:
             found[row["session"]] = ScoreBaseline(row["partition"], environment)
@@ -168,13 +173,11 @@ def _answer(
 
 HEAD = b"netproof-followed "
 
-FORMAT = 10
+FORMAT = 11
 """Raised when detection finds other changes in the same nights, or the file of states changes."""
 
 MOST_BYTES = 2_000_000_000
 """Largest file: 100,000 series over 250 nights."""
-
-NOTHING = NightValues()
 
 
 def load(store: Store, system: str) -> NightValues:
@@ -193,32 +196,36 @@ def load(store: Store, system: str) -> NightValues:
         return NOTHING
 
 
-def put(store: Store, system: str, values: NightValues) -> None:
+def put(store: Store, system: str, values: NightValues, state: Followers) -> None:
     """Write values and state; NetproofError where the store cannot be written."""
-    state = values.state
     record = {
         "marks": values.marks,
         "baseline": values.baseline and asdict(values.baseline),
         "baselines": {name: asdict(one) for name, one in values.baselines.items()},
         "series": values.series,
         "accepted": list(map(sorted, state.accepted)),
-        "past": {n: asdict(past) for n, past in enumerate(state.past) if past != SeriesPast()},
+        "past": list(map(asdict, state.past)),
     }
     # Numbers of numpy, and NaN, which only this netproof reads again.
     text = json.dumps(record, default=lambda value: value.tolist())
-    arrays = {f"of {name}": array for name, array in state.columns().items()}
-    arrays |= {"record": np.frombuffer(text.encode(), dtype=np.uint8), "logs": state.logs}
-    arrays |= {name: _packed(getattr(values, name)) for name in _TABLES}
     out = io.BytesIO()
-    np.savez(out, allow_pickle=False, **arrays)
+    np.savez(
+        out,
+        record=np.frombuffer(text.encode(), dtype=np.uint8),
+        logs=state.logs,
+        state=state.now,
+        values=_packed(values.values),
+        crashes=_packed(values.crashes),
+        counted=_packed(values.counted),
+    )
     content = out.getvalue()
-    store.put_followed(system, _head(content) + b"\n" + content)
+    store.replace(store.followed(system), _head(content) + b"\n" + content, "follow")
 
 
 _TABLES = ("values", "crashes", "counted")
 
 
-def _packed(table: pa.Table) -> np.ndarray:
+def _packed(table: pa.Table) -> NDArray[np.uint8]:
     sink, options = pa.BufferOutputStream(), pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
         stream.write_table(table.combine_chunks())
@@ -234,10 +241,7 @@ def _read(arrays: dict[str, Any]) -> NightValues:
     record = json.loads(arrays["record"].tobytes())
     series = tuple((tuple(key), Quantity(name)) for key, name in record["series"])
     state = Followers(arrays["logs"], tuple(map(frozenset, record["accepted"])))
-    past = {int(number): read_past(one) for number, one in record["past"].items()}
-    columns = {name: arrays[f"of {name}"] for name in state.columns()}
-    every = np.arange(len(series))
-    state.go_on_from(columns, [past.get(number, SeriesPast()) for number in every.tolist()], every)
+    state.now, state.past = arrays["state"], list(map(read_past, record["past"]))
     return NightValues(
         record["marks"],
         record["baseline"] and ScoreBaseline(**record["baseline"]),

@@ -19,7 +19,7 @@ from netproof.session.plan import JobPlan
 DRY_RUN = "--dry-run"
 
 TASKS = {
-    "launches": ("launches", "run"),
+    "launches": ("job", "run"),
     "acceptance": ("acceptance", "run"),
     "pairs": ("pair_rounds", "run"),
     "load": ("demanded", "run_load"),

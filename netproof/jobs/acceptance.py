@@ -203,10 +203,7 @@ class JobOutcome:
 
     @cached_property
     def cases(self) -> dict[str, list[RepeatCase]]:
-        """Return the complete cases with all that was launched again of them.
-
-        A case that the job was ended before deciding has the reason among its faults.
-        """
+        """Return the complete cases with their repeats; an undecided one has why the job ended."""
         found = {
             name: [self.read(name, one) for one in environment.first()]
             for name, environment in self.environments.items()
@@ -351,10 +348,7 @@ def _until_decided(
 
 
 def _allowed(cases: Sequence[RepeatCase], number: int) -> list[RepeatCase]:
-    """Return cases with what may still be launched of them in a round.
-
-    What is not complete stays so, whatever more launches show.
-    """
+    """Return what may still be launched in a round; what is not complete stays so."""
     return [
         replace(
             one,

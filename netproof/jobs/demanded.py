@@ -112,10 +112,7 @@ def _watch(folder: Path, over: threading.Event, begun: threading.Event) -> None:
 
 
 def run_algorithms(job: RunningJob) -> None:
-    """Launch the steps; an algorithm with a failed launch is launched no more.
-
-    Steps of the library's own choice have no label.
-    """
+    """Launch the steps; an algorithm, a label, of which a launch failed is launched no more."""
     for steps in job.plan.rounds:
         for step in steps:
             if step.label in job.closed:

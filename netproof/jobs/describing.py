@@ -18,10 +18,7 @@ _UNKNOWN = "-"
 
 
 def describe(job: RunningJob) -> None:
-    """Have every node describe itself, then test the paths to its neighbours.
-
-    The reader of the files reports what is missing.
-    """
+    """Have every node describe itself, then test the paths; readers report what is missing."""
     began = time.time()
     job.everywhere(*_SCRIPT, "node", job.partition.interface, *registry.PROGRAMS, kind="node")
     if not job.dry:

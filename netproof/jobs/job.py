@@ -113,10 +113,7 @@ class RunningJob:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Begin the job; at its end, however that comes, end all steps and leave its report.
-
-        Raise JobError if it is no job of Slurm's or its nodes are not known.
-        """
+        """Begin the job; at any end of it, end all steps and leave its report. JobError."""
         if self.dry:
             self.nodes = (plan.FIRST, plan.SECOND)
             yield
@@ -492,6 +489,13 @@ class RunningJob:
             self._beside.append(process)
 
 
+def run(job: RunningJob) -> None:
+    """Launch all steps of the job's plan in their order."""
+    for steps in job.plan.rounds:
+        for step in steps:
+            job.launch(step)
+
+
 def _end(_signal: int, _frame: FrameType | None) -> None:
     # Once is enough; srun would inherit that it is ignored.
     signal.signal(signal.SIGTERM, lambda *_: None)
@@ -500,10 +504,7 @@ def _end(_signal: int, _frame: FrameType | None) -> None:
 
 @functools.cache
 def began_with() -> dict[str, str]:
-    """Return the variables that the job began with, before its script set up an environment.
-
-    Slurm's own are those of now. Raise JobError if they cannot be read.
-    """
+    """Return the variables before the job's script set up an environment, and Slurm's; JobError."""
     path = Path("/proc", str(os.getppid()), "environ")
     try:
         entries = path.read_bytes().decode(errors="surrogateescape").split("\0")

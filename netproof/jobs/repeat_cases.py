@@ -11,7 +11,8 @@ from typing import Any
 
 from netproof import codec
 from netproof.benchmarks import registry
-from netproof.criteria import Bend, Finding, Level
+from netproof.criteria import Finding, Level
+from netproof.criteria.confirming import Bend
 from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
@@ -224,10 +225,7 @@ def _fails_by_counters(subject: Subject) -> bool:
 
 
 def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
-    """Check whether a case has failed by its own job's results, whatever more launches would show.
-
-    ``job``: the cases of the job, some for comparison; ``ended``: all its launches are made.
-    """
+    """Check whether a case failed, whatever more launches show; ``ended``: none come."""
     subject = one.repeated
     most = 0 if ended else one.rounds()
     if confirmations.failed(subject, one.flags(), one.again, most):

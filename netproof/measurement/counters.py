@@ -35,9 +35,8 @@ WORD_BYTES = 4
 class Payload:
     """Bytes to be sent in a launch: between all of its nodes, or all of its ranks.
 
-    ``bytes``: of messages, the least that any algorithm must send, without headers; None where it
-    cannot be known, with the reason in ``why``. ``messages``: their number, likewise; None between
-    nodes, where only bytes count.
+    ``bytes``: of messages, the least that any algorithm must send, without headers; None with the
+    reason in ``why``. ``messages``: their number; None between nodes, where only bytes count.
     """
 
     bytes: int | None
@@ -50,11 +49,10 @@ class CounterSource:
     """Counts of one source of a node.
 
     ``kind``: one of those above; ``name``: of the interface, of the port as ``mlx5_0/1``, empty
-    for the node's own. ``counted``: counters to what was added, never 0; ``read``: which of
-    ``Counters.names`` has all that were read, 0 was added to the others; ``absent``:
-    counters that are not known, each with the reason. ``layer``: of a port, ``InfiniBand`` or
-    ``Ethernet``; ``interfaces``: those of a port, or below an interface, which counts their bytes
-    too.
+    for the node's own; ``counted``: what was added by counter, never 0; ``read``: which of
+    ``Counters.names`` has all that were read; ``absent``: reasons for unknown counters; ``layer``:
+    of a port, ``InfiniBand`` or ``Ethernet``; ``interfaces``: those of a port, or below an
+    interface, which counts their bytes too.
     """
 
     kind: str
@@ -68,10 +66,9 @@ class CounterSource:
 
 @dataclass(frozen=True, slots=True)
 class NodeCounters:
-    """Counts of a node from before its first rank began to after that ended.
+    """Counts of a node over a launch.
 
-    ``absent``: sources that could not be read, each with the reason; ``took_s``: seconds that
-    reading them took, before and after together.
+    ``absent``: reasons for sources that could not be read; ``took_s``: seconds that reading took.
     """
 
     node: str
@@ -80,14 +77,11 @@ class NodeCounters:
     took_s: float
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
-        """One of its sources, None where it has none of that kind and name."""
-        for one in self.sources:
-            if (one.kind, one.name) == (kind, name):
-                return one
-        return None
+        """Return one of its sources, None where it has none of that kind and name."""
+        return next((one for one in self.of_kind(kind) if one.name == name), None)
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
-        """Its sources of a kind."""
+        """Return its sources of a kind."""
         return tuple(one for one in self.sources if one.kind == kind)
 
 
@@ -120,13 +114,13 @@ class Counters:
         return 0 if counter in self.names[source.read] else None
 
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
-        """The same by names; None also where there is no such node or source."""
+        """Return the same by names; None also where there is no such node or source."""
         counted = self.of(node)
         source = None if counted is None else counted.source(kind, name)
         return None if source is None else self.of_source(source, counter)
 
     def why(self, node: str, kind: str, name: str, counter: str) -> str:
-        """Why ``value`` is None."""
+        """Return why ``value`` is None."""
         counted = self.of(node)
         if counted is None:
             return f"{node} reported no counters"
@@ -186,21 +180,17 @@ def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None
     of_nodes = _lines(errors, text)
     if not of_nodes:
         return None
-    if sorted(of_nodes) != sorted(nodes):
-        raise ParseError(
-            str(errors),
-            0,
-            "",
-            f"counters of {', '.join(sorted(of_nodes))} are there, and ranks ran on"
-            f" {', '.join(sorted(nodes))}",
-        )
+    there, ran = sorted(of_nodes), sorted(nodes)
+    if there != ran:
+        reason = f"counters of {', '.join(there)} are there, and ranks ran on {', '.join(ran)}"
+        raise ParseError(str(errors), 0, "", reason)
     return _counters(errors, of_nodes)
 
 
 def of_crash(errors: Path) -> Counters | None:
-    """Read the counters of a crashed step, of those nodes that reported them.
+    """Read the counters of the nodes that reported them from a crashed step's standard error.
 
-    ``errors``: its standard error. None where no node did, and where it cannot be read.
+    None where no node did, and where it cannot be read.
     """
     try:
         of_nodes = _lines(errors, errors.read_text(errors="replace"))
@@ -238,9 +228,8 @@ def _counters(errors: Path, of_nodes: Mapping[str, Sequence[tuple[str, str]]]) -
         try:
             read.append(_node(node, of_nodes[node], names))
         except (ValueError, IndexError) as error:
-            raise ParseError(
-                str(errors), 0, "", f"the counters of {node} cannot be read: {error}"
-            ) from error
+            reason = f"the counters of {node} cannot be read: {error}"
+            raise ParseError(str(errors), 0, "", reason) from error
     return Counters(tuple(read), tuple(names))
 
 
@@ -309,6 +298,7 @@ def _source(
     counted: dict[str, int] = {}
     absent: dict[str, str] = {}
     limits: set[str] = set()
+    looked_at: list[tuple[str, str | None, str | None]]
     if was.names == now.names and kind != INFINIBAND and "".join(was.words).isascii():
         # Most of the hundreds that a node has are counts that did not change: C finds the others.
         places = set(compress(count(), map(ne, was.words, now.words)))
@@ -338,9 +328,8 @@ def _source(
             why = reason if " " in reason else f"is {shortened(reason)!r} and no count"
             absent[counter] = "cannot be read" if reason == "-" else why
     read = _without(was.names, frozenset(limits.union(absent)))
-    layer, *interfaces = now.of
     place = names.setdefault(read, len(names))
-    return CounterSource(kind, name, counted, place, absent, layer, tuple(interfaces))
+    return CounterSource(kind, name, counted, place, absent, now.of[0], now.of[1:])
 
 
 @lru_cache(maxsize=64)
@@ -364,20 +353,18 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
     changes = {name: _carrier(name, shown.get(name), found, again) for name in found}
     for name, reading in found.items():
         reading.words[-1] = changes[name]
-        if len(shown.get(name, ())) > 3:
-            found[name] = reading._replace(of=("", *shown[name][3:]))
+        found[name] = reading._replace(of=("", *shown.get(name, ())[3:]))
     return found
 
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:
     """Return by interface what /sys shows: received and sent bytes, carrier changes, lower ones."""
     found = {}
-    for entry in text.split("\t"):
+    for entry in filter(None, text.split("\t")):
         name, *counts = entry.split(" ")
-        if entry and len(counts) < 3:
+        if len(counts) < 3:
             raise ValueError(f"{shortened(entry)!r} is not an interface, two counts and a third")
-        if entry:
-            found[name] = tuple(counts)
+        found[name] = tuple(counts)
     return found
 
 

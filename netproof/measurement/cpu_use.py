@@ -1,8 +1,8 @@
 """CPU time that a case costs each node, without starting and ending.
 
-As on the network-adapter page, which recognises a low latency from a spinning core by the
-benchmark's CPU seconds. An MPI library takes CPU time to start and to end, and polls meanwhile. A
-job therefore also makes launches that do little else, and their median is subtracted.
+A low latency from a spinning core is recognised by the benchmark's CPU seconds. An MPI library
+takes CPU time to start and to end, and polls meanwhile: a job therefore also makes launches that do
+little else, and their median is subtracted.
 """
 
 from __future__ import annotations
@@ -54,13 +54,12 @@ class NodeUse:
 class NodeCost:
     """Cost of a case to a node: medians over its launches, less those of starting and ending.
 
-    ``seconds``: duration of the launches; ``cpu_s``: CPU seconds of all ranks of the node, in
-    ``user_s`` and ``system_s``; ``start_s``: CPU seconds that were subtracted. ``cores``: CPU
-    seconds per second. ``interrupts_s``: CPU seconds for interrupts of the node's machine, which
-    hosts ``sharing`` nodes of the case. ``asleep_share``: share of its time that a rank neither ran
-    nor waited for a CPU; ``slept_per_message``: how often it gave the CPU up per message that the
-    node sent or received. ``s_per_gb``, ``us_per_message``: CPU seconds per 10⁹ bytes, CPU µs per
-    message, sent or received. None means not known, with the reason by name in ``absent``.
+    ``seconds``: duration of the launches; ``cpu_s``: CPU seconds of all ranks of the node;
+    ``start_s``: those subtracted; ``cores``: CPU seconds per second; ``interrupts_s``: of the
+    node's machine, which hosts ``sharing`` nodes of the case; ``asleep_share``: share of its time
+    that a rank neither ran nor waited for a CPU; ``slept_per_message``: how often it gave the CPU
+    up; ``s_per_gb``, ``us_per_message``: CPU seconds per 10⁹ bytes, CPU µs per message, sent or
+    received. None means not known, with the reason by name in ``absent``.
     """
 
     node: str
@@ -113,8 +112,7 @@ def node_costs(
 
     ``launches``: the nodes of each launch; ``starts``: those of launches that only start and end;
     ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are no
-    ``starts``. All nodes have the same share of messages: each counts once where it leaves and once
-    where it arrives.
+    ``starts``. All nodes have the same share of messages.
     """
     made: dict[str, list[tuple[NodeUse, Payload | None, int]]] = defaultdict(list)
     for launch, sent in zip(launches, exchanged, strict=True):
@@ -149,7 +147,7 @@ def _cost(
     ranks, sharing = own[0].ranks, own[0].sharing
     if not started:
         return _unknown(node, ranks, sharing, without)
-    seconds, cpu_s = (_net(own, started, name) for name in ("wall_s", "cpu_s"))
+    seconds, cpu_s = (_net(own, started, name) or 0.0 for name in ("wall_s", "cpu_s"))
     if seconds <= 0 or cpu_s <= 0:
         reason = (
             f"the launches took {_range(own)}, no more than those that only start and end,"
@@ -158,7 +156,7 @@ def _cost(
         return _unknown(node, ranks, sharing, reason)
     # The kernel samples user and system time, and counts interrupts in ticks.
     sampled = {name: _net(own, started, name) for name in _NOT_SAMPLED}
-    found = {name: value if value is None else max(0.0, value) for name, value in sampled.items()}
+    found = {name: None if one is None else max(0.0, one) for name, one in sampled.items()}
     absent = {name: why for name, why in _NOT_SAMPLED.items() if found[name] is None}
     start_s = median(use.cpu_s for use in started)
     found |= {"seconds": seconds, "cpu_s": cpu_s, "start_s": start_s, "cores": cpu_s / seconds}
@@ -204,10 +202,11 @@ def _for_messages(
         """Return the median of a figure, less starting and ending, over what a node handled."""
         start = median(getattr(use, name) for use in started)
         # Each message leaves one node and arrives at one.
-        return median(
+        costs: list[float] = [
             (getattr(use, name) - start) / (2 / nodes * getattr(sent, amount) / unit)
             for use, sent, nodes in made
-        )
+        ]
+        return median(costs)
 
     found = {
         "s_per_gb": each("cpu_s", "bytes", BYTES_PER_GB),

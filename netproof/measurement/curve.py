@@ -18,9 +18,7 @@ class Curve:
     per-call time in µs, finite and not negative; ``bandwidth_mb_s``: MB/s (10⁶ bytes) at each size,
     or None where the benchmark defines none; ``time_min_us``, ``time_avg_us``: where a time is the
     slowest rank's, the fastest rank's and the mean of all, or None where the benchmark prints
-    neither. All of equal length, at least one.
-
-    Raise NetproofError where these do not hold.
+    neither. All of equal length, at least one. Raise NetproofError where these do not hold.
     """
 
     sizes: tuple[int, ...]
@@ -56,10 +54,9 @@ class Curve:
     def beginning_at(self, least: int) -> Curve:
         """Return the curve without smaller messages; NetproofError where it has no others."""
         first = sum(size < least for size in self.sizes)
-        columns = (self.time_us, self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
-        return Curve(
-            self.sizes[first:], *(None if column is None else column[first:] for column in columns)
-        )
+        columns = (self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
+        others = (None if column is None else column[first:] for column in columns)
+        return Curve(self.sizes[first:], self.time_us[first:], *others)
 
 
 _OPTIONAL = {
@@ -73,27 +70,23 @@ _OPTIONAL = {
 def median_curve(launches: Sequence[Curve]) -> Curve:
     """Return the curve of a case: at each size the median of each column of the launches.
 
-    ``launches``: at least one curve, all over the same sizes, all with a bandwidth or all without,
-    likewise the times of the fastest rank and the mean. Times in µs, bandwidths in MB/s; for an
-    even number of launches the two in the middle are averaged. Raise NetproofError with the sizes
-    or the launch that differ.
+    ``launches``: at least one curve, all over the same sizes and with the same columns. Raise
+    NetproofError with the sizes or the launch that differ.
     """
     sizes = insist_alike(launches)
     if len(launches) == 1:
         return launches[0]
     rows = ([getattr(curve, name) for curve in launches] for name in ("time_us", *_OPTIONAL))
-    return Curve(
-        sizes,
-        *(None if None in row else tuple(map(median, zip(*row, strict=True))) for row in rows),
+    times, *others = (
+        () if None in row else tuple(map(median, zip(*row, strict=True))) for row in rows
     )
+    return Curve(sizes, times, *(column or None for column in others))
 
 
 def spread(launches: Sequence[Curve]) -> tuple[float, ...]:
-    """Return the per-size MAD of the launches' times in µs, in the order of their sizes.
+    """Return the per-size MAD of the launches' times in µs, not scaled; of one launch 0.
 
-    MAD is the median distance from the median, not scaled towards a standard deviation. One launch
-    has a MAD of 0 everywhere, which says nothing about its noise. Raise NetproofError as
-    ``median_curve`` does.
+    Raise NetproofError as ``median_curve`` does.
     """
     insist_alike(launches)
     columns = zip(*(curve.time_us for curve in launches), strict=True)

@@ -1,8 +1,8 @@
 """Other load on the nodes of a launch, whether that disturbed it, and the pace of its CPUs.
 
-A hypervisor moves virtual CPUs between cores that share a cache and cores that do not. Exchanges
-between two ranks of a node then take several times as long, with every library. A site may name a
-command that measures how long two CPUs take to hand a cache line over, in ns. Inside a node, paired
+A hypervisor moves virtual CPUs between cores that share a cache and cores that do not, and
+exchanges between two ranks of a node then take several times as long. A site may name a command
+that measures how long two CPUs take to hand a cache line over, in ns. Inside a node, paired
 launches are compared only where that was alike in both halves of both.
 """
 
@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from netproof.errors import NetproofError, ParseError, line_of
 
@@ -26,6 +27,7 @@ _US_PER_S = 1e6
 _LOAD = re.compile(r"netproof load on ([^\t]*)(.*)")
 _SCHEDULED = re.compile(r"netproof scheduled ([^\t]*)(.*)")
 _ABSENT = "absent: "
+_PRESSURES = ("pressure_share", "pressure_full_share")
 _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Columns of the line ``cpu`` of /proc/stat, proc(5); guests, which follow, are in ``user``."""
 
@@ -36,11 +38,11 @@ class NodeLoad:
 
     ``machine``: its boot id, which nodes on one machine share. The figures are the machine's, over
     the ``wall_s`` seconds in which all of its nodes had begun and none had ended. ``others_cpu_s``:
-    CPU seconds of programs other than the launch's ranks, in the kernel or out of it;
-    ``others_share``: of all CPUs; ``network_share``: the kernel's for interrupts, including the
-    network's; ``steal_share``: given to others by the hypervisor; ``pressure_share``: share of the
-    seconds in which something waited for a CPU, ``pressure_full_share``: and nothing ran. Shares
-    are of 1. None means not known, with the reason by name in ``absent``.
+    CPU seconds of programs other than the launch's ranks; ``others_share``: of all CPUs;
+    ``network_share``: the kernel's for interrupts, including the network's; ``steal_share``: given
+    to others by the hypervisor; ``pressure_share``: share of the seconds in which something waited
+    for a CPU, ``pressure_full_share``: and nothing ran. Shares are of 1. None means not known, with
+    the reason by name in ``absent``.
     """
 
     node: str
@@ -72,13 +74,12 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class DisturbanceSettings:
-    """Limits above which a launch is disturbed, as shares of a machine's CPUs.
+    """Limits above which a launch is disturbed, as shares of a machine's CPUs; 1: never.
 
-    ``others``: used by other programs; ``steal``: given to others by the hypervisor. A node is its
-    job's own while it measures, and its daemons take some thousandths of it: a tenth is another
-    program. The hypervisor steals regardless of what waits, so half of that is too much. 1: never.
-    ``pace``: how many times as far apart the node's CPUs may be in one of two paired launches; see
-    ``unlike``. Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
+    ``others``: used by other programs; daemons take some thousandths, so a tenth is another
+    program; ``steal``: given to others by the hypervisor, regardless of what waits; ``pace``: how
+    many times as far apart the node's CPUs may be in one of two paired launches, see ``unlike``.
+    Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
     """
 
     others: float = 0.1
@@ -86,7 +87,6 @@ class DisturbanceSettings:
     pace: float = 1.5
 
     def __post_init__(self) -> None:
-        """Refuse invalid limits."""
         if not 1 <= self.pace < math.inf:
             raise NetproofError(f"DisturbanceSettings: pace={self.pace}: it is a ratio, 1 or more")
         for name in ("others", "steal"):
@@ -108,12 +108,16 @@ def disturbed(
     sentences = []
     for together in _machines(loads):
         load = together[0]
+        of = "of the CPUs"
         parts = []
-        if _beyond(load, load.others_share, settings.others, columns=3):
-            parts.append(f"others used {100 * load.others_share:.0f} % of the CPUs")
-        if _beyond(load, load.steal_share, settings.steal, columns=1):
-            share = f"{100 * load.steal_share:.0f} %"
-            parts.append(f"the hypervisor gave {share} of the CPUs to others")
+        for share, bound, columns, words in (
+            (load.others_share, settings.others, 3, f"others used {{:.0f}} % {of}"),
+            (load.steal_share, settings.steal, 1, f"the hypervisor gave {{:.0f}} % {of} to others"),
+        ):
+            if share is None or load.cpus is None or load.wall_s is None:
+                continue
+            if share - columns * TICK_S / (load.cpus * load.wall_s) > bound:
+                parts.append(words.format(100 * share))
         if parts:
             nodes = ", ".join(one.node for one in together)
             sentences.append(f"{nodes}: {' and '.join(parts)}")
@@ -129,8 +133,7 @@ def others_share(loads: Sequence[NodeLoad]) -> float:
 def unknown(loads: Sequence[NodeLoad]) -> tuple[str, ...]:
     """Return why it is not known whether a launch was disturbed, in sentences.
 
-    Empty where all is known. A launch without known load is neither disturbed nor undisturbed: it
-    is judged like others, and is not called undisturbed.
+    Such a launch is judged like others, and is not called undisturbed.
     """
     if not loads:
         return ("the job did not record what else its nodes did",)
@@ -153,15 +156,10 @@ def loads(
     read = [_read_load(errors, found) for found in _LOAD.finditer(text)]
     if not read:
         return ()
-    nodes = [load.node for load, _, _ in read]
-    if sorted(nodes) != sorted(cpu_s):
-        raise ParseError(
-            str(errors),
-            0,
-            "",
-            f"the load of {', '.join(sorted(nodes))} is there, and ranks ran on"
-            f" {', '.join(sorted(cpu_s))}",
-        )
+    nodes, ran = sorted(load.node for load, _, _ in read), sorted(cpu_s)
+    if nodes != ran:
+        reason = f"the load of {', '.join(nodes)} is there, and ranks ran on {', '.join(ran)}"
+        raise ParseError(str(errors), 0, "", reason)
     moments = {load.node: (before, after) for load, before, after in read}
     found = []
     for together in _machines([load for load, _, _ in read]):
@@ -180,9 +178,8 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
     """
     ranks: dict[int, Scheduled] = {}
     for found in _SCHEDULED.finditer(text):
-        fields = found[2].split("\t")
         try:
-            first, voluntary, involuntary, waited, last = fields
+            first, voluntary, involuntary, waited, last = found[2].split("\t")
             if (first, last) != ("", "end"):
                 raise ValueError("it is not whole")
             absent: dict[str, str] = {}
@@ -218,8 +215,9 @@ def _read_load(errors: Path, found: re.Match[str]) -> tuple[NodeLoad, Counted, C
         cpus = _known(fields[2], "cpus", absent)
         count = None if cpus is None else _cpus(cpus)
         before, after = _counted(fields[3:7], absent), _counted(fields[7:11], absent)
-        figures = [None] * 7
-        return NodeLoad(node, machine, count, *figures, tuple(absent.items())), before, after
+        figures: dict[str, Any] = dict.fromkeys(NodeLoad.__dataclass_fields__)
+        figures |= {"node": node, "machine": machine, "cpus": count}
+        return NodeLoad(**figures | {"absent": tuple(absent.items())}), before, after
     except ValueError as error:
         reason = f"is no load of a node: {error}"
         raise ParseError(str(errors), line_of(found), found[0], reason) from error
@@ -240,7 +238,7 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> Counted:
         if len(ticks) < len(_COLUMNS):
             raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
         counted |= {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
-    for name, field in (("pressure_share", some), ("pressure_full_share", full)):
+    for name, field in zip(_PRESSURES, (some, full), strict=True):
         count = _count(field, name, absent)
         if count is not None:
             counted[name] = count / _US_PER_S
@@ -267,28 +265,21 @@ def _whole(word: str) -> int:
 
 def _cpus(ranges: str) -> int:
     """Return the number of CPUs in a list of the kernel's, such as ``0-3,8``."""
-    count = 0
-    for part in ranges.split(","):
-        first, _, last = part.partition("-")
-        count += _whole(last or first) - _whole(first) + 1
-    return count
+    parts = (part.partition("-") for part in ranges.split(","))
+    return sum(_whole(last or first) - _whole(first) + 1 for first, _, last in parts)
 
 
 def _meanwhile(
     load: NodeLoad, before: Counted, after: Counted, user_s: float, system_s: float
 ) -> NodeLoad:
-    """Return the load of a node's machine while all of its nodes ran.
-
-    ``user_s``, ``system_s``: CPU seconds of the ranks on the machine.
-    """
+    """Return the load of a node's machine; ``user_s``, ``system_s``: of all ranks on it."""
     absent = dict(load.absent)
     wall_s = after["moment"] - before["moment"]
     of_cpus = ("others_share", "network_share", "steal_share")
-    pressures = ("pressure_share", "pressure_full_share")
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {"wall_s": wall_s}
     if wall_s <= 0:
         reason = "the ranks of this machine's nodes did not run at the same time"
-        absent |= dict.fromkeys((*of_cpus, *pressures), reason)
+        absent |= dict.fromkeys((*of_cpus, *_PRESSURES), reason)
         return dataclasses.replace(load, absent=tuple(sorted(absent.items())))
     if load.cpus is None:
         absent |= dict.fromkeys(of_cpus, absent["cpus"])
@@ -303,11 +294,10 @@ def _meanwhile(
         found["others_share"] = min(1.0, others_s / available_s)
         found["network_share"] = min(1.0, (took["irq"] + took["softirq"]) / available_s)
         found["steal_share"] = min(1.0, max(0.0, took["steal"]) / available_s)
-    for name in pressures:
+    for name in _PRESSURES:
         if name in before and name in after:
             found[name] = min(1.0, (after[name] - before[name]) / wall_s)
-    absences = tuple(sorted(absent.items()))
-    return dataclasses.replace(load, wall_s=wall_s, **found, absent=absences)
+    return dataclasses.replace(load, **found, absent=tuple(sorted(absent.items())))
 
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
@@ -317,12 +307,6 @@ def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
         key = (load.machine, load.node if load.machine is None else "")
         machines.setdefault(key, []).append(load)
     return list(machines.values())
-
-
-def _beyond(load: NodeLoad, share: float | None, bound: float, *, columns: int) -> bool:
-    if share is None or load.cpus is None or load.wall_s is None:
-        return False
-    return share - columns * TICK_S / (load.cpus * load.wall_s) > bound
 
 
 _PACE = re.compile(r"netproof pace on .*")
@@ -355,26 +339,24 @@ def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
 
 def _read_pace(errors: Path, found: re.Match[str], environment: str) -> Pace:
     whole = _WHOLE_PACE.fullmatch(found[0])
-    if whole is None:
-        reason = "is no pace of a node: it is not whole"
-        raise ParseError(str(errors), line_of(found), found[0], reason)
-    if whole[1].startswith(_ABSENT):
-        return Pace(environment, None, whole[1].removeprefix(_ABSENT))
-    try:
-        ns = float(whole[1])
-    except ValueError:
-        ns = math.nan
-    if not 0 < ns < math.inf:
-        reason = "is no pace of a node: it is no time in ns"
-        raise ParseError(str(errors), line_of(found), found[0], reason)
-    return Pace(environment, ns)
+    reason = "it is not whole"
+    if whole is not None:
+        if whole[1].startswith(_ABSENT):
+            return Pace(environment, None, whole[1].removeprefix(_ABSENT))
+        try:
+            if 0 < (ns := float(whole[1])) < math.inf:
+                return Pace(environment, ns)
+        except ValueError:
+            pass
+        reason = "it is no time in ns"
+    reason = f"is no pace of a node: {reason}"
+    raise ParseError(str(errors), line_of(found), found[0], reason)
 
 
 def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
     """Return why two paired launches cannot be compared; empty where they can.
 
-    They cannot where their paces are more than ``most`` times apart, or one is not known. Where a
-    site has none, they are compared.
+    They cannot where their paces are more than ``most`` times apart, or one is not known.
     """
     if not own or not others:
         return ""
@@ -389,7 +371,7 @@ def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
                 f" {launch[0].environment} and {high:.0f} ns in the other"
             )
     near, far = sorted((own, others), key=_ends)
-    (low, _), (_, high) = _ends(near), _ends(far)
+    low, high = _ends(near)[0], _ends(far)[1]
     if high <= most * low:
         return ""
     return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -43,12 +42,11 @@ def eager_limit(curve: Curve) -> EagerLimit | None:
     """Return the curve's change from eager to rendezvous messages, or None.
 
     A rendezvous asks before it sends: one round trip more, once, whatever the size. The limit is
-    the step between neighbouring sizes whose time exceeds the cost of the added bytes most. The
-    excess must be at least one latency (half the round trip) and a tenth of the time below. A step
-    that goes away again is a spike or a dip: at least half of it must remain between all smaller
-    and all larger messages. The excess is the least of three. They are that of the step itself, of
-    the size above over the line through the sizes below, and of the upper line over the size below.
-    A line's slope is the median over sizes a factor 1.4 to 4 away, and never falls.
+    the step between neighbouring sizes whose time exceeds the cost of the added bytes most: by at
+    least one latency (half the round trip) and a tenth of the time below. At least half of a step
+    must remain between all smaller and all larger messages. The excess is the least of three: of
+    the step itself, of the size above over the line through the sizes below, and of the upper line
+    over the size below. A line's slope is the median over sizes a factor 1.4 to 4 away, at least 0.
     """
     latency = latency_us(curve, {})
     if latency is None:
@@ -68,11 +66,10 @@ def eager_limit(curve: Curve) -> EagerLimit | None:
 def eager_limit_alongside(curve: Curve, other: Curve) -> EagerLimit | None:
     """Return where ``curve`` begins to ask first, compared with a curve of another limit, or None.
 
-    The cost of a rendezvous is then the difference of the two, in which all other steps of a curve
-    cancel. The limit is the largest lasting step of the difference: its medians over sizes up to
-    four times as small and as large differ by at least a step of ``eager_limit``. Only common sizes
-    count, without those where one curve asks already: over UCX, messages of 64 KiB and more cost
-    one more step.
+    In the difference of the two all other steps of a curve cancel. The limit is its largest lasting
+    step: its medians over sizes up to four times as small and as large differ by at least a step of
+    ``eager_limit``. Common sizes count, without those where one curve asks already: over UCX,
+    messages of 64 KiB and more cost one more step.
     """
     latency = latency_us(other, {})
     if latency is None:
@@ -135,11 +132,11 @@ def _step(curve: Curve, below: int) -> EagerLimit | None:
 
 def _limit(curve: Curve, below: int, above: int, step_us: float) -> EagerLimit:
     rates = curve.bandwidth_mb_s
-    sides = (
+    (size, time, rate), (larger, later, above_rate) = (
         (curve.sizes[at], curve.time_us[at], None if rates is None else rates[at])
         for at in (below, above)
     )
-    return EagerLimit(*itertools.chain(*sides), step_us)
+    return EagerLimit(size, time, rate, larger, later, above_rate, step_us)
 
 
 @cache

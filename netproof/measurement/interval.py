@@ -2,12 +2,10 @@
 
 A value is compared with a bound by its whole interval (Hoefler and Belli, "Scientific benchmarking
 of parallel computing systems", SC15): all of it within passes, all of it beyond fails, and an
-interval that contains the bound says that more launches are needed.
-
-A variance of three or five values is so uncertain that an interval by it alone is wide, or far too
-narrow. Smyth, "Linear models and empirical Bayes methods for assessing differential expression",
-Stat. Appl. Genet. Mol. Biol. 3 (2004), section 6.2: the scatter of all variances beyond chance
-determines the weight of their common value.
+interval astride the bound says that more launches are needed. The variance of few values is drawn
+to the common value of many, whose weight their scatter beyond chance determines (Smyth, "Linear
+models and empirical Bayes methods for assessing differential expression", Stat. Appl. Genet. Mol.
+Biol. 3, 2004, section 6.2).
 """
 
 from __future__ import annotations
@@ -32,13 +30,11 @@ MAD_OF_NORMAL = 1.4826
 FEWEST_RANKED = 6
 """Launches from which on order statistics alone give 95 %: of 6, the least and the largest."""
 
-
 _LEVEL_OF_FEW = 0.97
 """Level of Student's interval, so that it holds other distributions than the normal one too.
 
 Simulated with two to five values whose logarithms are normal, uniform, exponential or those of
-two kinds of launches, it holds their median in 95 to 98 %. At a level of 95 % it would hold that
-of uniform and exponential ones in 92 to 95 %.
+two kinds of launches, it holds their median in 95 to 98 %.
 """
 
 
@@ -51,12 +47,11 @@ class Side(StrEnum):
 
 
 def of_median(values: Sequence[float]) -> Interval | None:
-    """The 95 % interval of the median that ``values``, one of each launch, are drawn around.
+    """Return the 95 % interval of the median that ``values``, one of each launch, are drawn around.
 
-    From six values on it is that of order statistics, which holds for any distribution. Of two to
-    five it is Student's, of the logarithms, around their mean: so few values name no quantile. It
-    is as wide as it takes to hold 95 % where the logarithms are not normal. None for one value or
-    none. Values are above 0 and finite; where one is not, two to five values have no interval.
+    From six values on it is that of order statistics, which holds for any distribution; of two to
+    five it is Student's, of the logarithms, around their mean. None for one value or none, and for
+    two to five where one is not above 0 and finite.
     """
     count = len(values)
     if count < 2:
@@ -92,20 +87,19 @@ def _ranks_left_out(count: int) -> int:
 
 
 def pseudomedian(values: Sequence[float]) -> float:
-    """The geometric middle of ratios: the median of the means of all pairs of their logarithms.
+    """Return the geometric middle of ratios above 0: the median of the means of all pairs of logs.
 
-    The estimate of Hodges and Lehmann (Annals of Mathematical Statistics 34, 1963). The ratio of
-    two alike things lies as often above its middle as below it by the same factor. Then this is
-    their median, and scatters less than that of the values. They are above 0 and finite.
+    The estimate of Hodges and Lehmann (Annals of Mathematical Statistics 34, 1963). Of ratios of
+    two alike things it is their median, and scatters less than that of the values.
     """
     return math.exp(median(_means_of_pairs(values)))
 
 
 def of_pseudomedian(values: Sequence[float]) -> Interval | None:
-    """The 95 % interval of ``pseudomedian``.
+    """Return the 95 % interval of ``pseudomedian``.
 
     From six values on it is that of Wilcoxon's signed ranks, which holds for any distribution of
-    the logarithms that is symmetric. Of fewer, and without one, as ``of_median``.
+    the logarithms that is symmetric; of fewer as ``of_median``.
     """
     if len(values) < FEWEST_RANKED:
         return of_median(values)
@@ -122,7 +116,7 @@ def _means_of_pairs(values: Sequence[float]) -> list[float]:
 
 @cache
 def _signed_ranks_left_out(count: int) -> int:
-    """How many means of pairs lie beyond each end of the interval of ``count`` values."""
+    """Return how many means of pairs lie beyond each end of the interval of ``count`` values."""
     ways = [1]
     for rank in range(1, count + 1):
         without = [*ways, *[0] * rank]
@@ -137,7 +131,7 @@ def _signed_ranks_left_out(count: int) -> int:
 
 
 def of_ratio(values: Sequence[float], others: Sequence[float]) -> Interval | None:
-    """The 95 % interval of the median of ``values`` over that of ``others``.
+    """Return the 95 % interval of the median of ``values`` over that of ``others``.
 
     Both intervals joined in logarithms by MOVER (Zou and Donner, Statistics in Medicine 27, 2008).
     None where a side has none, or holds a value that is not above 0.
@@ -154,7 +148,7 @@ def of_ratio(values: Sequence[float], others: Sequence[float]) -> Interval | Non
 
 
 def side(interval: Interval, low: float, high: float) -> Side:
-    """On which side of what passes, ``low`` to ``high``, an interval lies; ends may be infinite."""
+    """Return on which side of what passes, ``low`` to ``high``, an interval lies."""
     if interval[0] >= low and interval[1] <= high:
         return Side.WITHIN
     if interval[1] < low or interval[0] > high:

@@ -16,9 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist, median
+from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
@@ -43,12 +45,10 @@ _FIGURES = ": "
 
 @dataclass(frozen=True)
 class Landmarks:
-    """The result of ``landmarks``; None is an undefined landmark, see ``why``.
+    """The result of ``landmarks``; None is an undefined landmark, with its reason in ``undefined``.
 
     ``intervals``: (name, low, high) of those with a 95 % interval, in the landmark's unit; high is
-    None where it has no upper end. ``paired_mb_s``, ``paired_share``: of a case whose launches are
-    paired with a healthy twin of its link, see ``netproof.measurement.twin``; ``landmarks`` does
-    not set them.
+    None where it has no upper end. ``paired_mb_s``, ``paired_share``: by ``with_twin``.
     """
 
     latency_us: float | None
@@ -79,22 +79,19 @@ class Landmarks:
 
     def with_twin(self, found: Mapping[str, tuple[float, Interval | None]]) -> Landmarks:
         """Return the landmarks with those of the healthy twin, as ``twin.compared`` has them."""
-        known = []
-        for name, (value, interval) in found.items():
-            if interval is not None:
-                low, high = _reaching(interval, value)
-                known.append((name, low, high if high < math.inf else None))
+        values: dict[str, Any] = {name: value for name, (value, _) in found.items()}
+        known = {name: _reaching(own, value) for name, (value, own) in found.items() if own}
         return dataclasses.replace(
             self,
-            **{name: value for name, (value, _) in found.items()},
+            **values,
             undefined=tuple(one for one in self.undefined if one[0] not in twin.NAMES),
-            intervals=(*self.intervals, *known),
+            intervals=(*self.intervals, *_listed(known)),
         )
 
     def interval(self, landmark: str) -> Interval | None:
-        """Return the landmark's 95 % interval, in its unit; None where it has none.
+        """Return the 95 % interval, whose upper end may be infinite, None where there is none.
 
-        Its upper end may be infinite. Raise NetproofError for an unknown name.
+        Raise NetproofError for an unknown name.
         """
         _known(landmark)
         for name, low, high in self.intervals:
@@ -123,33 +120,27 @@ def landmarks(
     peak_from: int = 0,
     launches: Sequence[Curve] = (),
 ) -> Landmarks:
-    """Return the landmarks of a curve, usually of a case.
+    """Return the landmarks of a curve, usually of a case; sizes in bytes, rates in MB/s (10⁶).
 
     ``latency_us``: median time of the messages of 1 to 63 bytes. An empty message is left out,
     since a collective of 0 bytes does nothing, and so is a printed 0 µs; a curve of nothing but the
     empty message (Barrier) has its time as latency. ``peak_mb_s`` is reached at ``peak_size``, the
     least such size; ``half_power_size``: least size with half the peak; rates at exactly 1, 4, 16
-    and 64 KiB. ``asymptotic_mb_s``: Hockney's r∞, the bandwidth that the largest messages tend to,
-    counted as the curve's bandwidth is; ``half_performance_bytes``: his n½ = t₀ · r∞, the message
-    that reaches half of r∞ on that line, not defined where short messages take less than no time on
-    it; ``line_rate_share``: r∞ over ``line_rate_mb_s`` (``links.line_rate_mb_s``; None where no
-    link is known, in a node for instance); ``eager_limit``: see ``eager_limit``. Sizes in bytes,
-    rates in MB/s (10⁶).
+    and 64 KiB. ``asymptotic_mb_s``: Hockney's r∞, counted as the curve's bandwidth is;
+    ``half_performance_bytes``: his n½ = t₀ · r∞, not defined where t₀ is below 0;
+    ``line_rate_share``: r∞ over ``line_rate_mb_s``, None where no link is known.
 
     ``launches``: the curves whose median ``curve`` is. They give each figure its 95 % interval:
     that of the median over the launches' own (``interval.of_median``), extended to the figure
     itself; a figure that a launch does not define has none. r∞ has one without launches too, see
-    ``r_interval``.
-
-    An undefined landmark is None and has a reason in ``undefined``. Raise NetproofError unless the
-    line rate is a positive number.
+    ``r_interval``. Raise NetproofError unless the line rate is a positive number.
     """
     reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
-    found = readings(curve, reasons, peak_from)
+    found: dict[str, Any] = {**readings(curve, reasons, peak_from)}
     several = launches or (curve,)
     # The median of several launches' rates is not the rate of their median time.
-    factor = _bandwidth_factor(several)
-    found |= _asymptotic(curve, several, factor, reasons)
+    factor, reason = _bandwidth_factor(several)
+    found |= _asymptotic(curve, several, factor, reason, reasons)
     intervals = _intervals(found, [readings(one, {}, peak_from) for one in launches])
     r_mb_s = found["asymptotic_mb_s"]
     if r_mb_s is not None:
@@ -182,26 +173,27 @@ def landmarks(
         **{name: found.get(name) for name in LANDMARK_NAMES if name != "eager_limit"},
         eager_limit=limit,
         undefined=tuple(reasons.items()),
-        intervals=tuple(
-            (
-                name,
-                intervals[name][0],
-                intervals[name][1] if intervals[name][1] < math.inf else None,
-            )
-            for name in LANDMARK_NAMES
-            if name in intervals
-        ),
+        intervals=_listed(intervals),
+    )
+
+
+def _listed(intervals: Mapping[str, Interval]) -> tuple[tuple[str, float, float | None], ...]:
+    return tuple(
+        (name, low, high if high < math.inf else None)
+        for name in LANDMARK_NAMES
+        if name in intervals
+        for low, high in [intervals[name]]
     )
 
 
 def _intervals(
-    found: dict[str, float | None], of_launches: Sequence[dict[str, float | None]]
+    found: Mapping[str, float | None], of_launches: Sequence[Mapping[str, float | None]]
 ) -> dict[str, Interval]:
     """Return the interval of the median for each figure that all launches define."""
     intervals = {}
     for name, value in found.items():
-        several = [one.get(name) for one in of_launches]
-        if value is None or any(one is None or one <= 0 for one in several):
+        several = [own for one in of_launches if (own := one.get(name)) is not None and own > 0]
+        if value is None or len(several) < len(of_launches):
             continue
         interval = of_median(several)
         if interval is not None:
@@ -214,52 +206,50 @@ def _reaching(interval: Interval, value: float) -> Interval:
     return min(interval[0], value), max(interval[1], value)
 
 
-def _bandwidth_factor(launches: Sequence[Curve]) -> float | str:
-    """Return bandwidth · time / size over the top of the curves, or why it is not defined.
+def _bandwidth_factor(launches: Sequence[Curve]) -> tuple[float, str]:
+    """Return bandwidth · time / size over the top of the curves, and why it is not defined.
 
     1 for a benchmark that counts a message once, 2 or 4 where a call sends that many.
     """
     factors = []
     for curve in launches:
         if curve.bandwidth_mb_s is None:
-            return "the benchmark defines no bandwidth"
+            return math.nan, "the benchmark defines no bandwidth"
         for place in top(curve.sizes):
             size = curve.sizes[place]
             factor = curve.bandwidth_mb_s[place] * curve.time_us[place] / max(size, 1)
             if not 0 < factor < math.inf:
-                return f"time or bandwidth are 0 at {size} bytes"
+                return math.nan, f"time or bandwidth are 0 at {size} bytes"
             factors.append(factor)
     least, largest = min(factors), max(factors)
     if largest > least * (1 + MOST_ROUNDING):
-        return (
+        return math.nan, (
             f"bandwidth · time / size is no constant over the largest sizes, but {least:.4g} to"
             f" {largest:.4g}"
         )
-    return median(factors)
+    return median(factors), ""
 
 
 def _asymptotic(
     curve: Curve,
     launches: Sequence[Curve],
-    factor: float | str,
+    factor: float,
+    reason: str,
     reasons: dict[str, str],
 ) -> dict[str, float | None]:
-    """Return r∞ and n½, or why there are none."""
+    """Return r∞ and n½, missing ones with ``reasons``; ``reason``: why ``factor`` is none."""
     names = ("asymptotic_mb_s", "half_performance_bytes")
     places = top(curve.sizes)
     sizes = [curve.sizes[place] for place in places]
     span = f"from {sizes[0]} to {sizes[-1]} bytes"
     if any(one.sizes != curve.sizes for one in launches):
         raise NetproofError("launches differ in their sizes from the curve that is their median")
-    reason = None
     line = theil_sen(sizes, [curve.time_us[place] for place in places])
-    if isinstance(factor, str):
-        reason = factor
-    elif len(sizes) < FEWEST_SIZES:
+    if not reason and len(sizes) < FEWEST_SIZES:
         reason = f"a line takes {FEWEST_SIZES} sizes, and there are {len(sizes)} {span}"
-    elif line is None:
+    elif not reason and line is None:
         reason = f"time does not grow with the size {span}"
-    else:
+    elif not reason:
         bent = bend(sizes, [[one.time_us[place] for place in places] for one in launches])
         if bent is not None and (bent[0] > MOST_BEND or bent[1] < -MOST_BEND):
             word = "faster" if bent[0] > 0 else "less fast"
@@ -268,7 +258,7 @@ def _asymptotic(
                 f"times {span} lie on no line{_FIGURES}they grow {word} in the upper half than in"
                 f" the lower one, by {low:.0%} to {high:.0%} of the slope"
             )
-    if reason is not None:
+    if reason or line is None:
         reasons |= dict.fromkeys(names, reason)
         return dict.fromkeys(names)
     r_mb_s, t_us = line
@@ -297,9 +287,7 @@ def top(sizes: Sequence[int]) -> list[int]:
 
 
 def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> tuple[float, float] | None:
-    """Return r∞ in MB/s (10⁶ bytes/s) and t₀ in µs of the line through all points.
-
-    It has the median slope of all pairs and the median intercept; n½ in bytes is r∞ · t₀.
+    """Return r∞ in MB/s and t₀ in µs of the line with the median slope of all pairs of points.
 
     None for fewer than two points, or where time does not grow with the size.
     """
@@ -316,12 +304,10 @@ def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> tuple[float, fl
 def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval | None:
     """Return r∞'s 95 % interval in MB/s, from each launch's times in µs at ``sizes`` in bytes.
 
-    For several launches it is the interval of the median of their own r∞, each with the noise of
-    its sizes. Simulated, it contains r∞ in 95 to 98 % of cases for 3, 6 and 9 launches with 4 or 7
-    sizes. For one launch it is Sen's (Journal of the American Statistical Association 63, 1968)
-    over the pairs of its sizes, which ignores how launches differ; four sizes have too few pairs
-    for 95 %, and give their whole range. The upper end is infinite where time may not grow at all.
-    None where several launches have no interval, and where time falls.
+    For several launches it is that of the median of their own r∞ (simulated, it contains r∞ in 95
+    to 98 % of cases); for one it is Sen's (Journal of the American Statistical Association 63,
+    1968) over the pairs of its sizes, of four sizes their whole range. The upper end is infinite
+    where time may not grow at all. None where launches have no interval, and where time falls.
     """
     if len(launches) == 1:
         return _rates(*_sen(sizes, launches[0]))
@@ -342,13 +328,12 @@ def _rates(low: float, high: float) -> Interval | None:
 
 
 def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval | None:
-    """Return how much faster time grows in the upper half of the sizes than in the lower one.
+    """Return the 95 % interval of the slope in the upper half of the sizes less the lower one's.
 
-    The 95 % interval of the difference of the two slopes, over the slope of the line through all: 0
-    for a line, and above 0 where the network gets slower. ``launches``: of each the times in µs at
-    ``sizes``. Several launches give it from their differences; one launch from its residuals over
-    two lines, weighted for a noise in proportion to the time. None where there is no interval: one
-    launch with fewer than five sizes, or a time that does not grow.
+    It is over the slope of the line through all: above 0 where the network gets slower.
+    ``launches``: of each the times in µs at ``sizes``. Several launches give it from their
+    differences; one from its residuals over two lines, weighted for a noise in proportion to the
+    time. None for one launch with fewer than five sizes, and where time does not grow.
     """
     slope = _slope(sizes, [median(times) for times in zip(*launches, strict=True)])
     if slope <= 0:
@@ -365,7 +350,7 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
     return None if found is None else (math.log(found[0]), math.log(found[1]))
 
 
-def _bend_of_one(x: np.ndarray, y: np.ndarray, slope: float) -> Interval | None:
+def _bend_of_one(x: NDArray[np.float64], y: NDArray[np.float64], slope: float) -> Interval | None:
     half, freedom = len(x) // 2, len(x) - 4
     if freedom < 1:
         return None

@@ -89,11 +89,10 @@ line rate then is above what can be reached, and no sound rate is above it."""
 def packet(mtu_bytes: int, transport: Transport) -> tuple[int, int]:
     """Return the bytes of payload, and of all else that the link carries, of a full packet.
 
-    TCP: timestamps on. RoCE v2 over IPv4: the path MTU that Linux
-    takes for an Ethernet MTU, 1024 at 1500, 4096 from 4192 on, and 44 + 38 bytes around it.
-    Others: ``mtu_bytes`` is the payload. The first packet of an RDMA message has 16 bytes more,
-    negligible in large messages. Raise NetproofError for an MTU that carries nothing or that the
-    transport does not have.
+    TCP: timestamps on. RoCE v2 over IPv4: the path MTU that Linux takes for an Ethernet MTU, and 44
+    + 38 bytes around it. Others: ``mtu_bytes`` is the payload. The first packet of an RDMA message
+    has 16 bytes more, negligible in large messages. Raise NetproofError for an MTU that carries
+    nothing or that the transport does not have.
     """
     known = {
         Transport.INFINIBAND: ("InfiniBand", PATH_MTUS),
@@ -127,7 +126,6 @@ def line_rate_mb_s(
 ) -> float:
     """Return the most payload in MB/s on a link in Mbit/s: its rate · P / (P + overhead).
 
-    TCP over Ethernet: (MTU - 40 - 12) / (MTU + 38); 1 Gbit/s at MTU 1500 gives 117.69 MB/s.
     InfiniBand's rate is that after coding, as in products' names: 100 Gbit/s for EDR. Raise
     NetproofError as ``packet``.
     """
@@ -151,8 +149,7 @@ class Link:
         """Return the µs that a message of ``size`` bytes takes from a node over a switch to a node.
 
         Payload and headers of all packets, and the first packet once more: a switch that stores and
-        forwards sends it on when it is complete. With these headers no frame is shorter than
-        Ethernet's least.
+        forwards sends it on when it is complete.
         """
         payload, overhead = packet(self.mtu, self.transport)
         packets = -(-size // payload)
@@ -170,30 +167,28 @@ def link_of(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Lin
 
     None where it is not TCP, and the site does not name the transport, ``rdma``.
     """
+    if over_tcp or extras.get("rdma"):
+        return link_or_tcp(extras, over_tcp=over_tcp, rails=rails)
+    return None
+
+
+def link_or_tcp(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link:
+    """Return ``link_of``, with TCP's headers, the largest, where the transport is not known."""
     rate, mtu, named = rails * extras["link_mbit_s"], extras["mtu"], extras.get("rdma", "")
-    if over_tcp:
+    if over_tcp or not named:
         return Link(rate, mtu)
-    if not named:
-        return None
     transport = Transport(named)
     if transport is Transport.INFINIBAND:
         mtu = transport.usual_mtu
     return Link(rate, extras.get("rdma_mtu", 0) or mtu, transport)
 
 
-def link_or_tcp(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link:
-    """Return ``link_of``, with TCP's headers, the largest, where the transport is not known."""
-    found = link_of(extras, over_tcp=over_tcp, rails=rails)
-    return found or link_of(extras, over_tcp=True, rails=rails)
-
-
 @dataclass(frozen=True)
 class Crossing:
     """The link that the messages of a case cross.
 
-    ``least`` and ``most``: message sizes that cross it one after the other in the benchmark's time,
-    equal where the function determines it. Else ``least`` is required, and ``most`` is the largest
-    number of any algorithm.
+    ``least``, ``most``: message sizes that cross it one after the other in the benchmark's time, by
+    any algorithm; equal where the function determines it.
     """
 
     link: Link
@@ -209,20 +204,18 @@ def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, floa
     not count. Where the wire's part is lost in noise, or the size is the least, larger sizes are
     better: it is never below the median of theirs. The function's limits apply.
     """
-    if crossing.least == crossing.most:
+    if crossing.least == crossing.most or len(time_us) == 1:
         return dict.fromkeys(time_us, crossing.most)
     points = [(size, time, crossing.link.wire_us(size)) for size, time in time_us.items()]
-    if len(points) == 1:
-        return dict.fromkeys(time_us, crossing.most)
     slopes = [
         median((time - before) / (wire - shorter) for _, before, shorter in points[:place])
         for place, (_, time, wire) in enumerate(points)
         if place > 0
     ]
     found = {}
-    for place, (size, _, _) in enumerate(points):
-        by_slope = [median(slopes[place:])] if place < len(slopes) else []
-        by_slope += [slopes[place - 1]] if place > 0 else []
+    for place, size in enumerate(time_us):
+        larger = [median(slopes[place:])] if place < len(slopes) else []
+        by_slope = [*larger, *slopes[max(place - 1, 0) : place]]
         found[size] = min(max(crossing.least, *by_slope), crossing.most)
     return found
 
@@ -232,9 +225,8 @@ def explained_us(
 ) -> dict[int, float]:
     """Return the µs by size that another configuration's link adds to a time; never below 0.
 
-    ``crossed``: ``messages`` of the configuration with this time, over ``own``. Where the other one
-    has more or fewer ranks on a node, the messages on its link change in proportion to ``most``.
-    Nothing is added where one of them crosses no link.
+    ``crossed``: ``messages`` of the configuration with this time, over ``own``. Those on the other
+    one's link change in proportion to ``most``. Nothing is added where one crosses no link.
     """
     if own is None or slower is None:
         return dict.fromkeys(crossed, 0.0)

@@ -1,9 +1,8 @@
 """A link under test compared with its healthy twin: a link of the same kind and minute.
 
-An emulated link is as fast as its machine allows at that moment. A bound on its share of the line
-rate would judge the machine. The site may therefore name a command that measures a link of the same
-kind which is known to be healthy. Each launch of two nodes is paired with one over the twin:
-slowdown of both cancels, a fault of the link under test does not.
+An emulated link is as fast as its machine allows at that moment, and a bound on its share of the
+line rate would judge the machine. A site may name a command that measures a healthy link of the
+same kind, with which each launch of two nodes is paired: a slowdown of both cancels.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def alike(alongside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
     """Return the twin's measurement, at a launch's sizes and with its count of bandwidth.
 
     ``messages``: how many cross the link each way, one after the other, in the launch's time of a
-    size; one in the twin's. An empty message takes as long as the least. Where the launch has no
-    bandwidth, the twin has its own; where no size is common, all of the twin's stay.
+    size; one in the twin's. Where the launch has no bandwidth, the twin has its own; where no size
+    is common, all of the twin's stay.
     """
     if curve.sizes == (0,):
         return Curve((0,), alongside.time_us[:1])
@@ -77,17 +76,13 @@ def compared(
     """Return the landmarks of ``NAMES``, each with its 95 % interval, None for one launch.
 
     ``launches``: of a case, each a curve paired with that of the twin. ``paired_mb_s``: bandwidth
-    of the twin, counted as the case's; ``paired_share``: what the link under test carries of it, 1
-    where both are alike. The median over the twin's largest sizes counts, so that one disturbed
-    size does not. None unless every launch has a twin with bandwidths at sizes of the launch.
+    of the twin, counted as the case's; ``paired_share``: what the link under test carries of it.
+    The median over the twin's largest sizes counts, so that one disturbed size does not. None
+    unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
     for curve, alongside in launches:
-        if (
-            alongside is None
-            or alongside.bandwidth_mb_s is None
-            or not min(alongside.time_us, default=0)
-        ):
+        if alongside is None or alongside.bandwidth_mb_s is None or not min(alongside.time_us):
             return None
         times = dict(zip(curve.sizes, curve.time_us, strict=True))
         if any(not times.get(size) for size in alongside.sizes):

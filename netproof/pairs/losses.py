@@ -11,7 +11,7 @@ other alone is no port's: it is taken out before, if all else that either port c
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -112,28 +112,27 @@ def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
     loss, and to show none.
     """
     of_way: dict[tuple[str, str], list[Resent]] = defaultdict(list)
-    by_end: dict[tuple[str, str], list[Resent]] = defaultdict(list)
+    counts: Counter[tuple[str | None, str | None]] = Counter()
+    segments: Counter[tuple[str | None, str | None]] = Counter()
     for one in sent:
         (to,) = one.others
         of_way[one.node, to].append(one)
-        by_end["sends", one.node].append(one)
-        by_end["receives", to].append(one)
+        for carried in ((one.node, to), (one.node, None), (None, to)):
+            counts[carried] += one.count
+            segments[carried] += one.of
     found = []
-    for (node, to), several in of_way.items():
-        count, of = sum(one.count for one in several), sum(one.of for one in several)
-        share = count / of
-        others = [
-            (sum(one.count for one in carried) - count, sum(one.of for one in carried) - of)
-            for carried in (by_end["sends", node], by_end["receives", to])
-        ]
-        shown = [share * rest >= EXPECTED for _, rest in others]
-        lost = [resent >= OF_EXPECTED * share * rest for resent, rest in others]
-        if count < EXPECTED or not all(shown) or any(lost):
-            continue
-        usual = sum(resent for resent, _ in others) / sum(rest for _, rest in others)
-        due = [one for one in several if share * one.of >= EXPECTED]
-        seen = sum(one.count >= OF_EXPECTED * share * one.of for one in due)
-        found.append(PortLoss(node, share, usual, seen, len(due), count, to=to))
+    for way, several in of_way.items():
+        (node, to), share = way, counts[way] / segments[way]
+        resent = [counts[end] - counts[way] for end in ((node, None), (None, to))]
+        rest = [segments[end] - segments[way] for end in ((node, None), (None, to))]
+        if counts[way] >= EXPECTED and all(
+            share * of >= EXPECTED and count < OF_EXPECTED * share * of
+            for count, of in zip(resent, rest, strict=True)
+        ):
+            due = [one for one in several if share * one.of >= EXPECTED]
+            seen = sum(one.count >= OF_EXPECTED * share * one.of for one in due)
+            usual = sum(resent) / sum(rest)
+            found.append(PortLoss(node, share, usual, seen, len(due), counts[way], to=to))
     return found
 
 

@@ -129,7 +129,7 @@ def _changes(
 
 def _levels(shift: Shift) -> tuple[str, str, str]:
     # What is pooled is relative to the level of each series.
-    if shift.of.members:
+    if shift.of.pooled:
         return "-", "-", ""
     change = shift.change
     return f"{change.before:.4g}", f"{change.after:.4g}", shift.of.quantity.unit
@@ -211,8 +211,7 @@ def series(verdict: HistoryVerdict) -> Iterator[Block]:
     sessions = verdict.nights.sessions
     by_case: dict[Case, list[Series]] = defaultdict(list)
     for one in verdict.nights.series:
-        if one.case is not None:
-            by_case[one.case].append(one)
+        by_case[one.case].append(one)
     yield _span(verdict)
     if verdict.too_few:
         yield Cell(verdict.too_few, "warned")
@@ -259,7 +258,7 @@ def _lines(verdict: HistoryVerdict, by_case: Mapping[Case, Sequence[Series]]) ->
         found, nights = verdict.followed[one], sum(value is not None for value in one.values)
         level = "-" if found.level is None else f"{found.level:.4g}"
         noise = "-" if found.noise is None else f"{100 * found.noise:.1f} %"
-        rows.append((one.quantity.title, level, one.quantity.unit, noise, str(nights)))
+        rows.append((one.quantity.label, level, one.quantity.unit, noise, str(nights)))
     return DataTable(
         ("series", "level", "", "noise", "nights"),
         rows,
@@ -293,7 +292,7 @@ def _by_session(verdict: HistoryVerdict, several: Sequence[Series]) -> DataTable
             cells.append(Cell(f"{text} {mark}", _LOOKS.get(mark, "")))
         if any(str(cell) != "-  " for cell in cells):
             rows.append((stored.name, _date(stored), *cells))
-    heads = (f"{one.quantity.title}\n{one.quantity.unit}".rstrip("\n") for one in several)
+    heads = (f"{one.quantity.label}\n{one.quantity.unit}".rstrip("\n") for one in several)
     head = ("session", "began, UTC", *(title.replace(" at ", "\nat ") for title in heads))
     return DataTable(head, rows, EVERY[2:])
 
@@ -324,7 +323,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             {
                 **documents.some(event, "partition", "environment", "worse"),
                 "session": event.session.name,
-                "before_session": event.before and event.before.name,
+                "before_session": event.culprits and event.culprits.before.name,
                 "sentence": event.sentence(),
                 "changes": [_shift(verdict, shift) for shift in event.shifts],
                 "culprits": event.culprits and _culprits(event.culprits),
@@ -373,12 +372,12 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
     change, sessions = shift.change, verdict.nights.sessions
-    pooled = shift.of.members
+    pooled = shift.of.pooled
     return {
         "partition": shift.of.where[0],
         "environment": shift.of.where[1],
-        "case": shift.of.case and documents.of_case(shift.of.case),
-        "pooled": len(shift.of.members) if pooled else None,
+        "case": None if pooled else documents.of_case(shift.of.case),
+        "pooled": len(shift.of.cases) if pooled else None,
         "quantity": shift.of.quantity,
         "kind": change.kind,
         "state": shift.state,
@@ -393,7 +392,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
 def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
     found = verdict.followed[one]
     return {
-        "case": one.case and documents.of_case(one.case),
+        "case": documents.of_case(one.case),
         **documents.some(one, "quantity", "values", "inconclusive"),
         **documents.some(found, "level", "noise"),
     }

@@ -83,6 +83,10 @@ def of_risk(one: ReferenceRisk) -> dict[str, Any]:
         "scatter": {"launches": one.scatter.within, "sessions": one.scatter.between},
         "bound": curve and curve.bound,
         "curve": points,
-        "plan": plan and some(plan, "sessions", "launches", "bound", "seller", "buyer"),
+        "plan": plan
+        and {
+            **some(plan, "sessions", "launches", "bound"),
+            **dict.fromkeys(("seller", "buyer"), plan.risk),
+        },
         "why": one.why or None,
     }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from netproof.criteria import READABLE
+from netproof.criteria.findings import READABLE
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from netproof.criteria import loss
+from netproof.criteria.rate import loss
 from netproof.experiments.literature import (
     ABSENT,
     RATE_KIB,

@@ -310,10 +310,7 @@ class Configurations(Judge):
 
     @run_after("init")
     def wait_for_all(self) -> None:
-        """Depend on the tests that read the jobs of all partitions.
-
-        If no environment has the benchmark, there is nothing to compare.
-        """
+        """Depend on the tests that read the jobs of all partitions, if any has the benchmark."""
         self.tags = {self.benchmark}
         features = set(registry.named(self.benchmark).features)
         partitions = runtime().system.partitions

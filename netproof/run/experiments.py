@@ -37,7 +37,7 @@ from netproof.experiments.sweep import Sweep
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job, environments_of, mpi_case, name_of, netpipe_case
 from netproof.run.mixins import OnPartition, RecordedTest
-from netproof.run.system_here import count_usable, rank_counts, tree
+from netproof.run.system_here import rank_counts, tree, usable_nodes
 from netproof.session import plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord
@@ -87,7 +87,7 @@ class DemandedJob(Job):
         """
         there = int(self.current_partition.extras["nodes"])
         if not self.is_dry_run():
-            there = count_usable(self.current_partition.access, there)
+            there, _ = usable_nodes(self.current_partition.access, there)
         taken = min(there, most or there)
         if taken < least:
             raise ReframeError(

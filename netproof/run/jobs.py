@@ -96,10 +96,7 @@ class Job(
 
     @run_before("setup")
     def insist_on_slurm(self) -> None:
-        """Fail at once if Slurm's commands would search for their configuration for a minute.
-
-        ReFrame runs them as it sets a job up.
-        """
+        """Fail at once if Slurm's commands would look for their file for a minute."""
         if not self.is_dry_run():
             try:
                 trust.insist_on_slurm()
@@ -132,10 +129,7 @@ class Job(
         return values
 
     def write_plan(self, files: dict[str, str], **planned: Any) -> None:
-        """Write the plan, the script, its sources and ``files`` into the stage folder.
-
-        ``planned``: fields of ``plan.JobPlan``.
-        """
+        """Write the plan, of these fields, with its script, sources and ``files``."""
         stage, root = Path(self.stagedir), Path(__file__).resolve().parents[2]
         self.write_sources(stage, {**files, plan.SCRIPT: plan.script(sys.executable, root)})
         plan.JobPlan(self.seed, self.current_partition.extras, **planned).write(stage)
@@ -157,10 +151,7 @@ class Job(
 
     @run_after("setup")
     def share_nodes(self) -> None:
-        """Ask for no nodes of its own where the partition's access has an option about that.
-
-        Each node then has CPUs for the launches inside it.
-        """
+        """Share nodes where the partition's access says so, with CPUs for launches inside."""
         if slurm.sharing_in(self.current_partition.access):
             self.exclusive_access = False
             self.job.options += [f"--mincpus={max(2, self.site_partition().ranks_per_node)}"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
@@ -18,9 +20,11 @@ from netproof.pairs.rounds import Mode
 from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
-from netproof.run.system_here import count_usable, pair_places, tree
+from netproof.run.system_here import of_other_days, pair_places, tree, usable_nodes
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_files, pair_rounds, plan
+from netproof.site import slurm
+from netproof.site.hostlist import fold
 from netproof.site.partition import makes_pairs
 
 
@@ -50,6 +54,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     mode = variable(str, value=Mode.QUICK.value)
     num_tasks_per_node = 1
+    left_to_others: tuple[str, ...] = ()
     keep_files = [
         *Job.keep_files,
         *(f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE),
@@ -57,10 +62,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
     tags = {"pairs"}
 
     def cases(self) -> list[Case]:
-        """Return its benchmark's cases on the partition; if all are skipped, the pairs are too.
-
-        Environments do not matter, since nodes are measured rather than MPI libraries.
-        """
+        """Return its benchmark's cases in any environment: if all are skipped, pairs are."""
         partition, cases = self.current_partition, []
         counts, per_node = partition.extras["rank_counts"], partition.extras["ranks_per_node"]
         for environ in partition.environs:
@@ -77,13 +79,24 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     @run_after("setup")
     def take_all_nodes(self) -> None:
-        """Take all nodes that Slurm calls usable, up to the site's limit for a job.
+        """Take all usable nodes up to the site's limit for a job; if they are more, by day in turn.
 
         The job waits for busy nodes, ``wait_for_nodes_s`` at most.
         """
         self.num_tasks = self.current_partition.extras["nodes"]
-        if not self.is_dry_run():
-            self.num_tasks = count_usable(self.current_partition.access, self.num_tasks)
+        if self.is_dry_run():
+            return
+        access = self.current_partition.access
+        self.num_tasks, usable = usable_nodes(access, self.num_tasks)
+        if len(usable) > self.num_tasks and not slurm.choosing_in(access):
+            today = int(time.time() // 86400)
+            self.left_to_others = of_other_days(usable, self.num_tasks, today)
+            self.job.options += [f"--exclude={fold(self.left_to_others)}"]
+
+    def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
+        """Return whether the job now waits for the free nodes among those of its turn."""
+        own = [name for name in free if name not in self.left_to_others]
+        return super().take_fewer(own, busy, waited_s)
 
     @run_before("run")
     def plan_rounds(self) -> None:

@@ -22,11 +22,9 @@ from netproof.site.partition import (
 
 
 def rank_counts() -> list[int]:
-    """Return the rank counts of all partitions of the system that ReFrame runs on.
-
-    Raises NetproofError if the system was not configured for netproof.
-    """
-    return sorted({count for one in _partitions() for count in one.extras["rank_counts"]})
+    """Return the rank counts of all partitions; NetproofError if the system is not configured."""
+    # A parameter without values is a warning of ReFrame's; no partition has one rank.
+    return sorted({count for one in _partitions() for count in one.extras["rank_counts"]}) or [1]
 
 
 def partition_names() -> list[str]:
@@ -84,8 +82,18 @@ def slurm_now() -> list[slurm_nodes.PartitionNodes]:
     return found
 
 
-def count_usable(access: Sequence[str], most: int) -> int:
-    """Return how many nodes a job can have; ``most`` if Slurm reports no usable ones.
+def of_other_days(usable: Sequence[str], count: int, day: int) -> tuple[str, ...]:
+    """Return the nodes that a job of ``count`` leaves to other days, so that all have their turn.
+
+    Each day goes on where the one before ended: all are measured in len(usable) / count days.
+    """
+    ordered = sorted(usable)
+    todays = {ordered[(day * count + n) % len(ordered)] for n in range(min(count, len(ordered)))}
+    return tuple(name for name in ordered if name not in todays)
+
+
+def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]]:
+    """Return how many nodes a job can have, and the usable ones; ``most`` if there are none.
 
     ``access``: ReFrame's options of the partition; ``most``: the site's limit per job. Slurm's own
     limits apply too. Nodes that other jobs hold now count, since the job waits for them. Raises
@@ -104,18 +112,15 @@ def count_usable(access: Sequence[str], most: int) -> int:
     except NetproofError as error:
         raise ReframeError(f"which nodes are usable is not known: {error}") from None
     if not usable:
-        return most
+        return most, ()
     allowed, refusal = slurm.most_nodes(access, min(most, len(usable)))
     if not allowed:
         raise ReframeError(refusal)
-    return allowed
+    return allowed, tuple(usable)
 
 
 def tree() -> slurm.Tree:
-    """Return Slurm's leaf switches with their nodes, and the switch above each.
-
-    Raises ReframeError if Slurm does not answer.
-    """
+    """Return Slurm's leaf switches with their nodes, and the switch above each; ReframeError."""
     try:
         return slurm.topology()
     except NetproofError as error:

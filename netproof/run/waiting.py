@@ -151,10 +151,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         self.skip(why)
 
     def show_reason(self, wait: Wait, reason: str) -> None:
-        """Show once why the job is pending; cancel it and raise ReframeError if that never ends.
-
-        Waiting for an earlier job of its contention domain is not shown.
-        """
+        """Show once why the job is pending; cancel it and raise if that never ends."""
         sentence = f"job {self.job.jobid} on {wait.partition} is pending: {reason}"
         if slurm.never_ends(reason):
             self.job.cancel()

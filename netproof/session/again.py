@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import criteria
-from netproof.criteria import ConfirmSettings, Finding
+from netproof.criteria import Finding, confirming
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -67,7 +67,7 @@ def netpipe_sweeps(
     below 8 bytes, has a call of its own. ``closer``: the sizes of each region that is measured
     closer, a call without perturbation for each, and one for each size that this leaves out.
     """
-    needs = [criteria.needed_sizes(finding, settings) for finding in findings]
+    needs = [confirming.needed_sizes(finding, settings) for finding in findings]
     sweeps: list[SizeSweep] = []
     if needs:
         first = min(window[0] for window, _ in needs)
@@ -83,7 +83,7 @@ def netpipe_sweeps(
     for finding, (window, needed) in zip(findings, needs, strict=True):
         alone |= needed - covered
         wanted = min(settings.sizes, len(window))
-        for size in criteria.dense_sizes(finding, settings):
+        for size in confirming.dense_sizes(finding, settings):
             if len([s for s in covered | alone if s in window]) >= wanted:
                 break
             alone |= {size} - covered

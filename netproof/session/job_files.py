@@ -111,10 +111,7 @@ def reader(folder: Path, case: Case) -> Callable[[str], Curve]:
 def of_job(
     folder: Path, case: Case, partition: Partition, launches: int, *, mpi_over_tcp: bool
 ) -> Measured:
-    """Read the launches of a case from its job's folder.
-
-    Raises Incomplete where a launch, a size or a value is missing or wrong.
-    """
+    """Read a case's launches from its job's folder; Incomplete where one is missing or wrong."""
     benchmark = registry.of(case)
     asked = plan.sizes_asked(case, partition)
     line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
@@ -150,10 +147,7 @@ def with_twin(
     partition: Partition,
     recorded: Mapping[str, StepRecord],
 ) -> Launch:
-    """A launch, read of ``step``, with the twin's that was made with it, where one had to be.
-
-    Raises Incomplete where it is missing or did not end well, ParseError and OSError.
-    """
+    """Add the twin's launch to a launch, if one had to be made; Incomplete, ParseError, OSError."""
     if not plan.has_twin(partition, case.ranks_per_node):
         return launch
     sweep = plan.twin_sweep(partition)
@@ -182,10 +176,7 @@ def with_twin(
 def crashes(
     folder: Path, step: str, number: int, recorded: Mapping[str, StepRecord]
 ) -> tuple[Crash, ...]:
-    """The attempts at launch ``number``, whose last one is ``step``, that crashed before it.
-
-    ``netproof.jobs`` has their records and files under the step's name with ~1, ~2, … behind.
-    """
+    """The attempts at launch ``number`` that crashed before ``step``: files with ~1, ~2, …"""
     found: list[Crash] = []
     for attempt in itertools.count(1):
         entry = recorded.get(f"{step}~{attempt}")
@@ -302,10 +293,7 @@ def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
 def failure(
     folder: Path, step: str, recorded: Mapping[str, StepRecord], what: str = "", tried: str = ""
 ) -> str:
-    """Return why a step did not end well, empty where it did.
-
-    ``what``: what it is, ``tried``: how often it was made, both behind its name.
-    """
+    """Return why a step did not end well, or ''; ``what`` and ``tried`` stand behind its name."""
     entry, errors = recorded.get(step), folder / f"{step}.err"
     if entry is None:
         why = _ended(folder)
@@ -350,10 +338,7 @@ def _listed(sizes: Sequence[int]) -> str:
 
 
 def records(folder: Path) -> dict[str, StepRecord]:
-    """The steps that a job ran, by name, from its ``launches.tsv``.
-
-    Raises Incomplete where the record is missing or a line of it is damaged.
-    """
+    """The steps of a job by name, from ``launches.tsv``; Incomplete where it is damaged."""
     path = folder / LAUNCHES_FILE
     try:
         lines = path.read_text().splitlines()

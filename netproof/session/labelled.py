@@ -54,10 +54,7 @@ class JobRecord:
 
     @classmethod
     def of_report(cls, path: Path) -> list[Self]:
-        """Return all such results in a report of ReFrame's.
-
-        Raise NetproofError without a complete one, with the reasons of failed tests.
-        """
+        """Return all such results in a report; NetproofError where there is none."""
         found, reasons = [], []
         for run in session.document_of(path)["runs"]:
             for test in run["testcases"]:

@@ -1,6 +1,6 @@
 """Cases that a run skips: expected and not measured, each with the reason.
 
-A file tells the jobs of ``netproof.run.rfm`` which; its path is in NETPROOF_LEFT. A job with
+A file tells the jobs of ``netproof.run`` which; its path is in NETPROOF_LEFT. A job of which
 all cases are left is skipped, and its report says why, so that the verdict can tell a case that was
 left from one that got lost.
 """
@@ -45,10 +45,7 @@ def write(path: Path, cases: Mapping[Case, SkipReason]) -> None:
 
 
 def read(path: Path) -> dict[tuple[Any, ...], SkipReason]:
-    """The keys of the cases to leave, and why; NetproofError where the file is no such file.
-
-    Also where others can write it.
-    """
+    """The cases to leave by key, and why; NetproofError if damaged or others can write it."""
     trust.insist(path, f"{VARIABLE}'s file")
     try:
         entries = json_reading.json_file(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -64,39 +64,36 @@ def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> tuple[NodeUs
         several.setdefault(use.node, []).append(use)
     there = {load.node: load for load in loads}
     machines = Counter(load.machine for load in loads)
-    return tuple(_of_node(node, uses, there.get(node), machines) for node, uses in several.items())
+    found = []
+    for node, uses in several.items():
+        load, cpu_s = there.get(node), sum(use.cpu_s for use in uses)
+        system_s = _sum(use.system_s for use in uses)
+        slept = _sum(use.scheduled.voluntary if use.scheduled else None for use in uses)
+        found.append(
+            NodeUse(
+                node,
+                len(uses),
+                max(use.wall_s for use in uses),
+                cpu_s,
+                None if system_s is None else cpu_s - system_s,
+                system_s,
+                None if load is None else interrupts_s(load),
+                machines[load.machine] if load is not None and load.machine is not None else 1,
+                _sum(use.awake_s() for use in uses),
+                None if slept is None else int(slept),
+            )
+        )
+    return tuple(found)
 
 
-def _of_node(
-    node: str,
-    uses: Sequence[RankUse],
-    load: NodeLoad | None,
-    machines: Mapping[str | None, int],
-) -> NodeUse:
-    cpu_s = sum(use.cpu_s for use in uses)
-    system_s = _sum([use.system_s for use in uses])
-    slept = _sum([None if one is None else one.voluntary for one in (u.scheduled for u in uses)])
-    sharing = 1
-    if load is not None and load.machine is not None:
-        sharing = machines[load.machine]
-    return NodeUse(
-        node,
-        len(uses),
-        max(use.wall_s for use in uses),
-        cpu_s,
-        None if system_s is None else cpu_s - system_s,
-        system_s,
-        None if load is None else interrupts_s(load),
-        sharing,
-        _sum([use.awake_s() for use in uses]),
-        None if slept is None else int(slept),
-    )
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
+def _sum(values: Iterable[float | None]) -> float | None:
     """Sum over all of them; None if one is not known."""
-    known = [one for one in values if one is not None]
-    return sum(known) if len(known) == len(values) else None
+    total = 0.0
+    for one in values:
+        if one is None:
+            return None
+        total += one
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +244,7 @@ class Measured:
         )
 
     def with_launches(self, launches: Sequence[Launch], crashes: Sequence[Crash] = ()) -> Measured:
-        """Return the same case of these launches, numbered from 1, with further ``crashes``.
-
-        Raise NetproofError where they have other sizes.
-        """
+        """Return it with these launches, numbered from 1, and further ``crashes``."""
         numbered = tuple(
             dataclasses.replace(launch, number=number) for number, launch in enumerate(launches, 1)
         )

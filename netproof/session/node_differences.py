@@ -77,10 +77,7 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
 def between(
     first: Sequence[NodeInJob], second: Sequence[NodeInJob]
 ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """In what the nodes of two runs differ, by name to the values in each, sorted.
-
-    Only what both know; of a program that both have, the hash without the path.
-    """
+    """Values that two runs both know and differ in, by name; of programs the hash alone."""
     sides: list[dict[str, set[str]]] = []
     for nodes in (first, second):
         known: dict[str, set[str]] = defaultdict(set)

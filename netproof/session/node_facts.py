@@ -146,10 +146,7 @@ def named(others: str | None) -> tuple[str, ...]:
 
 
 def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
-    """Return the pairs of a job's nodes that answer each other no TCP connection, as asked so far.
-
-    Empty if no node answers any other: firewalls are meant to be so then.
-    """
+    """Return pairs of nodes without an answered TCP connection; none if no node answers."""
     answered, unanswered = set(), set()
     for node in nodes:
         path = folder / PATH_FILES.replace("*", node)
@@ -274,21 +271,20 @@ def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
             raise ProvenanceError(
                 f"{path}:{number}: {shortened(repr(line))} is the second of its key"
             )
-        if place is values and key in WHOLE_NUMBERS:
-            place[key] = _whole(path, number, value)
-        elif place is values and key in (*SECONDS, "from", "to"):
-            place[key] = _seconds(path, number, value)
+        if place is values and (key in WHOLE_NUMBERS or key in (*SECONDS, "from", "to")):
+            place[key] = _number(path, number, value, whole=key in WHOLE_NUMBERS)
         else:
             place[key] = value
     return values
 
 
 def _instead(path: Path, lines: Sequence[str]) -> str:
-    """Return the first line of a file without its header, or the step's errors if it is empty."""
-    if lines:
-        return f": found {shortened(repr(lines[0]))}"
+    """Return the first line of a file without its header, and the step's last words."""
     errors = path.with_suffix(".err")
-    return f": the file is empty{step_output.last_words(errors) or f', and so is {errors.name}'}"
+    words = step_output.last_words(errors)
+    if lines:
+        return f": found {shortened(repr(lines[0]))}{words}"
+    return f": the file is empty{words or f', and so is {errors.name}'}"
 
 
 def read_node(path: Path) -> Node:
@@ -311,17 +307,14 @@ def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:
     return {name: why for name, why in absent.items() if name == key or name.startswith(f"{key}.")}
 
 
-def _whole(path: Path, number: int, value: str) -> int:
-    if not value.isascii() or not value.isdigit():
-        raise ProvenanceError(f"{path}:{number}: {shortened(repr(value))} is no whole number")
-    return int(value)
-
-
-def _seconds(path: Path, number: int, value: str) -> float:
+def _number(path: Path, line: int, value: str, *, whole: bool) -> float:
     try:
         found = float(value)
     except ValueError:
         found = math.nan
-    if not math.isfinite(found):
-        raise ProvenanceError(f"{path}:{number}: {shortened(repr(value))} is no number of seconds")
+    if whole and value.isascii() and value.isdigit():
+        return int(value)
+    if whole or not math.isfinite(found):
+        kind = "whole number" if whole else "number of seconds"
+        raise ProvenanceError(f"{path}:{line}: {shortened(repr(value))} is no {kind}")
     return found

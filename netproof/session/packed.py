@@ -70,10 +70,7 @@ def of_document(document: Mapping[str, Any]) -> bytes:
 
 
 def document(content: bytes, place: object, key: str = "") -> dict[str, Any]:
-    """Return the document of a session's file; NetproofError for another file.
-
-    ``key``: leave out test cases without it.
-    """
+    """Return the document of a session's file, less tests without ``key``; NetproofError."""
     lines = unpacked(content, place, containing=key.encode())
     try:
         whole: dict[str, Any] = next(lines)

@@ -313,10 +313,7 @@ def _of_pair(launch: PlannedLaunch) -> str:
 def _reader(
     folder: Path, function: str, pairs: int, curves: list[Curve], payloads: list[int]
 ) -> Callable[[str], Curve]:
-    """Read the output of a round into ``curves``, one for each pair in the order of ranks.
-
-    The bytes that all pairs had to send go into ``payloads``.
-    """
+    """Read a round's output into ``curves``, one a pair, and its bytes into ``payloads``."""
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"

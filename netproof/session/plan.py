@@ -261,10 +261,7 @@ def start_subject(case: Case) -> str:
 
 
 def start_steps(cases: Iterable[Case], launches: int, srun: Sequence[str]) -> tuple[Step, ...]:
-    """Launches that do little but start and end, on the ranks that ``cases`` use.
-
-    What they take is no cost of the benchmark. None of a benchmark that has no such run.
-    """
+    """Launches that only start and end, on the ranks of ``cases``: no cost of the benchmark."""
     steps: dict[str, Step] = {}
     for case in cases:
         benchmark = registry.of(case)
@@ -292,10 +289,7 @@ def netpipe_arguments(
 
 
 def has_twin(partition: Partition, ranks_per_node: int) -> bool:
-    """Whether each launch has one over the link's healthy twin paired with it.
-
-    Those of one rank a node: several of a node share its link, and send each other messages too.
-    """
+    """Check whether a launch has one over the twin: one rank a node has a link of its own."""
     return bool(partition.twin) and ranks_per_node == 1
 
 

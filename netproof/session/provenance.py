@@ -159,10 +159,7 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
 
 
 def of_report(report: Mapping[str, Any], path: str) -> OfSession:
-    """Provenance from a report's document; ``path`` is named in errors.
-
-    Raises ProvenanceError where a job's record is not what ``of_job`` gave.
-    """
+    """Return the provenance of a report's document; ProvenanceError where it is damaged."""
     nodes: list[NodeInJob] = []
     ran_with: dict[str, Software] = {}
     unknown: dict[str, str] = {}

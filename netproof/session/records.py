@@ -188,10 +188,7 @@ _SEAL = len(',"sha256":""}\n') + 64
 
 
 def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
-    """Return plain values in which counters refer to sets of names, by number.
-
-    A node has hundreds of counters, by the same names in every launch.
-    """
+    """Return plain values whose counters refer to sets of names, alike in every launch."""
     if isinstance(value, list):
         nested = bool(value) and isinstance(value[0], dict | list)
         return [_folded(one, names) for one in value] if nested else value
@@ -385,10 +382,7 @@ def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[str, Any]:
-    """Return a record, checked, with its ``parts``, else with the SHA-256 of each.
-
-    Raise NetproofError, with the path, where it is another session's or no session.
-    """
+    """Return a record with its ``parts``, else with their SHA-256; NetproofError."""
     trust.insist(path, "a record of the session", data=True)
     content = _content(
         path, sha256, "the report refers to it, so keep the session's folder next to the report"

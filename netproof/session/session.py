@@ -42,7 +42,7 @@ class CheckResult:
 
     ``case``: None for a job, which is no case of its own; ``measured``: None where the case is not
     complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``:
-    launches, check, curves or configurations, as netproof.run.rfm has them. ``again``: repeats of
+    launches, check, curves or configurations, as netproof.run has them. ``again``: repeats of
     flagged cases, None where the test makes none or did not come so far. ``skipped``: why a job was
     skipped, and with it the tests that wait for it. ``references``: the run's findings by its
     references, None where it made none. ``failed_job``: test of the same configuration that failed,
@@ -196,10 +196,7 @@ def _began(folder: Path) -> float:
 
 
 def load(path: Path) -> Session:
-    """Read a report, or a session's folder.
-
-    Raise NetproofError where it is no whole report of ReFrame's, or everybody can write it.
-    """
+    """Read a report or a session's folder; NetproofError if damaged or everybody's to write."""
     path = place_of(path)
     return of_document(path, _document(path))
 
@@ -314,10 +311,7 @@ def _word(value: Any) -> str:
 
 
 def _nodes(test: _Test, again: Sequence[MeasuredAgain] | None) -> tuple[str, ...]:
-    """Return the nodes of a test's job: by the job's own word where it left one, else ReFrame's.
-
-    ReFrame asks sacct, now and then before that knows all of them.
-    """
+    """Return a job's nodes by its own word, else ReFrame's, who may ask sacct too early."""
     own = [node["node"] for node in (test.netproof_provenance or {}).get("nodes", ())]
     if not own and again:
         own = [name for one in again for name in one.nodes]

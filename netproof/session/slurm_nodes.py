@@ -61,7 +61,10 @@ class Requeued:
 
     def __str__(self) -> str:
         ran_on = f" on {fold(node.name for node in self.nodes)}" if self.nodes else ""
-        why = "; ".join(map(str, self.died)) or "no node of it is down: preempted, or by hand"
+        why = (
+            "; ".join(map(str, self.died))
+            or "no node of it is down now: preempted, restarted, or by hand"
+        )
         return f"{REQUEUED}{self.job} (job {self.jobid}), after a try{ran_on}: {why}"
 
 

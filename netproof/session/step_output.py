@@ -92,10 +92,7 @@ def last_printed(output: Path) -> list[str]:
 
 
 def rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
-    """Return each rank's use from ``said``, a step's standard error at ``errors``.
-
-    Raises ParseError where the ranks that reported are not those that were watched.
-    """
+    """Return each rank's use from a step's standard error; ParseError where a watched one lacks."""
     told = disturbance.scheduled(errors, said)
     uses = [
         RankUse(

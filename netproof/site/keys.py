@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -154,8 +154,11 @@ _Rdma = Annotated[
         title="roce or infiniband",
     ),
 ]
-_MayDiffer = Annotated[dict, _obeying(_with_reasons("say why {!r} may differ", _no_fact))]
-_Known = Annotated[dict, _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))]
+_ByName = dict[str, Any]
+_MayDiffer = Annotated[_ByName, _obeying(_with_reasons("say why {!r} may differ", _no_fact))]
+_Known = Annotated[
+    dict[str, Any], _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))
+]
 # Lists of a site become tuples.
 _Words = Annotated[tuple[_Line, ...], Field(strict=False, title="a list of lines of text")]
 _RankCounts = Annotated[tuple[int, ...], Field(strict=False), _obeying(_rank_counts)]
@@ -179,7 +182,7 @@ class _OfNetwork(Written):
     max_message_bytes: Annotated[int, _obeying(_power_of_two)] = Field(
         4194304, description="largest message, a power of two"
     )
-    sizes: Annotated[dict, _obeying(_sizes)] = Field(
+    sizes: Annotated[_ByName, _obeying(_sizes)] = Field(
         {},
         description="which message sizes are measured beyond those of each benchmark: benchmark to"
         " setting to value",
@@ -212,14 +215,17 @@ class _OfNetwork(Written):
     )
 
 
-_OfBenchmarks = create_model(
-    "_OfBenchmarks",
-    __base__=_OfNetwork,
-    **{
-        one.arguments_key: (_Words, Field((), description=one.arguments_meaning))
-        for one in MPI_BENCHMARKS
-    },
-)
+if TYPE_CHECKING:
+    _OfBenchmarks = _OfNetwork
+else:
+    _OfBenchmarks = create_model(
+        "_OfBenchmarks",
+        __base__=_OfNetwork,
+        **{
+            one.arguments_key: (_Words, Field((), description=one.arguments_meaning))
+            for one in MPI_BENCHMARKS
+        },
+    )
 
 
 class PartitionExtras(_OfBenchmarks):
@@ -288,7 +294,7 @@ class PartitionExtras(_OfBenchmarks):
     @field_validator("rdma_mtu")
     @classmethod
     def _carries(cls, value: int, info: ValidationInfo) -> int:
-        rdma = info.data.get("rdma")
+        rdma = info.data.get("rdma", "")
         if value and not rdma:
             raise ValueError("is the MTU of RDMA, and rdma does not say which")
         if value:
@@ -322,10 +328,10 @@ class PartitionExtras(_OfBenchmarks):
         description="seconds that a run waits for nodes that other jobs hold; then it measures the"
         " free ones in pairs, and names the others",
     )
-    pairs: Annotated[dict, _obeying(_of_site(PairSettings.of_site))] = Field(
+    pairs: Annotated[_ByName, _obeying(_of_site(PairSettings.of_site))] = Field(
         {}, description="what differs from the defaults of rounds of pairs: setting to value"
     )
-    load: Annotated[dict, _obeying(_of_site(LoadSettings.of_site))] = Field(
+    load: Annotated[_ByName, _obeying(_of_site(LoadSettings.of_site))] = Field(
         {},
         description="what differs from the defaults of `netproof measure load`: setting to value",
     )
@@ -334,11 +340,13 @@ class PartitionExtras(_OfBenchmarks):
         description="the environment that scores of the whole system are relative to, on one of"
         " its partitions; by default the first one of the first partition",
     )
-    criteria: Annotated[dict, _obeying(_of_site(lambda value: Settings.of_site(value, 0)))] = Field(
+    criteria: Annotated[
+        dict[str, Any], _obeying(_of_site(lambda value: Settings.of_site(value, 0)))
+    ] = Field(
         {},
         description="what differs from the criteria's defaults: criterion to setting to value",
     )
-    retired: Annotated[dict, _obeying(_with_reasons("say why {!r} is gone"))] = Field(
+    retired: Annotated[_ByName, _obeying(_with_reasons("say why {!r} is gone"))] = Field(
         {},
         description="environments that the partition had and has no more, each with the reason",
     )
@@ -349,7 +357,9 @@ class EnvironmentExtras(Written):
 
     mpi: _Text = Field(description="the MPI library and its version")
     pmi: _Word = Field(description="srun's --mpi plugin for it")
-    absent: Annotated[dict, _obeying(_with_reasons("say why {!r} is absent", _no_feature))] = Field(
+    absent: Annotated[
+        dict[str, Any], _obeying(_with_reasons("say why {!r} is absent", _no_feature))
+    ] = Field(
         {}, description="why the environment lacks benchmarks: benchmark to reason, for the verdict"
     )
     known: _Known = Field(
@@ -360,7 +370,7 @@ class EnvironmentExtras(Written):
     mpi_over_tcp: bool = Field(
         True, description="whether its MPI goes over TCP, whose line rate then bounds it"
     )
-    built: dict = Field(
+    built: dict[str, Any] = Field(
         {},
         description="how Spack built it: each package's spec, compiler, hash and variants;"
         " netproof.site.spack fills it in",

@@ -66,8 +66,6 @@ class LookedNode:
     """A node as the job found it; ``printed``: what a prolog or wrapper printed there."""
 
     name: str
-    host: str
-    cpus: int
     python: str
     interfaces: tuple[Interface, ...]
     devices: tuple[Device, ...]
@@ -227,33 +225,28 @@ def last_words(path: Path, printed: Collection[str] = ()) -> str:
     return shortened(next((one for one in reversed(lines) if one and one not in printed), ""))
 
 
-def _lines_of(text: str) -> tuple[list[str], list[list[str]]]:
-    """Return what was printed before the header, and the words of each line after it."""
+def _lines_of(text: str) -> tuple[list[str], dict[str, list[list[str]]]]:
+    """Return what was printed around a description, and the words of its lines by the first."""
     lines = text.splitlines()
     if HEADER not in lines or END not in lines:
         raise NetproofError(f"a node's description is cut short: {shortened(repr(text))}")
     began, ended = lines.index(HEADER), lines.index(END)
-    words = [
-        ["" if word == "-" else word for word in line.split("\t")]
-        for line in lines[began + 1 : ended]
-    ]
-    return lines[:began] + lines[ended + 1 :], words
+    found: dict[str, list[list[str]]] = defaultdict(list)
+    for line in lines[began + 1 : ended]:
+        key, *words = ("" if word == "-" else word for word in line.split("\t"))
+        found[key].append(words)
+    return lines[:began] + lines[ended + 1 :], found
 
 
 def node_of(text: str) -> LookedNode:
     """Return a node from what ``look.sh node`` printed. Raises NetproofError where it is cut."""
     printed, lines = _lines_of(text)
-    single = {line[0]: line[1:] for line in lines if line[0] in ("node", "cpus", "python")}
     return LookedNode(
-        single["node"][0],
-        single["node"][1],
-        int(single["cpus"][0] or 1),
-        single["python"][0],
+        lines["node"][0][0],
+        lines["python"][0][0],
         tuple(
-            Interface(name, int(mtu), int(speed) if speed else None, address, driver, card)
-            for _, name, mtu, speed, address, driver, card in (
-                line for line in lines if line[0] == "interface"
-            )
+            Interface(name, int(mtu), int(speed) if speed else None, *others)
+            for name, mtu, speed, *others in lines["interface"]
         ),
         tuple(
             Device(
@@ -264,9 +257,7 @@ def node_of(text: str) -> LookedNode:
                 numa,
                 tuple(nets.split()),
             )
-            for _, name, layer, rate, state, numa, nets in (
-                line for line in lines if line[0] == "device"
-            )
+            for name, layer, rate, state, numa, nets in lines["device"]
         ),
         tuple(filter(str.strip, printed)),
     )
@@ -278,40 +269,31 @@ def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnviron
     ``printed``: lines of a prolog or wrapper. Of a program that failed by each plugin the words by
     the first are kept: the first is the likeliest.
     """
+    setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
     try:
         text = (folder / "programs.txt").read_text()
     except OSError:
-        said = last_words(folder / "setup.err") or last_words(folder / "setup.out")
-        return LookedEnvironment({}, ("", ""), "", {}, {"setup": said or "left nothing"})
+        return LookedEnvironment({}, ("", ""), "", {}, {"setup": setup or "left nothing"})
     _, lines = _lines_of(text)
-    programs, library, pmi = {}, ("", ""), ""
-    rates, said = {}, {}
-    for line in lines:
-        if line[0] == "library":
-            library = (line[1], line[2])
-        elif line[0] == "ran":
-            program, tried = line[1:3]
-            output = folder / f"{program}.{tried}.out"
-            both = "\n".join(
-                path.read_text(errors="replace")
-                for path in (output, output.with_suffix(".err"))
-                if path.exists()
-            )
-            pattern, unit = _RATE[program]
-            if figures := pattern.findall(both):
-                rates[program], pmi = unit * float(figures[-1]), tried
-            elif program not in rates:
-                words = last_words(output.with_suffix(".err"), printed)
-                words = words or last_words(output, printed) or f"status {line[3]}"
-                late = "it did not end in 60 s: " if line[3] == "124" else ""
-                said.setdefault(program, f"--mpi={tried}: {late}{words}")
-        elif line[0] == "program":
-            programs[line[1]] = line[2]
-    setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
+    pmi = ""
+    rates: dict[str, float] = {}
+    said: dict[str, str] = {}
+    for program, tried, status in lines["ran"]:
+        output, errors = (folder / f"{program}.{tried}.{kind}" for kind in ("out", "err"))
+        both = "".join(one.read_text(errors="replace") for one in (output, errors) if one.exists())
+        pattern, unit = _RATE[program]
+        if figures := pattern.findall(both):
+            rates[program], pmi = unit * float(figures[-1]), tried
+        elif program not in rates:
+            words = last_words(errors, printed) or last_words(output, printed)
+            late = "it did not end in 60 s: " if status == "124" else ""
+            said.setdefault(program, f"--mpi={tried}: {late}{words or f'status {status}'}")
     if setup and not rates:
         said["setup"] = setup
     failed = {program: words for program, words in said.items() if program not in rates}
-    return LookedEnvironment(programs, library, pmi, rates, failed)
+    programs = dict(words for words in lines["program"])
+    path, version = (lines["library"] or [["", ""]])[-1]
+    return LookedEnvironment(programs, (path, version), pmi, rates, failed)
 
 
 def setup_of(

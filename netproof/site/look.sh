@@ -67,8 +67,7 @@ devices() {
 node() {
     local python=$1 said
     printf 'netproof-look\t1\n'
-    line node "${SLURMD_NODENAME:-$(uname -n)}" "$(uname -n)"
-    line cpus "$(getconf _NPROCESSORS_ONLN)"
+    line node "${SLURMD_NODENAME:-$(uname -n)}"
     said=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1) || said=
     line python "$said"
     interfaces

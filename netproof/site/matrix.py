@@ -132,7 +132,7 @@ def matrix(
 
 @dataclass(frozen=True, order=True)
 class PlannedJob:
-    """One job of ``netproof.run.rfm``: what it measures on its ``ranks``.
+    """One job of ``netproof.run``: what it measures on its ``ranks``.
 
     ``default``: whether its functions are those of a plain run; others have a job of their own.
     """

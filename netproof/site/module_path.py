@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from netproof.site.matrix import Matrix
+from netproof.site.matrix import Matrix, environments_in, partitions_in
 
 LOGIN_SHELL = "bash -lc '…'"
 
@@ -28,17 +28,11 @@ def missing(configuration: Mapping[str, Any], system: str, expected: Matrix) -> 
     without_path = described.get("modules_system", "nomod") in _WITHOUT_PATH
     if os.environ.get("MODULEPATH") or without_path or left_to_jobs:
         return ""
-    used = expected.configurations()
-    partitions, environments = ({each[place] for each in used} for place in (0, 1))
-    needing = [
-        described,
-        *(one for one in described["partitions"] if one["name"] in partitions),
-        *(
-            one
-            for one in configuration["environments"]
-            if one["name"] in environments and system in one["target_systems"]
-        ),
-    ]
+    partitions = partitions_in(configuration, system)
+    environments = environments_in(configuration, system)
+    needing = [described]
+    for partition, environment in sorted(expected.configurations()):
+        needing += [partitions[partition], environments[environment]]
     modules = [
         one if isinstance(one, str) else one["name"]
         for each in needing

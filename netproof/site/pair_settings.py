@@ -109,4 +109,4 @@ class PairSettings(Written):
         return quantity in self.quantities or not quantity.of_nodes
 
 
-DEFAULTS = PairSettings()
+DEFAULTS = PairSettings.of_site({})

@@ -97,7 +97,7 @@ def fewest_ranks_feature(ranks: int) -> str:
     return f"fewest-ranks-{ranks}"
 
 
-def time_limit_s(partition: dict[str, Any]) -> int | None:
+def time_limit_s(partition: Mapping[str, Any]) -> int | None:
     """Return a partition's time limit, ``1d2h30m``, in s, or None. Raises NetproofError."""
     stated = partition.get("time_limit")
     if stated is None:

@@ -80,7 +80,7 @@ def here(found: Survey) -> str:
     named = os.environ.get("RFM_SYSTEM")
     if named:
         return named.partition(":")[0]
-    systems = {system["name"]: system for system in found.configuration["systems"]}
+    systems: dict[str, Any] = {one["name"]: one for one in found.configuration["systems"]}
     if len(found.paths) == 1:
         return next(iter(found.paths))
     host = socket.gethostname()
@@ -89,10 +89,7 @@ def here(found: Survey) -> str:
         for name, system in systems.items()
         if any(expression(text).match(host) for text in system.get("hostnames", []))
     ]
-    if len(fitting) != 1:
-        raise NetproofError(
-            f"no hostnames of {', '.join(found.paths)} fit {host}; name a system"
-            if not fitting
-            else f"hostnames of {', '.join(fitting)} fit {host}; name a system"
-        )
-    return fitting[0]
+    if len(fitting) == 1:
+        return fitting[0]
+    those = ", ".join(fitting or found.paths)
+    raise NetproofError(f"{'' if fitting else 'no '}hostnames of {those} fit {host}; name a system")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
+from importlib.util import cache_from_source
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
@@ -84,12 +86,13 @@ def insist(faults: Sequence[SiteError]) -> None:
 def read(file: SiteFile) -> dict[str, Any]:
     """Return a file's usable configuration. Raises NetproofError where others can write it."""
     nothing: dict[str, Any] = {"systems": [], "environments": []}
-    spec = importlib.util.spec_from_file_location(f"netproof_site_{file.path.stem}", file.path)
-    for place in (file.path, spec.cached):
+    loader = SourceFileLoader(f"netproof_site_{file.path.stem}", str(file.path))
+    for place in (file.path, cache_from_source(str(file.path))):
         trust.insist(place, CONFIGURATION)
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(loader.name)
+    module.__file__ = loader.path
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except (Exception, SystemExit) as error:
         file.refuse("the file", "Python", f"{type(error).__name__}: {error}")
         return nothing
@@ -336,13 +339,13 @@ def _complete(
     if not isinstance(given, dict):
         file.refuse(place, "extras", f"is {given!r}, and has to be a dictionary")
         given = {}
-    wrong = set()
+    wrong: set[str | int] = set()
     try:
         model.model_validate(given)
     except ValidationError as error:
-        for (key, *_), reason in models.faults(model, error):
-            wrong.add(key)
-            file.refuse(place, f"extras[{key!r}]", reason)
+        for (faulty, *_), reason in models.faults(model, error):
+            wrong.add(faulty)
+            file.refuse(place, f"extras[{faulty!r}]", reason)
     complete: dict[str, Any] = {}
     for name, key in model.model_fields.items():
         default = None if key.is_required() else copy.copy(key.default)

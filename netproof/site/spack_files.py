@@ -153,7 +153,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 def load(path: Path, kind: str) -> dict[str, Any]:
     """Return a file's content, which fits the schema of its kind. Raises SpackFileError."""
-    content = parsed(path)
+    content: dict[str, Any] = parsed(path)
     faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
     fault = jsonschema.exceptions.best_match(faults)
     if fault is not None:

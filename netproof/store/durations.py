@@ -15,20 +15,19 @@ from netproof.store import Store
 
 SESSIONS = 60
 """How many of a system's newest sessions are looked into."""
+
 TAKEN = 5
 """Sessions, the newest that measured a job whole, whose median is its time."""
 
 
 @dataclass(frozen=True)
 class Past:
-    """Durations of jobs in the newest sessions of a system.
+    """Durations of jobs in the newest sessions of a system, the newest first.
 
-    ``launches_s``: of each job, in the sessions that measured it whole, the newest first: the sum
-    over its launches in seconds. ``tried``: when the last session began that ran the job, whatever
-    came of it; ``measured``: and that measured one of its cases; UTC. ``overhead_s``: what a job
-    took beyond its launches, in the sessions where it is known, the newest first: Slurm, queue,
-    what was measured again. ``sessions``: how many there were; ``unread``: those that are damaged
-    and left out, a sentence each.
+    ``launches_s``: of each job the sums over its launches, where it was measured whole; ``tried``:
+    when the last session began that ran the job, ``measured``: and that measured one of its cases,
+    UTC; ``overhead_s``: of a job beyond its launches, by Slurm, queue and repeats; ``sessions``:
+    their number; ``unread``: those that are damaged and left out, a sentence each.
     """
 
     launches_s: dict[PlannedJob, list[float]] = field(default_factory=dict)
@@ -52,15 +51,12 @@ class Expected:
 
 
 def past(store: Store, matrix: Matrix) -> Past:
-    """Return the durations of the matrix' jobs in the newest sessions of its system.
-
-    Raises NetproofError where the store cannot be read.
-    """
+    """Return the durations of the matrix' jobs; NetproofError where the store cannot be read."""
     from netproof.store import questions
     from netproof.store.tables import KEY
 
     system = matrix.cases[0].system
-    sessions = store.sessions(system)[-SESSIONS:]
+    sessions = [*store.sessions(system)[-SESSIONS:]]
     if not sessions:
         return Past()
     wanted = {job: [case.key() for case in cases] for job, cases in jobs(matrix).items()}
@@ -83,30 +79,24 @@ def past(store: Store, matrix: Matrix) -> Past:
             found.tried.setdefault(job, stored.start)
             if any(wall_s is not None for wall_s in cases.values()):
                 found.measured.setdefault(job, stored.start)
-        took = {
-            job: sum(cases[key] for key in wanted[job])
-            for job, cases in here.items()
-            if job in wanted and all(cases.get(key) is not None for key in wanted[job])
-        }
-        for job, seconds in took.items():
-            found.launches_s.setdefault(job, []).append(seconds)
+        took = {}
+        for job, cases in here.items():
+            known = [one for key in wanted.get(job, ()) if (one := cases.get(key)) is not None]
+            if job in wanted and len(known) == len(wanted[job]):
+                took[job] = sum(known)
+                found.launches_s.setdefault(job, []).append(took[job])
         if took and set(took) == set(here):
-            session_s = rows[stored.name][0]["session_s"]
-            found.overhead_s.append(_overhead(took, session_s, matrix))
+            domains: dict[str, list[float]] = defaultdict(list)
+            for job, seconds in took.items():
+                domains[domain_of(job, matrix)].append(seconds)
+            fullest = max(domains.values(), key=sum)
+            beyond_s = rows[stored.name][0]["session_s"] - sum(fullest)
+            found.overhead_s.append(max(0.0, beyond_s) / len(fullest))
     return found
 
 
-def _overhead(took: Mapping[PlannedJob, float], session_s: float, matrix: Matrix) -> float:
-    """Seconds that each job of the fullest domain took beyond its launches, in one session."""
-    domains: dict[str, list[float]] = defaultdict(list)
-    for job, seconds in took.items():
-        domains[domain_of(job, matrix)].append(seconds)
-    fullest = max(domains.values(), key=sum)
-    return max(0.0, session_s - sum(fullest)) / len(fullest)
-
-
 def expected_seconds(wanted: Iterable[PlannedJob], known: Past) -> dict[PlannedJob, Expected]:
-    """How long each job should take, with what Slurm and the queue took before.
+    """Return how long each job should take, with what Slurm and the queue took before.
 
     A job that no session measured whole is expected to take what the like takes: of the same
     benchmark and rank count on its partition, else on others.
@@ -144,9 +134,9 @@ def _as_the_like(
 
 
 def session_seconds(expected: Mapping[PlannedJob, Expected], matrix: Matrix) -> float | None:
-    """How long a session of these jobs should take: those of a domain in turn, domains alongside.
+    """Return how long a session of these jobs should take, None where one is not known.
 
-    None where the time of one of them is not known.
+    Jobs of a domain run in turn, domains side by side.
     """
     domains: dict[str, float] = defaultdict(float)
     for job, one in expected.items():

@@ -111,10 +111,7 @@ def _read(path: Path, length: int | None = None) -> bytes:
 
 
 def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
-    """Return all files of a session that are not what was written, and foreign ones.
-
-    ``names``: of the files that a session has.
-    """
+    """Return the files of a session, of ``names``, that are not what was written, and others."""
     # What opens a store loads no Arrow.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -154,7 +151,7 @@ class StoredSession:
     """A session's place in a store; in order of their start.
 
     ``name`` is its start in UTC and the first part of its uuid, ``20261120T231136-00bbc432``.
-    Raises NetproofError for what cannot be a path's part.
+    Raise NetproofError for what cannot be a path's part.
     """
 
     name: str
@@ -172,17 +169,17 @@ class StoredSession:
 
     @property
     def month(self) -> str:
-        """The month in which it began, ``2026-11``."""
+        """Return the month in which it began, ``2026-11``."""
         return f"{self.name[:4]}-{self.name[4:6]}"
 
     @property
     def start(self) -> datetime:
-        """When it began, UTC, to the second."""
+        """Return when it began, UTC, to the second."""
         return datetime.strptime(self.name[:15], "%Y%m%dT%H%M%S")
 
     @property
     def place(self) -> Path:
-        """Path of its directory within the store."""
+        """Return the path of its directory within the store."""
         return Path(f"system={self.system}", f"month={self.month}", f"session={self.name}")
 
 
@@ -213,9 +210,9 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path) -> Store:
-        """The store in ``folder``, made if there is nothing yet.
+        """Return the store in ``folder``, made if there is nothing yet.
 
-        Raises NetproofError where the folder holds other things than a store.
+        Raise NetproofError where the folder holds other things than a store.
         """
         marker = folder / MARKER
         trust.insist(marker, "the store", data=True)
@@ -238,15 +235,12 @@ class Store:
 
     @classmethod
     def holding(cls, path: Path) -> tuple[Store, StoredSession]:
-        """The store and the session whose directory ``path`` is.
-
-        Raises NetproofError for anything else.
-        """
+        """Return the store and the session whose directory ``path`` is; NetproofError if none."""
         stored = _stored(path)
         return cls(path.parents[2]), stored
 
     def path(self, stored: StoredSession) -> Path:
-        """The session's directory, whether it is there or not."""
+        """Return the session's directory, whether it is there or not."""
         return self.folder / stored.place
 
     def put(
@@ -255,10 +249,10 @@ class Store:
         tables: Mapping[str, pa.Table],
         others: Mapping[str, bytes] = MappingProxyType({}),
     ) -> bool:
-        """Put a session in place, whole or not at all; False where it is there already.
+        """Put a session in place, whole or not at all; return False where it is there already.
 
         ``tables``: one for each of ``tables.TABLES``; ``others``: contents of ``SESSION`` and
-        ``VERDICT``. When it returns, the session is on disk. Raises NetproofError where the file
+        ``VERDICT``. When it returns, the session is on disk. Raise NetproofError where the file
         system refuses, with the store as it was.
         """
         # What opens a store loads no Arrow.
@@ -275,9 +269,10 @@ class Store:
             try:
                 self._sweep(incoming)
                 files = {
-                    f"{name}.parquet": _parquet(tables[name], schema)
+                    f"{name}{PARQUET}": _parquet(tables[name], schema)
                     for name, schema in TABLES.items()
-                } | others
+                }
+                files |= others
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     writing.replace(incoming / name, content)
                 writing.make_folder(target.parent)
@@ -295,7 +290,7 @@ class Store:
             raise _failure(self.folder, error) from error
 
     def files(self, stored: StoredSession) -> tuple[str, ...]:
-        """Return the names of a session's files, without its checksums; raises Damaged."""
+        """Return the names of a session's files, without its checksums; raise Damaged."""
         from netproof.store.tables import TABLES
 
         tables = (f"{name}{PARQUET}" for name in TABLES)
@@ -323,37 +318,25 @@ class Store:
         return found
 
     def has_verdict(self, stored: StoredSession) -> bool:
-        """Check whether a session was stored with a verdict; raises Damaged."""
+        """Check whether a session was stored with a verdict; raise Damaged."""
         folder = self.path(stored)
         listed = f" {VERDICT} ".encode() in _read(folder / CHECKSUMS)
         return listed or (folder / VERDICT).exists()
 
     def acceptances(self, system: str) -> tuple[Path, ...]:
-        """The files of all acceptances of a system, by name."""
+        """Return the files of all acceptances of a system, by name."""
         # What a killed writer left begins with a dot.
         return tuple(sorted((self.folder / ACCEPTED / system).glob("[!.]*")))
 
-    def accept(self, system: str, name: str, content: bytes) -> Path:
-        """Put an acceptance in place, whole or not at all; the same one again changes nothing.
-
-        Returns its file. Raises NetproofError where the file system refuses.
-        """
-        target = self.folder / ACCEPTED / system / name
-        self._replace(target, content, "accept")
-        return target
-
     def followed(self, system: str) -> Path:
-        """The file with the state of a system's histories, whether it is there or not."""
+        """Return the file with the state of a system's histories, whether it is there or not."""
         return self.folder / FOLLOWED / system
 
-    def put_followed(self, system: str, content: bytes) -> None:
-        """Replace the state of a system's histories, whole or not at all.
+    def replace(self, target: Path, content: bytes, command: str) -> None:
+        """Put a file into the store, whole or not at all, for a ``command`` that can be repeated.
 
-        Raises NetproofError where the file system refuses.
+        Raise NetproofError where the file system refuses.
         """
-        self._replace(self.followed(system), content, "follow")
-
-    def _replace(self, target: Path, content: bytes, command: str) -> None:
         try:
             writing.make_folder(target.parent)
             writing.replace(target, content)
@@ -361,13 +344,13 @@ class Store:
             raise _failure(self.folder, error, command) from error
 
     def sessions(self, system: str | None = None) -> tuple[StoredSession, ...]:
-        """All sessions, of one system or of all, in order of their start."""
+        """Return all sessions, of one system or of all, in order of their start."""
         of_system = "*" if system is None else glob.escape(system)
         found = self.folder.glob(f"system={of_system}/month=*/session=*")
         return tuple(sorted(map(_stored, found)))
 
     def newest(self, system: str | None = None) -> StoredSession:
-        """The session that began last; raises NetproofError without one."""
+        """Return the session that began last; raise NetproofError where there is none."""
         found = self.sessions(system)
         if not found:
             of = f" of system {system}" if system else ""
@@ -377,9 +360,9 @@ class Store:
         return found[-1]
 
     def find(self, name: str, system: str | None = None) -> StoredSession:
-        """The session of that name, or of the only name that begins so, or the ``newest``.
+        """Return the session of that name, or of the only name that begins so, or the ``newest``.
 
-        ``system``: of this one. Raises NetproofError where none or several fit.
+        ``system``: of this one. Raise NetproofError where none or several fit.
         """
         if name == "newest":
             return self.newest(system)
@@ -416,7 +399,7 @@ def _a_file(folder: Path) -> NetproofError:
 
 
 def _stored(path: Path) -> StoredSession:
-    """The session whose directory this is; NetproofError for a foreign one."""
+    """Return the session whose directory this is; NetproofError for a foreign one."""
     system, _, name = (part.partition("=")[2] for part in path.parts[-3:])
     try:
         return StoredSession(name, system)
@@ -432,7 +415,7 @@ def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
 
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def _failure(folder: Path, error: OSError, command: str = "add") -> NetproofError:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,17 +44,14 @@ _OF_INFO = {
 _OF_SOFTWARE = ("netproof", "slurm", "git_revision", "git_changed")
 _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
 
-KIND_OF_CASES = "check"
-"""Kind of the tests that judge one case each."""
-
 
 @dataclass(frozen=True)
 class Ingested:
     """Result of storing a report: its session, and whether it is ``new``.
 
     ``cases``, ``measured``: how many it has, and how many of them are complete;
-    ``differences``, ``unknown``: as in ``provenance.OfSession``; ``not_judged``: why a new session
-    has no stored verdict.
+    ``differences``, ``unknown``: of its provenance; ``not_judged``: why a new session has no
+    stored verdict.
     """
 
     stored: StoredSession
@@ -73,10 +71,10 @@ def ingest(
 ) -> Ingested:
     """Put a session's report into the store; a second time changes nothing.
 
-    ``left_open``: says of a session what its cases leave open; ``verdict``: returns the stored
-    form of the verdict on it, with the SHA-256 of its report; where it raises NetproofError, the
-    session is stored without one. Raises NetproofError, with the store as it was, where the report
-    is damaged, is still being written, or differs from the one that the store has of this session.
+    ``verdict``: returns the stored form of the verdict on a session, with the SHA-256 of its
+    report; where it raises NetproofError, the session is stored without one. Raise NetproofError,
+    with the store as it was, where the report is damaged, is still being written, or differs from
+    the one that the store has of this session.
     """
     try:
         sha256 = _sha256(report)
@@ -122,7 +120,7 @@ def ingest(
 def report_sha256(store: Store, stored: StoredSession) -> str:
     """Return the SHA-256 of the report of a session; Damaged where it cannot be read."""
     (row,) = store.table(stored, "sessions", ["report_sha256"]).to_pylist()
-    return row["report_sha256"]
+    return str(row["report_sha256"])
 
 
 def _sha256(report: Path) -> str:
@@ -130,9 +128,9 @@ def _sha256(report: Path) -> str:
 
 
 def place(stored: Session) -> StoredSession:
-    """Where a session belongs in a store.
+    """Return a session's place in a store.
 
-    Raises NetproofError where its report lacks uuid or start, or holds no results, or those of
+    Raise NetproofError where its report lacks uuid or start, or holds no results, or those of
     several systems.
     """
     systems = sorted({result.system for result in stored.results})
@@ -153,16 +151,15 @@ def place(stored: Session) -> StoredSession:
 def tables_of(
     stored: Session, report: Mapping[str, Any], sha256: str, left_open: LeftOpen
 ) -> dict[str, pa.Table]:
-    """The store's tables of a session.
+    """Return the store's tables of a session.
 
-    ``report``: the document that ``stored`` was read from; ``sha256``: of the file;
-    ``left_open``: by whoever judges, which the store does not. Raises NetproofError, naming the
-    case or the column, where something is missing or is not what it should be, and for a session
-    in which cases passed and none was measured: a dry run.
+    ``report``: the document that ``stored`` was read from; ``sha256``: of the file. Raise
+    NetproofError, naming the case or the column, where something is missing or is not what it
+    should be, and for a session in which cases passed and none was measured: a dry run.
     """
     rows: Rows = {name: [] for name in TABLES}
-    attempts: dict[tuple[Any, ...], int] = {}
-    final: dict[tuple[Any, ...], CheckResult] = {}
+    attempts: Counter[tuple[Any, ...]] = Counter()
+    final: dict[tuple[Any, ...], tuple[Case, CheckResult]] = {}
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
             own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
@@ -171,10 +168,9 @@ def tables_of(
                 _repeat(rows, number, measured)
             continue
         # A case that ReFrame ran again stands as it ended.
-        key = result.case.key()
-        attempts[key] = attempts.get(key, 0) + 1
-        final[key] = result
-    results = list(final.values())
+        attempts[result.case.key()] += 1
+        final[result.case.key()] = result.case, result
+    results = [result for _, result in final.values()]
     if not results:
         raise NetproofError(f"{stored.path}: holds no case")
     if not any(result.measured for result in results) and any(
@@ -183,9 +179,10 @@ def tables_of(
         raise NetproofError(
             f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
         )
-    for result in sorted(results, key=lambda one: tuple(_columns(one.case, KEY).values())):
-        key = result.case.key()
-        _case(rows, attempts[key], result, left_open.get(key))
+    for case, result in sorted(
+        final.values(), key=lambda one: tuple(_columns(one[0], KEY).values())
+    ):
+        _case(rows, case, attempts[case.key()], result, left_open.get(case.key()))
     gathered = provenance.of_report(report, str(stored.path))
     rows["nodes"] = [
         _columns(entry, ("partition", "environment", "job", "jobid"))
@@ -201,7 +198,7 @@ def _columns(record: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _moment(stored: Session, key: str) -> datetime:
-    value = stored.info.get(key)
+    value: Any = stored.info.get(key)
     try:
         return datetime.fromtimestamp(value, UTC).replace(tzinfo=None)
     except (TypeError, ValueError, OverflowError, OSError) as error:
@@ -220,13 +217,12 @@ def _session(
     absent = [key for key in _OF_INFO.values() if key not in info]
     if absent:
         raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
-    software = gathered.software
+    software, slurm = gathered.software, gathered.slurm or None
     libraries = {
         result.environment: result.extras["environment_extras"].get("mpi")
         for result in results
         if result.measured
     }
-    slurm = gathered.slurm or None
     return {
         **{name: info[key] for name, key in _OF_INFO.items()},
         "started": _moment(stored, "time_start_unix"),
@@ -266,9 +262,11 @@ def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
         rows["repeat_curves"] += _points({**same, "launch": launch}, curve)
 
 
-def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:
-    case, measured = result.case, result.measured
-    if result.kind != KIND_OF_CASES or result.again is not None:
+def _case(
+    rows: Rows, case: Case, attempts: int, result: CheckResult, left_open: Sequence[str] | None
+) -> None:
+    measured = result.measured
+    if result.kind != "check" or result.again is not None:
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     if result.contradiction is not None:
         raise NetproofError(result.contradiction)
@@ -294,6 +292,9 @@ def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[st
 def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str, Any]:
     extras, environment = values["partition_extras"], values["environment_extras"]
     landmarks = dataclasses.asdict(measured.landmarks)
+    intervals = (
+        dict(zip(("landmark", "low", "high"), one, strict=True)) for one in landmarks["intervals"]
+    )
     return {
         "jobid": values["jobid"],
         "seed": values["seed"],
@@ -303,10 +304,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
         **{name: landmarks[name] for name in LANDMARK_COLUMNS},
-        "intervals": [
-            {"landmark": name, "low": low, "high": high}
-            for name, low, high in measured.landmarks.intervals
-        ],
+        "intervals": list(intervals),
         "cpu_costs": _plain(measured.cpu_costs),
         "partition_extras": json.dumps(extras),
         "environment_extras": json.dumps(environment),
@@ -338,7 +336,7 @@ def _plain(records: Sequence[Any]) -> list[dict[str, Any]]:
     return [dataclasses.asdict(one) for one in records]
 
 
-def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
+def _points(same: dict[str, Any], curve: Curve) -> list[dict[str, Any]]:
     """Return a row for each size of a curve; ``same``: what all of them have."""
     columns = (curve.sizes, *(getattr(curve, name) for name in POINT[1:]))
     filled = [(None,) * len(curve.sizes) if one is None else one for one in columns]

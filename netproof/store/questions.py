@@ -9,7 +9,7 @@ import dataclasses
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from operator import and_
 from pathlib import Path
@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from netproof.criteria import READABLE
+from netproof.criteria.findings import READABLE
 from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -30,7 +30,7 @@ from netproof.session.provenance import OfSession, of_report
 from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
-from netproof.store.folder import SESSION, Damaged, Store, StoredSession, verify
+from netproof.store.folder import PARQUET, SESSION, Damaged, Store, StoredSession, verify
 from netproof.store.tables import KEY, PATH_COLUMNS, POINT, TABLES
 
 MEMORY_LIMIT = "768MB"
@@ -46,11 +46,10 @@ def connect(
     *,
     only: Iterable[str] = tuple(TABLES),
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that has tables of the store as views of their names.
+    """Return a connection that has tables of the store, or ``only`` these, as views.
 
-    ``sessions``: only these, else all; ``only``: these tables. Raises NetproofError where there is
-    no session, and where a file cannot be read; later, when a question is put to it, such a file
-    is a ``duckdb.Error``.
+    ``sessions``: these, else all. Raise NetproofError where there is no session, and where a file
+    cannot be read; later, when a question is put to it, such a file is a ``duckdb.Error``.
     """
     if sessions is None:
         folder = glob.escape(str(store.folder))
@@ -76,8 +75,8 @@ def connect(
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
     for table in only:
         for place in places:
-            verify(Path(place), f"{table}.parquet")
-        quoted = (f"{place}/{table}.parquet".replace("'", "''") for place in places)
+            verify(Path(place), f"{table}{PARQUET}")
+        quoted = (f"{place}/{table}{PARQUET}".replace("'", "''") for place in places)
         files = ", ".join(f"'{one}'" for one in quoted)
         answered(
             connection.execute,
@@ -90,10 +89,7 @@ def connect(
 def tables(
     store: Store, stored: StoredSession, only: Iterable[str] = tuple(TABLES)
 ) -> dict[str, pa.Table]:
-    """All tables of one session, or these, by name, without the columns of the path.
-
-    Raises NetproofError where a file is missing or damaged.
-    """
+    """Return all tables of one session, or these, by name; raise Damaged."""
     return {name: store.table(stored, name) for name in only}
 
 
@@ -102,9 +98,9 @@ def each(
     ask: Callable[[Sequence[StoredSession]], pa.Table],
     sessions: Sequence[StoredSession],
 ) -> tuple[pa.Table, dict[StoredSession, str]]:
-    """The answer of ``ask`` about all sessions but those that are damaged, and why those are.
+    """Return the answer of ``ask`` about all sessions but damaged ones, and why those are.
 
-    A session is asked for alone only where asking about all of them failed. Raises NetproofError
+    A session is asked for alone only where asking about all of them failed. Raise NetproofError
     where none can be read.
     """
     try:
@@ -134,10 +130,9 @@ def fault_of(store: Store, stored: StoredSession) -> str | None:
 
 
 def document(store: Store, stored: StoredSession, key: str = "") -> dict[str, Any]:
-    """Return a stored session's document, as ``session.document_of`` read it.
+    """Return a stored session's document, with ``key`` only test cases that have it.
 
-    ``key``: leave out test cases without it. Raises NetproofError where the file is missing or
-    damaged.
+    Raise NetproofError where the file is missing or damaged.
     """
     folder = store.path(stored)
     return packed.document(verify(folder, SESSION), folder / SESSION, key)
@@ -146,7 +141,7 @@ def document(store: Store, stored: StoredSession, key: str = "") -> dict[str, An
 def load(store: Store, stored: StoredSession, key: str = "") -> Session:
     """Return a stored session as ``session.load`` read it; its ``path`` is in the store.
 
-    ``key`` as for ``document``. Raises NetproofError where the file is missing or damaged, or
+    ``key`` as for ``document``. Raise NetproofError where the file is missing or damaged, or
     contradicts itself.
     """
     folder = store.path(stored)
@@ -165,20 +160,14 @@ def load(store: Store, stored: StoredSession, key: str = "") -> Session:
 
 
 def whole(store: Store, stored: StoredSession) -> Session:
-    """Return a session as ``load``, compared with its tables.
-
-    Raises NetproofError too where a table has not what the session has.
-    """
+    """Return a session as ``load``; raise NetproofError too where a table has something else."""
     found = load(store, stored)
-    there = tables(store, stored)
-    (header,) = there["sessions"].to_pylist()
-    made = ingest.tables_of(found, document(store, stored), header["report_sha256"], {})
-    for name, table in made.items():
-        apart = {"inconclusive", "report"} & set(table.column_names)
-        if not table.drop_columns(list(apart)).equals(there[name].drop_columns(list(apart))):
-            raise Damaged(
-                store.path(stored) / f"{name}.parquet", "it does not have what the session has"
-            )
+    sha256 = ingest.report_sha256(store, stored)
+    for name, table in ingest.tables_of(found, document(store, stored), sha256, {}).items():
+        apart = list({"inconclusive", "report"} & set(table.column_names))
+        if not table.drop_columns(apart).equals(store.table(stored, name).drop_columns(apart)):
+            path = store.path(stored) / f"{name}{PARQUET}"
+            raise Damaged(path, "it does not have what the session has")
     return found
 
 
@@ -200,7 +189,7 @@ class LazySession(Session):
 def labels(store: Store, sessions: Sequence[StoredSession]) -> dict[StoredSession, dict[str, str]]:
     """Return what each session was labelled with, in order; damaged ones are left out.
 
-    Raises NetproofError where there is no session.
+    Raise NetproofError where there is no session.
     """
     query = "select system, session, labels from sessions"
     table, _ = each(store, lambda these: ask(store, these or None, ["sessions"], query), sessions)
@@ -212,9 +201,9 @@ def labels(store: Store, sessions: Sequence[StoredSession]) -> dict[StoredSessio
 
 
 def labelled(store: Store, label: str) -> dict[str, StoredSession]:
-    """The newest session of each value that sessions have for a label, by value, oldest first.
+    """Return the newest session of each value of a label, by value, oldest first.
 
-    Raises NetproofError where no session has it, or sessions of several systems do.
+    Raise NetproofError where no session has it, or sessions of several systems do.
     """
     found: dict[str, StoredSession] = {}
     systems = set()
@@ -237,10 +226,7 @@ def labelled(store: Store, label: str) -> dict[str, StoredSession]:
 
 
 def with_label(store: Store, stated: str) -> StoredSession:
-    """The newest session with a label, ``KEY=VALUE``.
-
-    Raises NetproofError where it is not of that form, and as ``labelled`` does.
-    """
+    """Return the newest session with a label, ``KEY=VALUE``; NetproofError as ``labelled``."""
     label, value = label_of(stated)
     found = labelled(store, label)
     if value not in found:
@@ -258,7 +244,7 @@ def provenance(store: Store, stored: StoredSession) -> OfSession:
 
 def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
-    return store.table(stored, "cases", columns).to_pylist(maps_as_pydicts="strict")
+    return list(store.table(stored, "cases", columns).to_pylist(maps_as_pydicts="strict"))
 
 
 class StoredCurves:
@@ -268,10 +254,7 @@ class StoredCurves:
         self._table = cache(lambda name: store.table(stored, name))
 
     def repeated(self, case: Case) -> tuple[Curve, tuple[Curve, ...]] | None:
-        """Return the median curve of a case and the curves of its repeats; None without any.
-
-        Raises NetproofError where a file is damaged.
-        """
+        """Return the median curve of a case and the curves of its repeats; None without any."""
         own = self._rows("curves", case)
         tests = self._rows("repeats", case).column("test_number").to_pylist()
         if not own.num_rows or not tests:
@@ -290,36 +273,30 @@ def _curves(rows: pa.Table) -> list[Curve]:
     several: dict[int, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         several.setdefault(row["launch"], []).append(row)
-    found = []
-    for points in several.values():
-        columns = (tuple(one[name] for one in points) for name in POINT)
-        found.append(Curve(*(None if None in column else column for column in columns)))
-    return found
+    columns = ([tuple(one[name] for one in rows) for name in POINT] for rows in several.values())
+    return [
+        Curve(sizes, times, *(None if None in one else one for one in others))
+        for sizes, times, *others in columns
+    ]
 
 
 def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     """Return the keys, as ``Case.key``, of a session's cases that passed and were measured whole.
 
-    Without those that are known to be inconclusive. Raises NetproofError for a damaged file.
+    Without those that are known to be inconclusive. Raise NetproofError for a damaged file.
     """
     return {
-        case_key(stored, row)
+        Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
         for row in cases(store, stored, (*KEY, "result", "complete", "inconclusive"))
         if row["result"] in GOOD_RESULTS and row["complete"] and not row["inconclusive"]
     }
 
 
-def case_key(stored: StoredSession, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return a row's ``Case.key``."""
-    return Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
-
-
 def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """Return the times of every case in some sessions.
+    """Return the times of every case in some sessions, in seconds.
 
-    Columns: ``session``, ``session_s``, what all of the session took, those of the key,
-    ``result``, and ``wall_s``: the sum over the case's launches, null where it was not complete;
-    seconds.
+    Columns: ``session``, ``session_s``, what all of it took, those of the key, ``result``, and
+    ``wall_s``: the sum over the case's launches, null where it was not complete.
     """
     key = ", ".join(KEY)
     return ask(
@@ -340,23 +317,9 @@ def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 def ask(
     store: Store, sessions: Sequence[StoredSession] | None, only: Sequence[str], query: str
 ) -> pa.Table:
-    """The answer to a question in SQL to the tables ``only`` of some sessions, None for all."""
+    """Return the answer to SQL on the tables ``only`` of some sessions, None for all."""
     with connect(store, sessions, only=only) as connection:
         return answered(lambda: connection.sql(query).to_arrow_table())
-
-
-def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """Return the site's words on each partition that a session measured.
-
-    Columns: ``session``, ``partition``, ``extras``, which is JSON; in order of the sessions.
-    """
-    return ask(
-        store,
-        sessions,
-        ["cases"],
-        "select session, partition, any_value(partition_extras) as extras from cases"
-        " where partition_extras is not null group by all order by all",
-    )
 
 
 def answered(ask: Callable[..., Any], *arguments: object) -> Any:
@@ -382,17 +345,15 @@ NIGHTLY = ("latency_us", "peak_mb_s", "asymptotic_mb_s", *RATES)
 def nightly(
     store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
 ) -> pa.Table:
-    """Return what is followed of each session: every case, with a value or without.
+    """Return what is followed of each session, which are of one system: a row for every case.
 
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
     ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
-    their count and ends in a list; ``score`` against the ``baseline``, its value
-    without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
-    that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
-    was not measured. In order of ``sessions``, which are of one system and in order of their names.
-    Raises NetproofError where one is damaged.
+    their count and ends in a list; ``score`` against the ``baseline``, and ``score_sizes``, those
+    that both have; ``cpu_s_per_gb`` of the node that paid most; ``inconclusive`` as in the table.
+    Null is what was not measured. Raise NetproofError where a session is damaged.
     """
-    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
+    given = dataclasses.asdict(baseline or ScoreBaseline("", ""))
     with connect(store, sessions, only=["cases", "curves"]) as connection:
         medians = f"create temp table medians as {_LOG_MEDIANS}"
         answered(connection.execute, medians, _SCORED | given)
@@ -400,11 +361,10 @@ def nightly(
 
 
 def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """Launches that each configuration of each session made, and those of them that crashed.
+    """Return the launches of each configuration of each session, and how many crashed.
 
-    Those around flagged sizes are among them, and those next to another configuration's. Columns:
-    ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for each that has
-    a complete case.
+    Columns: ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for each
+    that has a complete case, with its repeats and its paired launches.
     """
     key = ", ".join(("session", *KEY))
     query = f"""
@@ -431,10 +391,9 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 
 
 def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """Return the counts of each node's network per session, over the launches of all cases.
+    """Return the counts of each node's network per session, over all launches, also crashed ones.
 
-    Paired launches in other environments are among them, and those that crashed. Columns:
-    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``again`` of them,
+    Columns: ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``again`` of them,
     ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null where that of
     one launch is not known. A row for each node whose counters were recorded.
     """
@@ -485,8 +444,6 @@ _SCORED = {
     "longest": READABLE[1],
 }
 """Sizes and times that count for a score; a case with another time among them has none."""
-
-_NO_BASELINE = {"partition": None, "environment": None}
 
 _MATCHED = ("benchmark", "function", "ranks", "path", "direction")
 

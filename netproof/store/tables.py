@@ -12,7 +12,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -31,14 +31,10 @@ PATH_COLUMNS = ("system", "month", "session")
 TEXT, COUNT, NUMBER, BYTES = pa.string(), pa.int32(), pa.float64(), pa.int64()
 TIME, TEXTS, MAP = pa.timestamp("us"), pa.list_(TEXT), pa.map_(TEXT, TEXT)
 
-Column = pa.DataType | pa.Field
+Columns: TypeAlias = "dict[str, pa.DataType]"
+"""Types by name; one that ends in ``?`` is of a column that has nulls: unknown or undefined."""
 
 _PLAIN = {str: TEXT, int: BYTES, float: NUMBER, bool: pa.bool_()}
-
-
-def _or_null(kind: pa.DataType) -> pa.Field:
-    """Return the column of values that can be unknown or undefined."""
-    return pa.field("", kind)
 
 
 def arrow_type(kind: Any) -> pa.DataType:
@@ -66,75 +62,68 @@ def arrow_type(kind: Any) -> pa.DataType:
     raise TypeError(f"{kind} has no type in a table")
 
 
-def _several(record: type) -> pa.Field:
-    return _or_null(pa.list_(arrow_type(record)))
+def _several(record: type) -> pa.DataType:
+    return pa.list_(arrow_type(record))
 
 
-def _structs(*names: str, kind: pa.DataType = TEXT) -> pa.ListType:
+def _structs(*names: str, kind: pa.DataType = TEXT) -> pa.DataType:
     """Return a list of structs; the first field is text, the others are of ``kind``."""
     return pa.list_(pa.struct([(names[0], TEXT), *((name, kind) for name in names[1:])]))
 
 
-def _of_nodes() -> dict[str, Column]:
+def _of_nodes() -> Columns:
     """Return a column for each fact of a node; its whole numbers are small."""
-    found: dict[str, Column] = {}
-    for name, kind in typing.get_type_hints(Node).items():
-        of_kind = COUNT if kind == int | None else arrow_type(kind)
-        found[name] = _or_null(of_kind) if type(None) in typing.get_args(kind) else of_kind
-    return found
+    return {
+        f"{name}?" if type(None) in typing.get_args(kind) else name: (
+            COUNT if kind == int | None else arrow_type(kind)
+        )
+        for name, kind in typing.get_type_hints(Node).items()
+    }
 
 
-KEY: dict[str, Column] = {
-    "benchmark": TEXT,
-    "function": TEXT,
+_PLACE: Columns = {"partition": TEXT, "environment": TEXT}
+
+KEY: Columns = {
+    **dict.fromkeys(("benchmark", "function"), TEXT),
     "ranks": COUNT,
-    "path": TEXT,
-    "direction": TEXT,
-    "partition": TEXT,
-    "environment": TEXT,
+    **dict.fromkeys(("path", "direction"), TEXT),
+    **_PLACE,
 }
 """The columns that identify a case within its session; rows are sorted by these, in this order."""
 
-_NUMBERS = {name: _or_null(BYTES if one.whole else NUMBER) for name, one in LANDMARKS.items()}
+_NUMBERS: Columns = {name: BYTES if one.whole else NUMBER for name, one in LANDMARKS.items()}
 
-LANDMARK_COLUMNS: dict[str, Column] = {
-    **{name: column for name, column in _NUMBERS.items() if name not in twin.NAMES},
-    "eager_limit": _or_null(arrow_type(EagerLimit)),
-    "undefined": _or_null(MAP),
-    "intervals": _or_null(_structs("landmark", "low", "high", kind=NUMBER)),
+LANDMARK_COLUMNS: Columns = {
+    **{name: kind for name, kind in _NUMBERS.items() if name not in twin.NAMES},
+    "eager_limit": arrow_type(EagerLimit),
+    "undefined": MAP,
+    "intervals": _structs("landmark", "low", "high", kind=NUMBER),
     **{name: _NUMBERS[name] for name in twin.NAMES},
 }
-"""Columns on the landmarks of a case's curve."""
+"""Columns on the landmarks of a case's curve; all have nulls."""
 
-_PLACE = {"partition": TEXT, "environment": TEXT}
-
-OUTCOME: dict[str, Column] = {
-    "result": TEXT,
-    "phase": TEXT,
-    "reason": TEXT,
+_OUTCOME: Columns = {
+    **dict.fromkeys(("result", "phase", "reason"), TEXT),
     "seconds": NUMBER,
     "nodes": TEXTS,
-    "folder": _or_null(TEXT),
+    "folder?": TEXT,
 }
+OUTCOME = tuple(name.removesuffix("?") for name in _OUTCOME)
 
-_POINT_COLUMNS: dict[str, Column] = {
+_POINT: Columns = {
     "size_bytes": BYTES,
     "time_us": NUMBER,
-    **dict.fromkeys(("bandwidth_mb_s", "time_min_us", "time_avg_us"), _or_null(NUMBER)),
+    **dict.fromkeys(("bandwidth_mb_s?", "time_min_us?", "time_avg_us?"), NUMBER),
 }
-POINT = tuple(_POINT_COLUMNS)
+POINT = tuple(name.removesuffix("?") for name in _POINT)
 """Columns of a curve's size, which have the names of its fields but for the size."""
 
 
-def _schema(columns: Mapping[str, Column]) -> pa.Schema:
-    """Return a schema; a column that is only a type has no null."""
-    fields = (
-        column.with_name(name)
-        if isinstance(column, pa.Field)
-        else pa.field(name, column, nullable=False)
-        for name, column in columns.items()
+def _schema(columns: Columns) -> pa.Schema:
+    return pa.schema(
+        pa.field(name.removesuffix("?"), kind, nullable=name.endswith("?"))
+        for name, kind in columns.items()
     )
-    return pa.schema(fields)
 
 
 TABLES: dict[str, pa.Schema] = {
@@ -146,16 +135,15 @@ TABLES: dict[str, pa.Schema] = {
             **dict.fromkeys(("host", "user", "command"), TEXT),
             **dict.fromkeys(("cases", "measured"), COUNT),
             "labels": MAP,
-            "reframe": TEXT,
-            **dict.fromkeys(("netproof", "slurm"), _or_null(TEXT)),
+            **dict.fromkeys(("reframe", "netproof?", "slurm?"), TEXT),
             "mpi": MAP,
-            "git_revision": _or_null(TEXT),
-            "git_changed": _or_null(pa.bool_()),
+            "git_revision?": TEXT,
+            "git_changed?": pa.bool_(),
             "files": _structs("kind", "path", "sha256"),
             "differences": TEXTS,
             "unknown": MAP,
-            "slurm_nodes": _or_null(_structs("partition", "node", "state", "reason")),
-            "slurm_unknown": _or_null(MAP),
+            "slurm_nodes?": _structs("partition", "node", "state", "reason"),
+            "slurm_unknown?": MAP,
             **dict.fromkeys(("report", "report_sha256"), TEXT),
         }
     ),
@@ -163,25 +151,25 @@ TABLES: dict[str, pa.Schema] = {
     "cases": _schema(
         {
             **KEY,
-            "ranks_per_node": _or_null(COUNT),
+            "ranks_per_node?": COUNT,
             "check": TEXT,
             "attempts": COUNT,
-            **OUTCOME,
-            "failed_job": _or_null(TEXT),
+            **_OUTCOME,
+            "failed_job?": TEXT,
             "complete": pa.bool_(),
-            "jobid": _or_null(TEXT),
-            "seed": _or_null(BYTES),
-            "launches": _or_null(COUNT),
-            "crashes": _several(Crash),
-            "inconclusive": _or_null(TEXTS),
-            **dict.fromkeys(("switch", "nic", "driver"), _or_null(TEXT)),
-            "link_mbit_s": _or_null(NUMBER),
-            "mtu": _or_null(COUNT),
-            "mpi": _or_null(TEXT),
-            "line_rate_mb_s": _or_null(NUMBER),
-            **LANDMARK_COLUMNS,
-            "cpu_costs": _several(NodeCost),
-            **dict.fromkeys(("partition_extras", "environment_extras"), _or_null(TEXT)),
+            "jobid?": TEXT,
+            "seed?": BYTES,
+            "launches?": COUNT,
+            "crashes?": _several(Crash),
+            "inconclusive?": TEXTS,
+            **dict.fromkeys(("switch?", "nic?", "driver?"), TEXT),
+            "link_mbit_s?": NUMBER,
+            "mtu?": COUNT,
+            "mpi?": TEXT,
+            "line_rate_mb_s?": NUMBER,
+            **{f"{name}?": kind for name, kind in LANDMARK_COLUMNS.items()},
+            "cpu_costs?": _several(NodeCost),
+            **dict.fromkeys(("partition_extras?", "environment_extras?"), TEXT),
         }
     ),
     # A launch of a case.
@@ -191,21 +179,21 @@ TABLES: dict[str, pa.Schema] = {
             **dict.fromkeys(("launch", "position"), COUNT),
             "started": TIME,
             "wall_s": NUMBER,
-            "ranks_used": pa.list_(arrow_type(RankUse)),
-            "loads": _several(NodeLoad),
+            "ranks_used": _several(RankUse),
+            "loads?": _several(NodeLoad),
             "extra": pa.bool_(),
-            "twin": _or_null(arrow_type(Curve)),
-            "paired": _several(Peer),
-            "counters": _or_null(arrow_type(Counters)),
-            "payload": _or_null(arrow_type(Payload)),
-            "paces": _several(Pace),
-            "exchanged": _or_null(arrow_type(Payload)),
+            "twin?": arrow_type(Curve),
+            "paired?": _several(Peer),
+            "counters?": arrow_type(Counters),
+            "payload?": arrow_type(Payload),
+            "paces?": _several(Pace),
+            "exchanged?": arrow_type(Payload),
         }
     ),
     # A size of a launch of a case.
-    "curves": _schema({**KEY, "ranks_per_node": COUNT, "launch": COUNT, **_POINT_COLUMNS}),
+    "curves": _schema({**KEY, "ranks_per_node": COUNT, "launch": COUNT, **_POINT}),
     # What ReFrame ran in addition to the cases: jobs that measure, tests that judge many cases.
-    "tests": _schema({"number": COUNT, "test": TEXT, "kind": TEXT, **_PLACE, **OUTCOME}),
+    "tests": _schema({"number": COUNT, "test": TEXT, "kind": TEXT, **_PLACE, **_OUTCOME}),
     # A case that was measured again, by a test of kind ``further``, around or between sizes.
     "repeats": _schema(
         {
@@ -215,18 +203,14 @@ TABLES: dict[str, pa.Schema] = {
             "nodes": TEXTS,
             "launches": COUNT,
             "faults": TEXTS,
-            "loads": _or_null(pa.list_(pa.list_(arrow_type(NodeLoad)))),
+            "loads?": pa.list_(_several(NodeLoad)),
             "made": COUNT,
-            "crashes": _several(Crash),
+            "crashes?": _several(Crash),
         }
     ),
     # A size of a complete launch of such a case.
     "repeat_curves": _schema(
-        {
-            **KEY,
-            **dict.fromkeys(("ranks_per_node", "test_number", "launch"), COUNT),
-            **_POINT_COLUMNS,
-        }
+        {**KEY, **dict.fromkeys(("ranks_per_node", "test_number", "launch"), COUNT), **_POINT}
     ),
     # A node in a job, as it was found before the first launch.
     "nodes": _schema({**_PLACE, "job": TEXT, "jobid": TEXT, **_of_nodes()}),

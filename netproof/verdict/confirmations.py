@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from netproof import criteria
-from netproof.criteria import Bend, Bounds, Confirmation, Finding, Level, Region
-from netproof.criteria.confirming import MOST_PLACES
+from netproof.criteria import Bounds, Confirmation, Finding, Level, confirming
+from netproof.criteria.confirming import MOST_PLACES, Bend, Region
 from netproof.criteria.findings import FLAGGED, then
-from netproof.criteria.launches import crashed
+from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
 from netproof.measurement.disturbance import disturbed
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Peer
+from netproof.session.measured import Crash, Peer
 from netproof.verdict.engine import (
+    Key,
     Subject,
     along,
     bounds_of,
@@ -32,7 +32,7 @@ class LaunchCount:
     """Launches of a configuration's complete cases, and how many of them crashed.
 
     ``launches``: with crashed launches, those around flagged sizes, and those paired with another
-    configuration; ``finding``: on their share, see ``criteria.crash_share``.
+    configuration; ``finding``: on their share, see ``launches.crash_share``.
     """
 
     partition: str
@@ -43,42 +43,46 @@ class LaunchCount:
 
 
 def launched(
-    subjects: Iterable[Subject], repeats: Mapping[tuple, MeasuredAgain]
+    subjects: Iterable[Subject], repeats: Mapping[Key, MeasuredAgain]
 ) -> tuple[LaunchCount, ...]:
     """Count launches and crashes for each configuration of ``subjects``, in their order.
 
     ``repeats``: around flagged sizes, by the case's key.
     """
     by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
-    peers: dict[tuple[str, str], list[Peer]] = defaultdict(list)
+    counts: Counter[tuple[str, str]] = Counter()
+    crashes: dict[tuple[str, str], list[Crash]] = defaultdict(list)
+    of_peers: list[tuple[tuple[str, str], Peer]] = []
     for subject in subjects:
-        by_place[subject.case.partition, subject.case.environment].append(subject)
-        for peer in (peer for launch in subject.measured.launches for peer in launch.peers):
-            peers[subject.case.partition, peer.environment].append(peer)
-    found = []
+        case, measured = subject.case, subject.measured
+        place = case.partition, case.environment
+        by_place[place].append(subject)
+        counts[place] += len(measured.launches) + len(measured.crashes)
+        crashes[place] += measured.crashes
+        peers = (peer for launch in measured.launches for peer in launch.peers)
+        of_peers += [((case.partition, peer.environment), peer) for peer in peers]
     for place, several in by_place.items():
         again = [repeats[key] for one in several if (key := one.case.key()) in repeats]
-        crashes = [crash for one in several for crash in one.measured.crashes]
-        count = len(crashes) + sum(len(one.measured.launches) for one in several)
-        count += sum(one.made for one in again)
-        crashes += [crash for one in again for crash in one.crashes]
-        of_peers = [crash for peer in peers[place] for crash in peer.crashes]
-        count += len(peers[place]) + len(of_peers)
-        crashes += of_peers
-        finding = criteria.crash_share(
-            len(crashes), count, where=" ".join(place), settings=several[0].settings.crash
-        )
+        counts[place] += sum(one.made for one in again)
+        crashes[place] += [crash for one in again for crash in one.crashes]
+    for place, peer in of_peers:
+        counts[place] += 1 + len(peer.crashes)
+        crashes[place] += peer.crashes
+    found = []
+    for place, several in by_place.items():
+        failed, settings = len(crashes[place]), several[0].settings.crash
+        finding = crash_share(failed, counts[place], where=" ".join(place), settings=settings)
         if finding.level in FLAGGED:
-            words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
+            words = " | ".join(dict.fromkeys(crash.said for crash in crashes[place]))
             finding = dataclasses.replace(finding, reason=f"{finding.reason}: {words}")
-        found.append(LaunchCount(*place, count, len(crashes), finding))
+        found.append(LaunchCount(*place, counts[place], failed, finding))
     return tuple(found)
 
 
 def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...]:
     """Return the sizes in bytes to measure again for several flags of one case, increasing."""
     settings = subject.confirm_settings()
-    sizes = {size for finding in findings for size in criteria.dense_sizes(finding, settings)}
+    sizes = {size for finding in findings for size in confirming.dense_sizes(finding, settings)}
     return tuple(sorted(sizes))
 
 
@@ -100,18 +104,18 @@ def places(subject: Subject) -> tuple[Bend, ...]:
         return ()
     judged_from = min(bounds.least_size for bounds in held.values())
     first = [launch.curve for launch in subject.measured.first().launches]
-    found = criteria.kinks(first, slopes, max(4, judged_from))
+    found = confirming.kinks(first, slopes, max(4, judged_from))
     flags = flagged(smoothness(subject))
-    free = [one for one in found if not any(_near_flag(one, flag) for flag in flags)]
+    sizes = [flag.size for flag in flags if flag.size is not None]
+    free = [one for one in found if not any(s / 2 <= one.size <= 2 * s for s in sizes)]
     return tuple(free[:MOST_PLACES])
 
 
 def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
-    element = subject.confirm_settings().element_bytes
-    found = []
-    for region in criteria.regions(places(subject)):
-        several = [criteria.closer_sizes(place, element) for place in region]
+    element, found = subject.confirm_settings().element_bytes, []
+    for region in confirming.regions(places(subject)):
+        several = (confirming.closer_sizes(place, element) for place in region)
         found.append(tuple(sorted({size for sizes in several for size in sizes})))
     return tuple(found)
 
@@ -122,7 +126,7 @@ def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Find
     A region that was not measured at closer sizes is shown; one with too few complete launches is
     inconclusive.
     """
-    found = (_closer(subject, region, again) for region in criteria.regions(places(subject)))
+    found = (_closer(subject, region, again) for region in confirming.regions(places(subject)))
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -150,15 +154,7 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
 def _held(subject: Subject) -> dict[str, Bounds]:
     """Return the bounds that criteria on single sizes assert."""
     several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
-    return {
-        name: bounds
-        for name, bounds in several.items()
-        if (bounds.warn, bounds.fail) != (None, None)
-    }
-
-
-def _near_flag(place: Bend, flag: Finding) -> bool:
-    return flag.size is not None and flag.size / 2 <= place.size <= 2 * flag.size
+    return {name: bounds for name, bounds in several.items() if bounds.asserted}
 
 
 def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Finding | None:
@@ -178,7 +174,7 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
     usable = [
         (curve, load)
         for curve, load in zip(again.launches, loads, strict=True)
-        if criteria.measured_closer(region, grid, curve)
+        if confirming.measured_closer(region, grid, curve)
     ]
     if not usable and (again.launches or not again.faults):
         return unknown(Level.SHOWN, not_measured)
@@ -190,7 +186,7 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
     quiet = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
     enough = len(quiet) >= wanted
     curves = quiet if enough else [curve for curve, _ in usable]
-    found = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
+    found = confirming.found_closer(region, grid, curves, _held(subject), where=str(subject))
     if found is None:
         return None
     shown, confirmed = found
@@ -223,11 +219,11 @@ def settled(
     if again is None:
         return False
     to_come = most - len(again.launches) - len(again.faults)
-    return to_come <= 0 or all(_settled(subject, flag, again, to_come) for flag in flags)
+    confirmed = (confirmation(subject, flag, again) for flag in flags)
+    return to_come <= 0 or all(_settled(subject, one, again, to_come) for one in confirmed)
 
 
-def _settled(subject: Subject, flag: Finding, again: MeasuredAgain, to_come: int) -> bool:
-    confirmed = confirmation(subject, flag, again)
+def _settled(subject: Subject, confirmed: Confirmation, again: MeasuredAgain, to_come: int) -> bool:
     if confirmed.level is Level.UNDEFINED:
         return False
     if confirmed.level is Level.INCONCLUSIVE:
@@ -241,30 +237,29 @@ def failed(
     subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
 ) -> bool:
     """Check whether a flag or a place at closer sizes is settled, and fails its case."""
-    to_come = 0 if again is None else max(most - len(again.launches) - len(again.faults), 0)
-    ruled = [
-        rule(subject, flag, confirmation(subject, flag, again))
-        for flag in flags
-        if again is not None and _settled(subject, flag, again, to_come)
-    ]
+    ruled: list[Finding] = []
+    if again is not None:
+        to_come = max(most - len(again.launches) - len(again.faults), 0)
+        confirmed = [(flag, confirmation(subject, flag, again)) for flag in flags]
+        ruled += [
+            rule(subject, flag, one)
+            for flag, one in confirmed
+            if _settled(subject, one, again, to_come)
+        ]
     if closer_settled(subject, again, most):
         ruled += closer_findings(subject, again)
     return any(finding.level is Level.FAIL for finding in ruled)
 
 
-def confirmation(
-    subject: Subject, finding: Finding, again: MeasuredAgain | None
-) -> Confirmation | None:
-    """Return the confirmation of a flag; None where nothing was measured again.
+def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Confirmation:
+    """Return the confirmation of a flag by what was measured again.
 
     Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
     """
-    if again is None:
-        return None
     settings = subject.confirm_settings()
     undisturbed = again.calm(subject.settings.disturbance)
     enough = len(undisturbed) >= settings.launches
-    confirmed = criteria.confirm(
+    confirmed = confirming.confirm(
         finding,
         undisturbed if enough else again.launches,
         bounds=bounds_of(finding.criterion, subject.settings),
@@ -288,10 +283,10 @@ def rule_all(
 
     Findings at sizes between those of the curve follow, see ``closer_findings``.
     """
-    flags = flagged(findings)
+    flags = flagged(findings) if again is not None else ()
     ruled = tuple(
-        rule(subject, finding, confirmation(subject, finding, again) if finding in flags else None)
-        for finding in findings
+        rule(subject, one, confirmation(subject, one, again) if again and one in flags else None)
+        for one in findings
     )
     ruled += closer_findings(subject, again)
     if again is None or not again.crashes:
@@ -301,8 +296,8 @@ def rule_all(
 
 
 def findings_along(
-    subjects: Sequence[Subject], repeats: Mapping[tuple, MeasuredAgain]
-) -> dict[tuple, tuple[Finding, ...]]:
+    subjects: Sequence[Subject], repeats: Mapping[Key, MeasuredAgain]
+) -> dict[Key, tuple[Finding, ...]]:
     """Return the findings along the curves of cases, each compared with the others, by their keys.
 
     ``repeats``: around flagged sizes and at closer ones, by the case's key.

@@ -113,7 +113,7 @@ class Coverage:
             line = f"{self.partition}: {reached} of {len(self.usable)} usable nodes measured"
             parts = {
                 "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for, *self.never},
-                "never measured": self.never,
+                "left to other days": self.never,
                 "busy": set(self.busy) - {*self.waited_for, *self.never},
                 "down": self.down,
                 "drained": self.drained,
@@ -169,13 +169,8 @@ def _of_partition(
     nodes = {node for one in rounds for node in one.measured()}
     nodes |= {node for _, launch in launches for node in launch.nodes()}
     if site.nodes < 2:
-        nodes = {
-            node
-            for one in results
-            if one.measured
-            for launch in one.measured.launches
-            for node in launch.nodes()
-        }
+        alone = (launch for one in results if one.measured for launch in one.measured.launches)
+        nodes = {node for launch in alone for node in launch.nodes()}
     pairs = links(rounds, launches)
     found = Coverage(
         name,
@@ -190,30 +185,28 @@ def _of_partition(
         why = "the session does not have what Slurm said" if there is None else there.why
         return dataclasses.replace(found, why=why)
     unmeasured = tuple(node for node in there.usable if node not in nodes)
-    drained, down = [], []
-    for node in there.nodes:
-        if not node.usable:
-            (drained if node.state.startswith(_DRAINED) else down).append(node.name)
+    unusable = [node for node in there.nodes if not node.usable]
+    drained = tuple(one.name for one in unusable if one.state.startswith(_DRAINED))
     busy = {node for one in rounds for node in one.deferred}
-    skipped = [one.skipped.why for one in results if _skipped_rounds(one)]
+    # Tests that were to make rounds of pairs and could not.
+    skipped = [
+        one.skipped.why
+        for one in results
+        if one.kind == "pairs" and one.skipped is not None and not one.skipped.planned
+    ]
     return dataclasses.replace(
         found,
         usable=there.usable,
         unmeasured=unmeasured,
         busy=tuple(node.name for node in there.nodes if node.name in unmeasured and node.busy),
-        down=tuple(down),
-        drained=tuple(drained),
+        down=tuple(one.name for one in unusable if one.name not in drained),
+        drained=drained,
         waited_for=tuple(node for node in unmeasured if node in busy),
         waited_s=max((one.waited_s for one in rounds), default=0.0),
         no_rounds=skipped[0] if skipped and not rounds else "",
         most=there.most,
         limit=there.limit,
     )
-
-
-def _skipped_rounds(result: CheckResult) -> bool:
-    """Check whether a test was to make rounds of pairs and could not."""
-    return result.kind == "pairs" and result.skipped is not None and not result.skipped.planned
 
 
 def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]]:

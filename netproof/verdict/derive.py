@@ -56,10 +56,14 @@ def insist_on_sessions(sessions: Sequence[Session]) -> None:
         )
 
 
-def results_of(stored: Session, system: str, partition: str | None) -> dict[tuple, CheckResult]:
-    """Return a session's cases of a system, by key; the last run of each counts."""
+Results = dict[tuple[Any, ...], tuple[Case, CheckResult]]
+"""The cases of a session by key, each with its last result."""
+
+
+def results_of(stored: Session, system: str, partition: str | None) -> Results:
+    """Return a session's cases of a system; NetproofError where it has none."""
     found = {
-        result.case.key(): result
+        result.case.key(): (result.case, result)
         for result in stored.results
         if result.case is not None
         and result.system == system
@@ -71,27 +75,30 @@ def results_of(stored: Session, system: str, partition: str | None) -> dict[tupl
     return found
 
 
-def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -> str:
-    """Return why a case makes no references; empty where it does."""
+def measured_alike(
+    sessions: Sequence[Session], results: Sequence[CheckResult | None]
+) -> tuple[list[Measured], str]:
+    """Return what each session measured of a case, and why it makes no references, or empty."""
+    measured, every = [], []
     for stored, result in zip(sessions, results, strict=True):
+        name = stored.path.name
         if result is None:
-            return f"{stored.path.name} does not have it"
+            return [], f"{name} does not have it"
         if result.result not in session.GOOD_RESULTS:
-            phase = f" in {result.phase}" if result.phase else ""
-            return f"{result.result}{phase} in {stored.path.name}"
+            return [], f"{result.result}{f' in {result.phase}' if result.phase else ''} in {name}"
         if result.measured is None:
-            return f"nothing was measured in {stored.path.name}"
-    first = results[0].extras
-    for stored, result in zip(sessions[1:], results[1:], strict=True):
-        for extras in ("partition_extras", "environment_extras"):
-            before, now = first[extras], result.extras[extras]
+            return [], f"nothing was measured in {name}"
+        measured.append(result.measured)
+        every.append((name, result.extras))
+    first, then = every[0]
+    for name, extras in every[1:]:
+        for which in ("partition_extras", "environment_extras"):
+            before, now = then[which], extras[which]
             for key in sorted(before.keys() | now.keys()):
-                if before.get(key) != now.get(key):
-                    return (
-                        f"{key} was {before.get(key)!r} in"
-                        f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
-                    )
-    return ""
+                was, is_now = before.get(key), now.get(key)
+                if was != is_now:
+                    return [], f"{key} was {was!r} in {first} and {is_now!r} in {name}"
+    return measured, ""
 
 
 def values_of(
@@ -99,14 +106,15 @@ def values_of(
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """Return each variable's values by session; a reason for one that only some define."""
     several = [_of_session(one, per_size=per_size) for one in measured]
-    values, left = {}, {}
+    values: dict[str, list[float]] = {}
+    unchanged: dict[str, str] = {}
     for variable in dict.fromkeys(name for one in several for name in one):
         found = [one[variable] for one in several if variable in one]
         if len(found) == len(several):
             values[variable] = found
         else:
-            left[variable] = f"{len(found)} of {len(several)} sessions define it"
-    return values, left
+            unchanged[variable] = f"{len(found)} of {len(several)} sessions define it"
+    return values, unchanged
 
 
 def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
@@ -118,7 +126,8 @@ def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
         if name != TWIN_ITSELF and value is not None
     }
     of_case = variables(measured)
-    values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    of_twin = {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    values |= {name: value for name, value in of_twin.items() if value is not None}
     if per_size:
         points = zip(measured.curve.sizes, measured.curve.time_us, strict=True)
         values |= {f"{TIME_AT}{size}": time for size, time in points}
@@ -147,7 +156,7 @@ OCTAVE = (-0.5, 1.0)
 SHARE_LIMIT = 102.0
 """Per cent of the line rate above which a bandwidth is an error of measurement."""
 VALUE_DIGITS = 5
-BOUND_DECIMALS = 4
+BOUND_STEPS = 10_000
 WIDEST = 2.0
 """Bounds beyond half of the value or twice it are too wide for references."""
 
@@ -235,7 +244,8 @@ def derive(
             f"{len(values)} sessions that spread like this ({_listed(values)} {unit}) would allow"
             f" {times} the value; more sessions, and more launches in each, allow less"
         )
-    value = round(middle) if unit == "B" else _rounded(middle)
+    digits = VALUE_DIGITS - 1 - math.floor(math.log10(middle))
+    value = round(middle) if unit == "B" else round(middle, digits)
     below, above = OCTAVE if unit == "B" else (-settings.floor, settings.floor)
     lower = min(below, -_outward(-math.expm1(-half_width)))
     upper = max(above, _outward(math.expm1(half_width)))
@@ -282,10 +292,9 @@ def half_widths(
         freedom = [one.freedom for one in estimates.values()]
         shared = in_common([*estimates.values()], sum(freedom) - max(freedom), beyond)
         for place, estimated in estimates.items():
-            sessions = len(several[place][variable])
-            around_median = 1 + MEDIAN_TO_MEAN / sessions
-            spread = moderated(estimated, shared)
-            made[place][variable] = spread.half_width(risk / bounds, around_median)
+            around_median = 1 + MEDIAN_TO_MEAN / len(several[place][variable])
+            width = moderated(estimated, shared).half_width(risk / bounds, around_median)
+            made[place][variable] = width
     return made
 
 
@@ -331,15 +340,15 @@ def derived(
     insist_on_sessions(sessions)
     results = [results_of(stored, system, partition) for stored in sessions]
     unsettled = [judge.unsettled_of(stored) for stored in sessions]
-    cases: dict[tuple, CheckResult] = {}
+    cases: Results = {}
     for several in results:
         cases |= {key: one for key, one in several.items() if key not in cases}
     made: list[DerivedCase] = []
     fit: dict[int, tuple[Mapping[str, Entry], Mapping[str, Sequence[float]]]] = {}
-    for key, first in cases.items():
-        one = DerivedCase(first.name.split()[0], first.case)
-        here = [several.get(key) for several in results]
-        reason = unfit(sessions, here)
+    for key, (case, first) in cases.items():
+        one = DerivedCase(first.name.split()[0], case)
+        here = [several[key][1] if key in several else None for several in results]
+        measured, reason = measured_alike(sessions, here)
         for stored, open_questions in zip(sessions, unsettled, strict=True):
             if not reason and key in open_questions and (why := open_questions[key][0]):
                 more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
@@ -360,14 +369,13 @@ def derived(
                     f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
                     f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
-        measured = [result.measured for result in here]
-        values, left = values_of(measured, per_size=per_size)
+        values, unchanged = values_of(measured, per_size=per_size)
         fit[len(made)] = standing, values
         launches = min(len(it.launches) for it in measured)
-        made.append(replace(one, unchanged=left, launches=launches))
+        made.append(replace(one, unchanged=unchanged, launches=launches))
     widths = half_widths([values for _, values in fit.values()], settings.risk)
-    for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):
-        made[place] = _derived(made[place], standing, values, width, settings, allow_looser)
+    for (place, (entries, of_case)), width in zip(fit.items(), widths, strict=True):
+        made[place] = _derived(made[place], entries, of_case, width, settings, allow_looser)
     return made
 
 
@@ -414,10 +422,6 @@ def _unit(variable: str) -> str:
     return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
 
 
-def _rounded(value: float) -> float:
-    return round(value, VALUE_DIGITS - 1 - math.floor(math.log10(value)))
-
-
 def _have_logarithms(values: Sequence[float]) -> bool:
     return all(0 < value < math.inf for value in values)
 
@@ -428,8 +432,7 @@ def _outward(distance: float) -> float:
 
 def _inward(distance: float) -> float:
     """Round a bound's distance from the value down, so that no more passes."""
-    scale = 10**BOUND_DECIMALS
-    return math.floor(round(distance * scale, 5)) / scale
+    return math.floor(round(distance * BOUND_STEPS, 5)) / BOUND_STEPS
 
 
 def _range(entry: Entry) -> str:

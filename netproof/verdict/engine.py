@@ -12,13 +12,14 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.benchmarks.interface import Function
-from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.criteria import Bounds, Confirmation, Finding, Level
+from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import FLAGGED, at_sizes, then
 from netproof.criteria.interface import (
     CaseCurves,
@@ -32,7 +33,7 @@ from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITE
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.counters import Payload
 from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -41,11 +42,14 @@ from netproof.measurement.disturbance import (
     others_share,
 )
 from netproof.measurement.links import Crossing, Link, link_or_tcp
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import interleaved, limits
 from netproof.verdict.limits import Limits
+
+Key = tuple[Any, ...]
+"""The key of a case within a session."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +93,6 @@ class Subject:
         return cls(measured, extras["switch"], settings, known, absent, measured_on, link, rails)
 
     @property
-    def over_tcp(self) -> bool:
-        """Whether it is compared with a case over TCP, which its environment has."""
-        benchmark = registry.of(self.case)
-        function = benchmark.compared_over_tcp(self.case.function)
-        return function is not None and benchmark.feature(function) not in self.absent
-
-    @property
     def case(self) -> Case:
         """Measured case."""
         return self.measured.case
@@ -112,24 +109,16 @@ class Subject:
             (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
         )
 
-    def crossing(self) -> Crossing | None:
-        """Return the link and messages on it: None intra-node, and where the link is not known."""
-        case = self.case
-        if self.link is None or case.path == "intra-node":
-            return None
-        function = registry.function_of(case)
-        least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
-        return Crossing(self.link, least, most)
-
     def confirm_settings(self) -> ConfirmSettings:
         """Return how its flagged sizes are measured again; reductions have elements of 4 bytes."""
-        most = max(self.measured.curve.sizes)
-        settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
-        function = registry.function_of(self.case)
-        return dataclasses.replace(
-            settings,
-            element_bytes=function.element_bytes,
-            least_bytes=max(1, function.least_for(self.case.ranks)),
+        function, settings = registry.function_of(self.case), self.settings.confirm
+        return ConfirmSettings(
+            settings.launches,
+            settings.most_launches,
+            settings.sizes,
+            function.element_bytes,
+            max(1, function.least_for(self.case.ranks)),
+            max(*self.measured.curve.sizes, 8),
         )
 
     @cached_property
@@ -156,14 +145,24 @@ class Subject:
     def data(self) -> CaseCurves:
         """Return the part that criteria may use."""
         measured, case = self.measured, self.case
-        function = registry.function_of(case)
+        benchmark, function = registry.of(case), registry.function_of(case)
         used, seconds = _cpu_seconds(measured)
-
-        def counted(launch: Launch, counters: Counters, payload: Payload) -> CountedLaunch:
-            quiet = not disturbed(launch.loads, self.settings.disturbance)
-            return CountedLaunch(launch.number, counters, payload, quiet)
-
-        peers = [(one, peer) for one in measured.launches for peer in one.peers]
+        inside, over_tcp = case.path == "intra-node", benchmark.compared_over_tcp(case.function)
+        least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
+        counted, alongside = [], []
+        for one in measured.launches:
+            quiet = not disturbed(one.loads, self.settings.disturbance)
+            if one.counters is not None:
+                payload = one.payload or Payload(None, "it was not recorded")
+                counted.append(CountedLaunch(one.number, one.counters, payload, quiet))
+            for peer in one.peers:
+                if peer.counters is not None:
+                    payload = Payload(None, f"it is a launch of {peer.environment}")
+                    alongside.append(CountedLaunch(one.number, peer.counters, payload, quiet))
+        for crash in measured.all_crashes():
+            if crash.counters is not None:
+                payload = Payload(None, "it crashed")
+                alongside.append(CountedLaunch(crash.launch, crash.counters, payload, False))
         return CaseCurves(
             str(self),
             measured.curve,
@@ -174,41 +173,27 @@ class Subject:
             tuple(launch.curve for launch in measured.launches),
             measured.landmarks,
             measured.line_rate_mb_s,
-            inside=case.path == "intra-node",
-            over_tcp=self.over_tcp,
+            inside=inside,
+            over_tcp=over_tcp is not None and benchmark.feature(over_tcp) not in self.absent,
             cpu_seconds=used,
             seconds=seconds,
             cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
-            counted=tuple(
-                counted(one, one.counters, one.payload or Payload(None, "it was not recorded"))
-                for one in measured.launches
-                if one.counters is not None
-            ),
-            counted_alongside=(
-                *(
-                    counted(
-                        one, peer.counters, Payload(None, f"it is a launch of {peer.environment}")
-                    )
-                    for one, peer in peers
-                    if peer.counters is not None
-                ),
-                *(
-                    CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), False)
-                    for crash in measured.all_crashes()
-                    if crash.counters is not None
-                ),
-            ),
+            counted=tuple(counted),
+            counted_alongside=tuple(alongside),
             rails=self.rails,
             operation=function.operation,
             ranks=case.ranks,
             ranks_per_node=case.ranks_per_node,
             ping_pong=function.ping_pong,
-            layer=_layer(case, function),
+            layer=Layer.INSIDE
+            if inside
+            else (Layer.COLLECTIVE if function.collective else Layer.NETWORK),
             crashes=(
                 *map(str, measured.crashes),
                 *(
                     f"{peer.environment}, interleaved: {crash}"
-                    for _, peer in peers
+                    for one in measured.launches
+                    for peer in one.peers
                     for crash in peer.crashes
                 ),
             ),
@@ -217,32 +202,24 @@ class Subject:
             function=group(case),
             configuration=(case.system, case.partition, case.environment, self.measured_on),
             place=(case.system, case.partition, self.link, measured.line_rate_mb_s is None),
-            crossing=self.crossing(),
-            on_link=(
-                function.messages_on_link(case.ranks, case.ranks_per_node)[1]
-                if function.collective
-                else 0
-            ),
+            crossing=None if self.link is None or inside else Crossing(self.link, least, most),
+            on_link=most if function.collective else 0,
             disturbances=self.disturbances,
         )
 
 
-def _layer(case: Case, function: Function) -> Layer:
-    if case.path == "intra-node":
-        return Layer.INSIDE
-    return Layer.COLLECTIVE if function.collective else Layer.NETWORK
-
-
-Job = Mapping[tuple, Subject]
+Job = Mapping[Key, Subject]
 """Complete cases measured together, by their keys."""
 
 
 def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
     """Return CPU seconds by node, and in how many seconds; without startup where known."""
     costs = measured.cpu_costs
-    if costs and all(cost.cpu_s is not None for cost in costs):
-        return {cost.node: cost.cpu_s for cost in costs}, max(cost.seconds for cost in costs)
-    seconds, used = 0.0, defaultdict(float)
+    of_nodes = {one.node: one.cpu_s for one in costs if one.cpu_s is not None}
+    if costs and len(of_nodes) == len(costs):
+        return of_nodes, max(one.seconds for one in costs if one.seconds is not None)
+    seconds = 0.0
+    used: dict[str, float] = defaultdict(float)
     for launch in measured.launches:
         seconds += max(use.wall_s for use in launch.ranks)
         for use in launch.ranks:
@@ -261,23 +238,18 @@ def worst_of(
     return disturbed(max(several, key=others_share), settings) if several else ()
 
 
-def findings_of(case: CaseCurves, settings: Settings, **kind: bool) -> Iterator[Finding]:
-    """Yield the findings of the criteria along one curve, and of counts.
+_ALONG = tuple(one for one in CRITERIA if one.compare is None)
+_OF_COUNTERS = tuple(one for one in _ALONG if one.of_counters)
+_OF_LAUNCHES = tuple(one for one in _ALONG if one.of_launches)
+_OF_SIZES = tuple(one for one in _ALONG if not one.of_launches and not one.of_counters)
 
-    ``kind``: the attributes of criteria that are wanted, all without any.
-    """
-    for criterion in _of_kind(**kind):
+
+def findings_of(
+    case: CaseCurves, settings: Settings, criteria: Iterable[Criterion] = _ALONG
+) -> Iterator[Finding]:
+    """Yield the findings of criteria along one curve, and of counts."""
+    for criterion in criteria:
         yield from criterion.on(case, settings)
-
-
-@cache
-def _of_kind(**kind: bool) -> tuple[Criterion, ...]:
-    return tuple(
-        criterion
-        for criterion in CRITERIA
-        if criterion.judge is not None
-        and all(getattr(criterion, name) is wanted for name, wanted in kind.items())
-    )
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -295,8 +267,7 @@ def smoothness(subject: Subject) -> tuple[Finding, ...]:
 
     Flagged sizes are measured again, so later launches of the whole curve do not count.
     """
-    kind = {"of_launches": False, "of_counters": False}
-    return tuple(findings_of(subject.data, subject.settings, **kind))
+    return tuple(findings_of(subject.data, subject.settings, _OF_SIZES))
 
 
 def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -311,7 +282,7 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
         data = {name: other.undisturbed.data for name, other in others.items()}
         case = dataclasses.replace(case, others=data)
     weighed = []
-    for finding in findings_of(case, subject.settings, of_launches=True):
+    for finding in findings_of(case, subject.settings, _OF_LAUNCHES):
         noise: dict[str, None] = {}
         if finding.level in (Level.FAIL, Level.INCONCLUSIVE):
             sides = (subject, *rests_on(subject, finding, job))
@@ -320,7 +291,7 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     return tuple(weighed)
 
 
-def companion_keys(case: Case) -> dict[tuple, str]:
+def companion_keys(case: Case) -> dict[Key, str]:
     """Return the operations that criteria compare a case with, by the keys of their cases."""
     own = registry.function_of(case).operation
     wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
@@ -353,23 +324,22 @@ def counted(subject: Subject) -> tuple[Finding, ...]:
 
     Disturbed launches count too: a lost carrier is no noise.
     """
-    return tuple(findings_of(subject.data, subject.settings, of_counters=True))
+    return tuple(findings_of(subject.data, subject.settings, _OF_COUNTERS))
 
 
 def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
     """Return a finding for each variable with a reference, with noise treated as in ``rates``."""
     findings = limits.judge(subject.undisturbed.measured, bounds, str(subject))
     noise = subject.disturbances
-    found = {}
     for name, finding in findings.items():
         if noise and finding.level is Level.UNDEFINED:
             # Without the noise the curve may have an r∞.
             finding = dataclasses.replace(finding, level=Level.INCONCLUSIVE)
-        found[name] = finding.without_noise(noise)
-    return found
+        findings[name] = finding.without_noise(noise)
+    return findings
 
 
-def group(case: Case) -> tuple:
+def group(case: Case) -> Key:
     """Return what compared configurations have in common: function, ranks, path, direction."""
     return (case.benchmark, case.function, case.ranks, case.path, case.direction)
 
@@ -391,7 +361,8 @@ def compare(
     whose findings are asked for; ``scored``: whether scores are; ``ruled``: gives a finding the
     verdict's level.
     """
-    known, red = [*cases], defaultdict(list)
+    known = [*cases]
+    red: dict[str, list[int]] = defaultdict(list)
     for criterion in CRITERIA:
         if criterion.compare is None or (criterion.of_baseline and not scored):
             continue
@@ -429,16 +400,15 @@ def compared(
     expected and did not run, which is for the matrix to tell.
     """
     by_label = {str(one): one for one in subjects}
-    by_function: dict[tuple, list[Subject]] = defaultdict(list)
-    of_baseline = None if baseline is None else set()
+    by_function: dict[Key, list[Subject]] = defaultdict(list)
+    of_baseline = set()
     for label, one in by_label.items():
         by_function[group(one.case)].append(one)
-        place = (one.case.partition, one.case.environment)
-        if baseline is not None and place == (baseline.partition, baseline.environment):
+        if ScoreBaseline(one.case.partition, one.case.environment) == baseline:
             of_baseline.add(label)
     found = compare(
         (one.undisturbed.data for one in by_label.values()),
-        of_baseline,
+        None if baseline is None else of_baseline,
         baseline_name=str(baseline),
         pairs=dict(chain.from_iterable(map(interleaved.pairs_of, by_function.values()))),
         only=None if only is None else str(only),
@@ -451,12 +421,12 @@ def compared(
 
 def across(
     subjects: Iterable[Subject], baseline: ScoreBaseline | None
-) -> dict[tuple, tuple[Finding, ...]]:
+) -> dict[Key, tuple[Finding, ...]]:
     """Return the findings from comparing cases, by the keys of these, one for each level.
 
     ``baseline``: as in ``compare``.
     """
-    several: dict[tuple, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    several: dict[Key, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
     for subject, finding in compared(subjects, baseline):
         several[subject.case.key()][finding.criterion].append(finding)
     return {
@@ -501,37 +471,29 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
     a reference that asks for it fails. A flaw that the site knows of is shown with the site's
     reason, unless it is an error of measurement.
     """
-    ruled = _rule(subject, finding, confirmation)
+    criterion = BY_FINDING.get(finding.criterion)
+    of_measurement = criterion is not None and criterion.of_measurement
+    if finding.level is Level.UNDEFINED:
+        if finding.criterion == CRITERION or criterion is None:
+            return finding.ruled(Level.FAIL)
+        bounds = criterion.bounds_in(subject.settings, inside=subject.case.path == "intra-node")
+        # The end of a healthy network's curve may be no line, where a library changes its
+        # protocol; a site that needs the share asks for it by a reference.
+        asserted = bounds.asserted and not of_measurement
+        if isinstance(bounds, CountedSettings):
+            asserted = bool(bounds.not_known)
+        return finding.ruled(Level.FAIL if asserted else Level.SHOWN)
+    ruled = _confirmed(finding, confirmation)
     flaw = subject.known_flaw()
     excused = ruled.level in FLAGGED or ruled.level is Level.INCONCLUSIVE
-    if flaw is None or not excused or _of_measurement(finding):
-        return ruled
-    if finding.level is Level.UNDEFINED:
+    if flaw is None or not excused or of_measurement:
         return ruled
     return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
-def _of_measurement(finding: Finding) -> bool:
-    criterion = BY_FINDING.get(finding.criterion)
-    return criterion is not None and criterion.of_measurement
-
-
-def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Finding:
-    if finding.level is Level.UNDEFINED:
-        if finding.criterion == CRITERION:
-            return finding.ruled(Level.FAIL)
-        bounds = bounds_of(
-            finding.criterion, subject.settings, inside=subject.case.path == "intra-node"
-        )
-        asserted = bounds.warn is not None or bounds.fail is not None
-        if _of_measurement(finding):
-            # The end of a healthy network's curve may be no line, where a library changes its
-            # protocol; a site that needs the share asks for it by a reference.
-            asserted = False
-        if BY_FINDING[finding.criterion].of_counters:
-            asserted = bool(bounds.not_known)
-        return finding.ruled(Level.FAIL if asserted else Level.SHOWN)
-    if finding not in flagged([finding]):
+def _confirmed(finding: Finding, confirmation: Confirmation | None) -> Finding:
+    """Return a finding with its level by its confirmation, if it is one to measure again."""
+    if not flagged([finding]):
         return finding
     if confirmation is None:
         return finding.ruled(finding.level, ". It was not measured again")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
+from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
@@ -51,13 +52,12 @@ class Failure:
 
     def __str__(self) -> str:
         """Return one line: what failed, why, and what did not run for it."""
+        sentence = self.whole
         if len(self.tests) > 1:
             places = [test.where for test in self.tests]
             sentence = f"{len(places)} tests ({listed(places)}): {self.why}"
         elif len(self.cases) > 1:
             sentence = f"{named(self.cases)}: {self.why}"
-        else:
-            sentence = self.whole
         if not self.waiting:
             return sentence
         for_whom = "it" if len(self.tests) == 1 else "them"
@@ -74,14 +74,18 @@ def failures(verdict: Verdict) -> list[Failure]:
     waiting: dict[FailedTest, list[Case]] = defaultdict(list)
     single: list[Failure] = []
     for judged in verdict.cases:
-        test = None
-        if len(judged.faults) == 1:
-            case = judged.case
-            test = by_test.get((case.partition, case.environment, judged.failed_job))
-        if test is None:
-            single += _of_case(judged)
-        else:
-            waiting[test].append(judged.case)
+        case = judged.case
+        test = by_test.get((case.partition, case.environment, judged.failed_job or ""))
+        if test is not None and len(judged.faults) == 1:
+            waiting[test].append(case)
+            continue
+        kind = FailureKind.BOUND if judged.complete else FailureKind.CASE
+        single += [Failure(kind, f"{case}: {why}", why, (case,)) for why in judged.faults]
+        single += [
+            Failure(FailureKind.BOUND, one.why, one.reason, (case,), excess=one.excess)
+            for one in judged.findings
+            if one.level is Level.FAIL
+        ]
     sentences = {str(test) for test in verdict.failed_tests}
     beyond = FailureKind.BEYOND_CASES
     found = [
@@ -123,16 +127,6 @@ def listed(names: Sequence[str]) -> str:
 def _counted(cases: Sequence[Case]) -> str:
     counts = Counter(f"{case.partition} {case.environment}" for case in cases)
     return ", ".join(f"{count} of {place}" for place, count in counts.items())
-
-
-def _of_case(judged: CaseVerdict) -> Iterator[Failure]:
-    """Yield a failure for each fault of a case and each finding that fails it."""
-    kind, cases = FailureKind.BOUND if judged.complete else FailureKind.CASE, (judged.case,)
-    for why in judged.faults:
-        yield Failure(kind, f"{judged.case}: {why}", why, cases)
-    for one in judged.findings:
-        if one.level is Level.FAIL:
-            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=one.excess)
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:
@@ -213,7 +207,7 @@ class Crossover:
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     """Return every function of every configuration that was measured, in the verdict's order."""
-    several: dict[tuple, list[CaseVerdict]] = defaultdict(list)
+    several: dict[tuple[Any, ...], list[CaseVerdict]] = defaultdict(list)
     measured = set()
     for one in verdict.cases:
         case = one.case
@@ -245,24 +239,17 @@ def broken(judged: CaseVerdict) -> str:
     """Return the sizes and criteria of a red case, as words that follow its rank count."""
     if judged.measured is None:
         return ", not measured whole"
-    sizes, criteria = red_sizes(judged), list(red_criteria(judged))
-    where = f", {_spans(judged.measured.curve.sizes, sizes)} bytes" if sizes else ""
-    by = [*criteria, *(["references"] if judged.faults else [])]
-    return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
-
-
-def _spans(curve: Sequence[int], sizes: Sequence[int]) -> str:
-    """Return sizes in words, neighbours on the curve as one span: ``32768 to 131072``."""
-    neighbours = set(pairwise(curve))
+    by = [*red_criteria(judged), *(["references"] if judged.faults else [])]
+    neighbours = set(pairwise(judged.measured.curve.sizes))
     spans: list[list[int]] = []
-    for size in sizes:
+    for size in red_sizes(judged):
         if spans and (spans[-1][-1], size) in neighbours:
             spans[-1].append(size)
         else:
             spans.append([size])
-    return ", ".join(
-        str(span[0]) if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans
-    )
+    words = [str(one[0]) if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in spans]
+    where = f", {', '.join(words)} bytes" if words else ""
+    return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
 
 
 @dataclass(frozen=True)
@@ -294,17 +281,15 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
         if judged.measured is not None
     }
     rows: list[CpuRow] = []
-    unknown: dict[str, int] = {}
+    unknown: Counter[str] = Counter()
     for case, cost in costs.values():
         if cost.cpu_s is None:
-            why = cost.why("cpu_s")
-            unknown[why] = unknown.get(why, 0) + 1
+            unknown[cost.why("cpu_s")] += 1
             continue
-        over_tcp = registry.of(case).compared_over_tcp(case.function)
+        over_tcp = registry.of(case).compared_over_tcp(case.function) or ""
+        other = costs.get(dataclasses.replace(case, function=over_tcp).key())
         of_tcp = None
-        if over_tcp is not None:
-            _, other = costs.get(dataclasses.replace(case, function=over_tcp).key(), (None, None))
-            if other is not None and other.s_per_gb and cost.s_per_gb is not None:
-                of_tcp = cost.s_per_gb / other.s_per_gb
+        if other and other[1].s_per_gb and cost.s_per_gb is not None:
+            of_tcp = cost.s_per_gb / other[1].s_per_gb
         rows.append(CpuRow(case, cost, of_tcp))
     return CpuRows(tuple(rows), unknown)

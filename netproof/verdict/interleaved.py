@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.interface import Pairs
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import Pace, disturbed, unlike
@@ -24,11 +25,7 @@ NOT_TOGETHER = "they were not interleaved"
 
 @dataclass(frozen=True)
 class InterleavedLaunch:
-    """A launch of one of two configurations.
-
-    ``paces``: how far its node's CPUs were apart in both halves, empty where the site does not ask;
-    ``noise``: what else the nodes did meanwhile.
-    """
+    """A launch of one of two configurations, with its nodes' paces, and what else these did."""
 
     curve: Curve
     paces: tuple[Pace, ...] = ()
@@ -50,7 +47,7 @@ def pairs_needed(subject: Subject) -> int:
     Where a machine has two paces, two or three ratios can agree by chance and lie far off. From six
     on an interval holds for any distribution. A site that allows fewer launches has fewer.
     """
-    confirm = subject.settings.confirm
+    confirm: ConfirmSettings = subject.settings.confirm
     apart = sum(not launch.peers for launch in subject.measured.launches)
     possible = max(confirm.most_launches - apart, confirm.launches)
     return min(max(confirm.launches, FEWEST_RANKED), possible)
@@ -61,19 +58,12 @@ def pairs_with(subject: Subject, environment: str) -> tuple[Pair, ...]:
     settings, rounds = subject.settings.disturbance, []
     for launch in subject.measured.launches:
         noise = disturbed(launch.loads, settings)
-        for peer in launch.peers:
-            if peer.environment == environment:
-                sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
-                rounds.append(
-                    [
-                        InterleavedLaunch(
-                            curve,
-                            tuple(pace for pace in launch.paces if pace.environment == name),
-                            noise,
-                        )
-                        for name, curve in sides
-                    ]
-                )
+        for peer in (one for one in launch.peers if one.environment == environment):
+            sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
+            paces = {
+                name: [one for one in launch.paces if one.environment == name] for name, _ in sides
+            }
+            rounds.append([InterleavedLaunch(it, tuple(paces[name]), noise) for name, it in sides])
     return paired(rounds, settings.pace)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
@@ -22,7 +22,7 @@ from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
-from netproof.verdict.engine import Subject
+from netproof.verdict.engine import Key, Subject
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     CaseVerdict,
@@ -30,7 +30,6 @@ from netproof.verdict.verdict import (
     SkippedCase,
     StoredResults,
     Verdict,
-    faults_of_parts,
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
@@ -64,11 +63,7 @@ def judge(
             f"{session.path}: holds results of {', '.join(sorted(others))}, not of {system}"
         )
     ran, cases = cases_of(session, matrix)
-    subjects = {
-        key: subject(result, matrix)
-        for key, result in ran.items()
-        if result.measured and result.contradiction is None
-    }
+    subjects = subjects_of(ran, matrix)
     repeats = measured_again(session)
     stored = () if alongside is None else alongside.cases
     along = findings_along(list(subjects.values()), session)
@@ -98,8 +93,9 @@ def judge(
     carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
     broken = (*carriers, *traffic.all_lose(in_rounds))
     nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
-    left = skipped_of(session, matrix)
-    covered = coverage.judge(made, session, matrix.partitions, {one.case.partition for one in left})
+    skipped = skipped_of(session, matrix)
+    deferred = {one.case.partition for one in skipped}
+    covered = coverage.judge(made, session, matrix.partitions, deferred)
     if alongside is not None:
         ruled = (
             dataclasses.replace(one, findings=across.get(one.case.key(), ())) for one in stored
@@ -111,7 +107,11 @@ def judge(
         (
             *map(str, failed_tests),
             *_vanished(matrix, earlier),
-            *faults_of_parts(launched, of_pairs, broken, covered, nodes),
+            *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
+            *(why for one in of_pairs for why in (*one.accusations(), *one.faults())),
+            *(one.why for one in broken if one.level is Level.FAIL),
+            *(f"coverage: {one}" for one in covered if one.failed),
+            *(str(one) for one in nodes if one.level is Level.FAIL),
         ),
         (
             *_notes_on_cases(matrix, judged, alongside),
@@ -121,7 +121,7 @@ def judge(
             *(one.why for one in lossy),
             *rejudge.differences([(ran[key], one) for key, one in today.items()]),
         ),
-        left,
+        skipped,
         alongside,
         tuple(failed_tests),
         launched,
@@ -162,7 +162,7 @@ def _judged(
     return CaseVerdict(case, result, faults, expected, findings, measured, repeats)
 
 
-def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Partition]:
+def _as_measured(matrix: Matrix, ran: Mapping[Key, CheckResult]) -> dict[str, Partition]:
     """Return the partitions with the links that were declared when they were measured."""
     found = dict(matrix.partitions)
     for result in ran.values():
@@ -173,21 +173,24 @@ def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, 
     return found
 
 
-def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult], list[Case]]:
+def cases_of(session: Session, matrix: Matrix) -> tuple[dict[Key, CheckResult], list[Case]]:
     """Return the result of each case of a session, by its key, and the cases to judge, in order.
 
     Cases of the matrix that were not skipped come first, then unexpected ones.
     """
-    ran = _last_results(session)
-    left = skipped_by(session)
-    cases = {case.key(): case for case in matrix.cases} | {
-        key: result.case for key, result in ran.items()
-    }
+    skipped = skipped_by(session)
     expected = {case.key(): case for case in matrix.cases}
-    return ran, [case for key, case in (cases | expected).items() if key not in left]
+    ran = {one.case.key(): one.case for one in session.results if one.case is not None}
+    cases = expected | ran | expected
+    return _last_results(session), [case for key, case in cases.items() if key not in skipped]
 
 
-def _last_results(session: Session) -> dict[tuple, CheckResult]:
+def subjects_of(ran: Mapping[Key, CheckResult], matrix: Matrix) -> dict[Key, Subject]:
+    """Return the complete cases of results by their keys, with today's settings."""
+    return {key: subject(one, matrix) for key, one in ran.items() if complete(one) is not None}
+
+
+def _last_results(session: Session) -> dict[Key, CheckResult]:
     """Return the result of each case by its key: the last run of it counts."""
     return {one.case.key(): one for one in session.results if one.case is not None}
 
@@ -205,7 +208,7 @@ def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
     return tuple(SkippedCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
-def skipped_by(session: Session) -> dict[tuple, SkipReason]:
+def skipped_by(session: Session) -> dict[Key, SkipReason]:
     """Return why a session skipped cases, by the case's key."""
     return {
         key: result.skipped
@@ -220,24 +223,23 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     The link is the one that it was measured over. ``measured_on``: the day, if another session than
     the judged one measured it.
     """
-    measured = result.measured
+    if result.measured is None:
+        raise NetproofError(f"{result.name}: measured nothing to judge")
     extras, environment = result.extras["partition_extras"], result.extras["environment_extras"]
-    as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
-    here = matrix.partitions.get(measured.case.partition)
+    as_it_was = Subject.of_extras(result.measured, extras, environment, measured_on)
+    here = matrix.partitions.get(as_it_was.case.partition)
     if here is None:
         return dataclasses.replace(as_it_was, known={})
-    known = matrix.known.get(measured.case.environment, {})
+    known = matrix.known.get(as_it_was.case.environment, {})
     return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
 
 
-def findings_along(
-    subjects: Sequence[Subject], session: Session
-) -> dict[tuple, tuple[Finding, ...]]:
+def findings_along(subjects: Sequence[Subject], session: Session) -> dict[Key, tuple[Finding, ...]]:
     """Return the findings along the curves of a session's cases, by their keys."""
     return confirmations.findings_along(subjects, measured_again(session))
 
 
-def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
+def measured_again(session: Session) -> Mapping[Key, MeasuredAgain]:
     """Return the repeats at single sizes of a session's cases, by their keys."""
     return again.by_case(one for result in session.results for one in result.again or ())
 
@@ -423,44 +425,38 @@ def _first(names: Sequence[str]) -> str:
     return f"{'; '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
 
 
-def unsettled_of(session: Session) -> dict[tuple, tuple[tuple[str, ...], bool]]:
+def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
     """Return the open questions of each measured case of a session, by its key, a sentence each.
 
     With any, a case makes no reference, no baseline and no change. Also whether its figures are
     usable, as after a failure of undisturbed launches. The session is judged by itself, with its
     own site's settings. Raises NetproofError where these cannot be used.
     """
-    ran = {key: one for key, one in _last_results(session).items() if one.measured}
-    subjects = {key: _own_subject(session, result) for key, result in ran.items()}
+    ran, subjects, baselines = _last_results(session), {}, []
+    for key, result in ran.items():
+        if result.measured is None:
+            continue
+        where = f"{session.path}: {result.case}"
+        try:
+            extras, others = result.extras["partition_extras"], result.extras["environment_extras"]
+            own = Subject.of_extras(result.measured, extras, others)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
+        if own.case != result.case:
+            raise NetproofError(f"{where}: what was measured is of {own.case}")
+        subjects[key] = own
+        if extras.get("baseline"):
+            baselines.append(ScoreBaseline(result.partition, extras["baseline"]))
     several = list(subjects.values())
     along = findings_along(several, session)
-    across = engine.across(several, _own_baseline(ran.values()))
+    across = engine.across(several, baselines[0] if baselines else None)
     found = {}
-    for key, result in ran.items():
-        one = _judged(result.case, result, None, None, (*along[key], *across.get(key, ())), None)
+    for key, own in subjects.items():
+        by_criteria = (*along[key], *across.get(key, ()))
+        one = _judged(own.case, ran[key], None, None, by_criteria, None)
         questions = [it.reason for it in one.findings if it.level is Level.INCONCLUSIVE]
-        noise = subjects[key].disturbances
+        noise = own.disturbances
         if noise:
             questions.append(f"the machine was disturbed: {'; '.join(noise)}")
         found[key] = tuple(questions), not questions or (one.failed and not noise)
     return found
-
-
-def _own_subject(session: Session, result: CheckResult) -> Subject:
-    where = f"{session.path}: {result.case}"
-    try:
-        extras, others = result.extras["partition_extras"], result.extras["environment_extras"]
-        own = Subject.of_extras(result.measured, extras, others)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
-    if own.case != result.case:
-        raise NetproofError(f"{where}: what was measured is of {own.case}")
-    return own
-
-
-def _own_baseline(results: Iterable[CheckResult]) -> ScoreBaseline | None:
-    for result in results:
-        environment = result.extras["partition_extras"].get("baseline")
-        if environment:
-            return ScoreBaseline(result.partition, environment)
-    return None

@@ -17,6 +17,8 @@ from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.verdict.references import XFAIL, NotThere
 
+_LEVELS = {Side.WITHIN: Level.PASS, Side.BEYOND: Level.FAIL, Side.ASTRIDE: Level.INCONCLUSIVE}
+
 TIME_AT = "time_us_"
 """Prefix of the name of the time at a size; the size in bytes follows."""
 
@@ -74,16 +76,21 @@ def of_case(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> dict[st
         return {}
 
 
-def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
-    """Return every performance variable of a case: value (None where undefined) and unit."""
+def variables(
+    measured: Measured, ratios: Mapping[str, Sequence[float]] | None = None
+) -> dict[str, tuple[float | None, str]]:
+    """Return every performance variable of a case: value (None where undefined) and unit.
+
+    ``ratios``: from ``of_twin``, where these are known.
+    """
     found: dict[str, tuple[float | None, str]] = {}
     for name, landmark in LANDMARKS.items():
         value = getattr(measured.landmarks, name)
         if value is not None and landmark.per_cent:
             value = round(100 * value, 2)
         found[name] = (value, landmark.unit)
-    for name, ratios in of_twin(measured).items():
-        found[name] = (round(100 * interval.pseudomedian(ratios), 2), "%")
+    for name, several in (of_twin(measured) if ratios is None else ratios).items():
+        found[name] = (round(100 * interval.pseudomedian(several), 2), "%")
     for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
         found[f"{TIME_AT}{size}"] = (time, "us")
     return found
@@ -104,21 +111,24 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
         pairs.append([readings(one, {}, measured.peak_from) for one in (launch.curve, launch.twin)])
     found = {}
     for name, landmark in twin.VARIABLES.items():
-        values = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
-        if all(own and alongside for own, alongside in values):
+        known = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
+        values = [(own, alongside) for own, alongside in known if own and alongside]
+        if len(values) == len(pairs):
             if landmark in RATES:
                 values = [(min(own, most), min(alongside, most)) for own, alongside in values]
             found[name] = [own / alongside for own, alongside in values]
     return found
 
 
-def interval_of(measured: Measured, variable: str) -> Interval | None:
+def interval_of(
+    measured: Measured, variable: str, ratios: Mapping[str, Sequence[float]] = {}
+) -> Interval | None:
     """Return a variable's 95 % interval over the launches, in its unit; None without one."""
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
-    if variable in twin.VARIABLES:
-        ends = interval.of_pseudomedian(of_twin(measured)[variable])
+    if variable in ratios:
+        ends = interval.of_pseudomedian(ratios[variable])
         return None if ends is None else (100 * ends[0], 100 * ends[1])
     ends = measured.landmarks.interval(variable)
     if ends is None or not LANDMARKS[variable].per_cent:
@@ -134,14 +144,16 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
     finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
     sentences.
     """
-    known = variables(measured)
+    ratios = of_twin(measured)
+    known = variables(measured, ratios)
     findings = {}
     for name, limit in limits.items():
         value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:
             continue
         if value is not None:
-            findings[name] = _compared(measured, name, value, unit, limit, where)
+            ends = interval_of(measured, name, ratios)
+            findings[name] = _compared(measured, name, value, unit, limit, ends, where)
         elif not _asked_in_vain(measured, name):
             why = measured.landmarks.why(name)
             reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
@@ -150,15 +162,16 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
 
 
 def _compared(
-    measured: Measured, name: str, value: float, unit: str, limit: Limits, where: str
+    measured: Measured,
+    name: str,
+    value: float,
+    unit: str,
+    limit: Limits,
+    ends: Interval | None,
+    where: str,
 ) -> Finding:
     """Compare a value with its limits by its interval."""
-    ends = interval_of(measured, name)
-    level = {
-        Side.WITHIN: Level.PASS,
-        Side.BEYOND: Level.FAIL,
-        Side.ASTRIDE: Level.INCONCLUSIVE,
-    }[interval.side(ends or (value, value), limit.low, limit.high)]
+    level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
     more = ""
     if name == "paired_share":
         more, enough = _of_the_twin(measured, level, ends)
@@ -231,7 +244,7 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     A link that itself certainly carries half of its rate is not at half rate, however slow its
     twin. ``share``: the interval of its bandwidth over its twin's, in %.
     """
-    carried, rate = measured.landmarks.paired_mb_s, measured.line_rate_mb_s
+    carried, rate = measured.landmarks.paired_mb_s or 0.0, measured.line_rate_mb_s
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if rate is None:
         return text, True

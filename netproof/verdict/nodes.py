@@ -79,26 +79,22 @@ class NodeFinding:
 
 def _folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
     """Return the findings, with one for many keys of a group in which the same nodes differ."""
-    together: dict[tuple, list[NodeFinding]] = defaultdict(list)
+    together: dict[tuple[object, ...], list[NodeFinding]] = defaultdict(list)
     for one in found:
         group, _, key = one.fact.partition(" ")
         # Single facts each stay what they are.
-        alike = (group,) if key else (group, one.value)
-        together[one.environment, one.kind, one.nodes, alike].append(one)
-    several = []
+        own = (group,) if key else (group, one.value)
+        together[one.environment, one.kind, one.nodes, own].append(one)
+    several: list[NodeFinding] = []
     for alike in together.values():
         if len(alike) < FOLDED_FROM:
             several += alike
             continue
-        first = alike[0]
-        group = first.fact.partition(" ")[0]
-        reasons = (one.why.removeprefix(f"{fold(one.nodes)}: ") for one in alike[:NAMED])
+        group, nodes, count = alike[0].fact.partition(" ")[0], fold(alike[0].nodes), len(alike)
+        reasons = (one.why.removeprefix(f"{nodes}: ") for one in alike[:NAMED])
         named = "; ".join(sentence.replace(" differs: ", " ", 1) for sentence in reasons)
-        why = (
-            f"{fold(first.nodes)}: {len(alike)} {group} differ: {named}; and {len(alike) - NAMED}"
-            " more"
-        )
-        several.append(replace(first, fact=group, why=why, value=None, others=None))
+        why = f"{nodes}: {count} {group} differ: {named}; and {count - NAMED} more"
+        several.append(replace(alike[0], fact=group, why=why, value=None, others=None))
     return several
 
 
@@ -180,7 +176,7 @@ class NodeFact:
         values = {
             node: several[0][1] for node, several in self.reported.items() if not self.changed(node)
         }
-        if self.group != "memory" or not values:
+        if self.group != "memory":
             return values
         sizes = [size for value in values.values() if (size := memory_kib(value)) is not None]
         middle = str(median_low(sizes)) if sizes else ""
@@ -198,7 +194,8 @@ def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
     keys: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def add(found: NodeInJob, name: str, scope: str, value: object, why: str | None) -> None:
-        fact = facts.setdefault((name, scope), NodeFact(name, scope))
+        if (fact := facts.get((name, scope))) is None:
+            fact = facts[name, scope] = NodeFact(name, scope)
         if value is not None:
             fact.reported[found.node.node].append((found.jobid, str(value)))
         elif why is not None:
@@ -255,9 +252,10 @@ def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFin
     """
     found: list[NodeFinding] = []
     for name, partition in partitions.items():
+        # In the order in which Slurm took the jobs.
         nodes = [one for one in made.nodes if one.partition == name]
+        nodes.sort(key=lambda one: _number(one.jobid))
         if nodes:
-            nodes.sort(key=lambda one: _number(one.jobid))
             found += _Partition(name, partition, nodes).findings()
     return tuple(found)
 
@@ -296,10 +294,9 @@ class _Partition:
         others: str | None = None,
         level: Level = Level.FAIL,
     ) -> NodeFinding:
-        name, environment = (fact, "") if isinstance(fact, str) else (fact.name, fact.environment)
-        return NodeFinding(
-            self.name, name, kind, level, why, tuple(nodes), value, others, environment
-        )
+        named = (fact, "") if isinstance(fact, str) else (fact.name, fact.environment)
+        several = tuple(nodes)
+        return NodeFinding(self.name, named[0], kind, level, why, several, value, others, named[1])
 
     def _changed(self, fact: NodeFact) -> Iterator[NodeFinding]:
         alike: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -309,10 +306,8 @@ class _Partition:
                 last = next(value for _, value in reversed(several) if value != first)
                 alike[first, last].append(node)
         for (first, last), nodes in alike.items():
-            before, after = (
-                next(job for job, value in fact.reported[nodes[0]] if value == one)
-                for one in (first, last)
-            )
+            jobs = {value: job for job, value in reversed(fact.reported[nodes[0]])}
+            before, after = jobs[first], jobs[last]
             why = (
                 f"{fold(nodes)}: {self._label(fact)} {fact.shown(first)} in job {before},"
                 f" {fact.shown(last)} in job {after}"
@@ -386,12 +381,10 @@ class _Partition:
         }
         for name, unit in (("width", "x"), ("speed", "")):
             slower: dict[tuple[str, str], set[str]] = defaultdict(set)
-            for one in self.nodes:
-                now, most = (one.node.pci.get(key) for key in (name, f"maximum {name}"))
-                if one.node.node in accused or now is None or most is None:
-                    continue
-                if (_leading(now) or 0) < (_leading(most) or 0):
-                    slower[now, most].add(one.node.node)
+            for node in (one.node for one in self.nodes if one.node.node not in accused):
+                now, most = node.pci.get(name), node.pci.get(f"maximum {name}")
+                if now and most and _leading(now) < _leading(most):
+                    slower[now, most].add(node.node)
             for (now, most), nodes in slower.items():
                 why = f"{fold(nodes)}: PCI {name} {unit}{now}, the card can {unit}{most}"
                 kind = NodeFindingKind.BELOW_MAXIMUM
@@ -439,7 +432,8 @@ class _Partition:
     def _unknown_paths(self, not_up: set[str]) -> Iterator[NodeFinding]:
         if self._may_differ("path"):
             return
-        known, silent = set(), {}
+        known = set()
+        silent: dict[str, tuple[str, str]] = {}
         for one in self.nodes:
             node = one.node
             if node.path_passed_bytes is not None:
@@ -450,8 +444,8 @@ class _Partition:
         for name, (target, why) in sorted(silent.items()):
             if known and name not in known:
                 why = f"{name} to {target}: {_LABELS['path']} not known ({shortened(why)})"
-                kind = NodeFindingKind.NOT_KNOWN
-                yield self._found("path", kind, why, (name, target), level=Level.WARN)
+                kind, ends = NodeFindingKind.NOT_KNOWN, (name, target)
+                yield self._found("path", kind, why, ends, level=Level.WARN)
 
     def _clocks(self, bound_s: float) -> Iterator[NodeFinding]:
         """Yield clocks that are certainly further apart than ``bound_s``."""
@@ -484,12 +478,12 @@ class _Partition:
         )
         named: set[str] = set()
         for several, sentence in sentences:
-            for node, by in sorted(several.items()):
-                if node not in named:
+            for name, by in sorted(several.items()):
+                if name not in named:
                     side = "ahead of" if by > 0 else "behind"
                     off = f"{abs(by):.3g}"
-                    why = sentence.format(node=node, by=f"{off} s {side}", off=off)
-                    yield self._found("clock", kind, why, (node,), f"{by:.3g} s")
+                    why = sentence.format(node=name, by=f"{off} s {side}", off=off)
+                    yield self._found("clock", kind, why, (name,), f"{by:.3g} s")
             named |= several.keys()
 
     def _paths(self, found: Sequence[NodeFinding]) -> list[NodeFinding]:
@@ -517,15 +511,14 @@ class _Partition:
                 why = f"{mtu.why}; {whose} of {asked} bytes do not come through to {where}"
                 several[several.index(mtu)] = replace(mtu, why=why)
                 continue
-            now_and_then = len(stopped) < len(sizes)
+            level, kind, pair = Level.FAIL, NodeFindingKind.PATH, (source, target)
             why = (
                 f"{source} to {target}: packets of {asked} bytes do not come through unfragmented,"
                 f" those of {passed} do"
             )
-            if now_and_then:
+            if len(stopped) < len(sizes):
+                level = Level.WARN
                 why += f"; so it was in {len(stopped)} of {len(sizes)} jobs"
-            level = Level.WARN if now_and_then else Level.FAIL
-            kind, pair = NodeFindingKind.PATH, (source, target)
             several.append(self._found("path", kind, why, pair, str(passed), str(asked), level))
         return several
 
@@ -585,11 +578,11 @@ class _Partition:
                 counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
         for target, by_source in counts.items():
             each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
-            nodes, words = (target,), f"{SILENT} in some jobs"
+            nodes, words = [target], f"{SILENT} in some jobs"
             why = f"{target}: {SILENT} {each}"
             if len(by_source) == 1:
                 ((source, count),) = by_source.items()
-                nodes, words = (source, target), f"{UNANSWERED} {count}"
+                nodes, words = [source, target], f"{UNANSWERED} {count}"
                 why = f"{source} to {target}: {words}"
             yield self._found("tcp", kind, why, nodes, words, level=Level.WARN)
 
@@ -602,14 +595,11 @@ def _others(count: int) -> str:
     return f"{count} other" if count == 1 else f"{count} others"
 
 
-def _leading(text: str) -> float | None:
-    """Return the number that a text begins with, ``16.0 GT/s PCIe`` or ``16``."""
-    try:
-        return float(text.split(" ")[0])
-    except ValueError:
-        return None
+def _leading(text: str) -> float:
+    """Return the number that a text begins with, ``16.0 GT/s PCIe`` or ``16``; 0 without any."""
+    number = re.match(r"\d+(\.\d+)?(?= |$)", text)
+    return float(number[0]) if number else 0.0
 
 
 def _number(jobid: str) -> tuple[int, str]:
-    """Return the sort key of jobs: the order in which Slurm took them."""
     return (int(jobid) if re.fullmatch("[0-9]{1,18}", jobid) else 0, jobid)

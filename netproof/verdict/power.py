@@ -21,8 +21,8 @@ from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import engine, limits, rejudge
-from netproof.verdict.engine import Subject
-from netproof.verdict.judge import cases_of, subject
+from netproof.verdict.engine import Key, Subject
+from netproof.verdict.judge import cases_of, subjects_of
 
 SURE = 0.95
 """Probability with which the stated change is found."""
@@ -83,22 +83,15 @@ class Examined:
         """Take a session, its expected matrix, and today's references."""
         ran, self.cases = cases_of(session, matrix)
         self._references = references
-        self._subjects = {
-            key: subject(result, matrix)
-            for key, result in ran.items()
-            if result.measured and result.contradiction is None
-        }
-        self._groups: dict[tuple, list[Subject]] = defaultdict(list)
+        self._subjects = subjects_of(ran, matrix)
+        self._groups: dict[Key, list[Subject]] = defaultdict(list)
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
                 self._groups[engine.group(one.case)].append(one)
 
     def powers(self) -> Iterator[CasePower]:
         """Yield the power for complete cases, in order; NetproofError for broken references."""
-        for case in self.cases:
-            found = self.power(case)
-            if found is not None:
-                yield found
+        yield from filter(None, map(self.power, self.cases))
 
     def power(self, case: Case) -> CasePower | None:
         """Return the power for one case; None where it was not complete."""
@@ -168,22 +161,6 @@ Changed = Callable[[Curve], Curve]
 """Function from each launch's curve to its changed curve."""
 
 
-def _changing(measured: Measured, change: Degradation, size: int | None, factor: float) -> Changed:
-    """Return the change of a case by a factor on one size, its latency or its time per byte."""
-    if size is not None:
-        return lambda curve: with_times(
-            curve,
-            [
-                time * factor if at == size else time
-                for at, time in zip(curve.sizes, curve.time_us, strict=True)
-            ],
-        )
-    if change is Degradation.LATENCY:
-        more = (factor - 1) * (measured.landmarks.latency_us or measured.curve.time_us[0])
-        return lambda curve: with_times(curve, [time + more for time in curve.time_us])
-    return slower_by_the_byte(measured, factor)
-
-
 def _standard_error(measured: Measured, change: Degradation, size: int | None) -> float | None:
     """Return the standard error of a changed quantity's logarithm; None without an interval."""
     if size is not None:
@@ -202,12 +179,23 @@ def _standard_error(measured: Measured, change: Degradation, size: int | None) -
 
 
 def _changed(one: Subject, change: Degradation, factor: float, size: int | None) -> Subject:
-    """Return a case with another curve for each launch; interleaved launches stay."""
-    curves = _changing(one.measured, change, size, factor)
-    launches = [
-        dataclasses.replace(launch, curve=curves(launch.curve)) for launch in one.measured.launches
-    ]
-    return dataclasses.replace(one, measured=one.measured.with_launches(launches))
+    """Return a case with a factor on one size, its latency, or its time per byte, in each launch.
+
+    Interleaved launches stay.
+    """
+    measured = one.measured
+    more = (factor - 1) * (measured.landmarks.latency_us or measured.curve.time_us[0])
+
+    def changed(curve: Curve) -> Curve:
+        if change is Degradation.BANDWIDTH:
+            return slower_by_the_byte(measured, factor)(curve)
+        if size is None:
+            return with_times(curve, [time + more for time in curve.time_us])
+        points = zip(curve.sizes, curve.time_us, strict=True)
+        return with_times(curve, [time * (factor if at == size else 1) for at, time in points])
+
+    launches = [dataclasses.replace(it, curve=changed(it.curve)) for it in measured.launches]
+    return dataclasses.replace(one, measured=measured.with_launches(launches))
 
 
 def slower_by_the_byte(measured: Measured, factor: float) -> Changed:

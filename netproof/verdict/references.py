@@ -6,7 +6,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -104,7 +104,7 @@ class ReferenceFile:
     def keys_to(self, check: str, case: Case) -> Keys:
         """Return the keys of a case below its check; NetproofError for a malformed index."""
         index = self.data[check].get(INDEX)
-        known = {
+        known: dict[str, str | int] = {
             "$system": case.system,
             "$partition": f"{case.system}:{case.partition}",
             "$environ": case.environment,
@@ -136,7 +136,8 @@ class ReferenceFile:
     def fault(self, check: str, reason: str, variable: str | None = None) -> NetproofError:
         """Return an error at the line of a check's variable, or of the check."""
         where = ""
-        for key, node in yaml.compose(self.text, yaml.SafeLoader).value:
+        root = yaml.compose(self.text, yaml.SafeLoader)
+        for key, node in root.value if isinstance(root, yaml.MappingNode) else ():
             if key.value == check:
                 line = next(_lines_of(node, variable), key.start_mark.line)
                 where = f":{line + 1}"
@@ -225,7 +226,7 @@ def edited(
     NotThere as ``ReferenceFile.find``, and NetproofError where a place cannot be edited without
     changing or losing another.
     """
-    wanted: dict[str, _Update] = {}
+    wanted: _Update = {}
     for (check, case), variables in changes.items():
         references.find(check, case)
         update = wanted.setdefault(check, {})
@@ -237,7 +238,11 @@ def edited(
     before = tree.lines()
     tree.change(tree.root, wanted)
     text = _merged(lines, before, tree.lines(), references.path)
-    _verify(references, text, wanted)
+    after = loaded(text, references.path)
+    for check, level in _with(references.data, wanted).items():
+        if _ordered(after.get(check)) != _ordered(level):
+            reason = f"{check}: cannot be edited as it is written; write it in block style"
+            raise references.fault(check, reason)
     return text
 
 
@@ -321,9 +326,8 @@ class _Tree:
         self._defined[id(value)] = (id(parent), key)
         if value.anchor.value:
             value.anchor.always_dump = True
-        if isinstance(value, CommentedSeq):
-            items = enumerate(value)
-        else:
+        items: Iterable[tuple[Any, Any]] = enumerate(value)
+        if isinstance(value, CommentedMap):
             items = [*((INDEX, source) for source in value.merge), *value.non_merged_items()]
         for name, below in items:
             self._visit(value, name, below)
@@ -331,7 +335,7 @@ class _Tree:
 
 def _represented(representer: Any, value: float | None) -> Any:
     """Return the node of a value as PyYAML, and so ReFrame, reads it back."""
-    node = yaml.SafeDumper("").represent_data(value)
+    node = yaml.SafeDumper(io.StringIO()).represent_data(value)
     return representer.represent_scalar(node.tag, node.value)
 
 
@@ -351,8 +355,9 @@ def _merge_of(sources: Sequence[CommentedMap]) -> MergeValue:
     merge.extend(sources)
     merge.merge_pos = 0
     if len(sources) > 1:
-        merge.set_sequence(CommentedSeq(sources))
-        merge.sequence.fa.set_flow_style()
+        sequence = CommentedSeq(sources)
+        sequence.fa.set_flow_style()
+        merge.set_sequence(sequence)
     return merge
 
 
@@ -389,7 +394,7 @@ def _merged(
     out, pending = [], lines[: rows[owned[0][0]]]
     for place, number in _aligned(before, after):
         if place is None:
-            out.append((after[number], newline))
+            out += [] if number is None else [(after[number], newline)]
             continue
         here = owned[place]
         if number is not None and before[place] == after[number]:
@@ -458,15 +463,6 @@ def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
             seen[place] += 1
             yield place, seen[place]
         waiting = []
-
-
-def _verify(references: ReferenceFile, text: str, wanted: Mapping[str, _Update]) -> None:
-    """Raise NetproofError unless a text has the new entries and all else as before."""
-    after = loaded(text, references.path)
-    for check, level in _with(references.data, wanted).items():
-        if _ordered(after.get(check)) != _ordered(level):
-            reason = f"{check}: cannot be edited as it is written; write it in block style"
-            raise references.fault(check, reason)
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:

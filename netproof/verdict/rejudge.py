@@ -271,7 +271,7 @@ def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
     before = {one.case.key(): one for one in then.cases}
     after = {one.case.key(): one for one in now.cases}
     found = []
-    for key in dict.fromkeys((*after, *before)):
+    for key, case in {one.case.key(): one.case for one in (*now.cases, *then.cases)}.items():
         one, other = before.get(key), after.get(key)
         were, are = _objections(one), _objections(other)
         was, level = (None if it is None else it.level for it in (one, other))
@@ -279,7 +279,7 @@ def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
             continue
         gone = tuple(why for why in were if why not in are)
         new = tuple(why for why in are if why not in were)
-        found.append(ChangedCase((other or one).case, was, level, gone, new))
+        found.append(ChangedCase(case, was, level, gone, new))
     return tuple(found)
 
 

@@ -1,10 +1,9 @@
 """Risks of buyer and seller by a bound, and plans that make both small.
 
-A reference has a ``value``, that of a network as agreed, and a bound on one side of it. Launches
-scatter around their session's level, and sessions around the network's, both by factors whose
-logarithms are normally distributed. The seller risks that a network as agreed fails; the buyer,
-that one which is worse by a margin passes. After the statistical acceptance of supercomputers by
-two parties (FTXS at SC21), with the verdict's own rule instead of a test.
+Launches scatter around their session's level, and sessions around the network's, by factors whose
+logarithms are normally distributed. The seller risks that a network as agreed, by a reference's
+value, fails; the buyer, that one which is worse by a margin passes. After the statistical
+acceptance of supercomputers by two parties (FTXS at SC21), with the verdict's own rule.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from statistics import median
 import numpy as np
 import scipy
 
-from netproof.criteria import ConfirmSettings
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.case import Case
@@ -104,30 +103,19 @@ def outcomes(
     random = np.random.default_rng(seed)
     counts = dict.fromkeys(Side, 0)
     ends = (bound, math.inf) if bound < 1 else (0.0, bound)
+    more = range(first + confirm.launches, confirm.most_launches + 1)
     for _ in range(tries):
         level = math.log(ratio) + scattering.between * random.standard_normal()
         noise = scattering.within * random.standard_normal(confirm.most_launches)
-        counts[_decided(np.exp(level + noise).tolist(), ends, first, confirm)] += 1
+        values = np.exp(level + noise).tolist()
+        for count in (first, *more):
+            middle = median(values[:count])
+            found = interval.of_median(values[:count]) or (middle, middle)
+            side = interval.side(found, *ends)
+            if side is Side.WITHIN or (side is Side.BEYOND and count > first):
+                break
+        counts[side] += 1
     return {side: count / tries for side, count in counts.items()}
-
-
-def _decided(
-    values: Sequence[float], ends: tuple[float, float], first: int, confirm: ConfirmSettings
-) -> Side:
-    side = _side(values[:first], ends)
-    if side is Side.WITHIN:
-        return side
-    for count in range(first + confirm.launches, confirm.most_launches + 1):
-        side = _side(values[:count], ends)
-        if side is not Side.ASTRIDE:
-            return side
-    return side
-
-
-def _side(values: Sequence[float], ends: tuple[float, float]) -> Side:
-    found = interval.of_median(values)
-    middle = median(values)
-    return interval.side(found or (middle, middle), *ends)
 
 
 @dataclass(frozen=True)
@@ -140,19 +128,20 @@ class OperatingCurve:
 
     def seller(self) -> float:
         """Return the share of sessions in which a network as agreed does not pass."""
-        return 1 - self._at(1.0)
+        return 1 - self.shares[0][Side.WITHIN]
 
     def buyer(self, margin: float) -> float:
         """Return the share in which a network passes that is worse by ``margin``."""
-        worse = 1 - margin if self.bound < 1 else 1 / (1 - margin)
-        return self._at(worse)
-
-    def _at(self, ratio: float) -> float:
-        """Return the share that passes."""
-        for one, shares in zip(self.ratios, self.shares, strict=True):
-            if math.isclose(one, ratio):
+        worse = _worse(self.bound, margin)
+        for ratio, shares in zip(self.ratios, self.shares, strict=True):
+            if math.isclose(ratio, worse):
                 return shares[Side.WITHIN]
-        raise NetproofError(f"the curve has no point at {ratio:g}")
+        raise NetproofError(f"the curve has no point at {worse:g}")
+
+
+def _worse(bound: float, margin: float) -> float:
+    """Return the ratio of a network that is worse by a margin, on the bound's side of 1."""
+    return 1 - margin if bound < 1 else 1 / (1 - margin)
 
 
 def characteristic(
@@ -169,7 +158,7 @@ def characteristic(
 
     ``margins``: shares by which the network is worse, 0.1 for a tenth.
     """
-    ratios = [1.0, *(1 - margin if bound < 1 else 1 / (1 - margin) for margin in margins)]
+    ratios = [1.0, *(_worse(bound, margin) for margin in margins)]
     shares = [
         outcomes(ratio, bound, scattering, first, confirm, tries=tries, seed=seed + place)
         for place, ratio in enumerate(ratios)
@@ -181,15 +170,13 @@ def characteristic(
 class AcceptancePlan:
     """An acceptance of several sessions: the mean of their logarithms against a bound.
 
-    ``bound``: over the agreed value; ``sessions`` of ``launches`` each; ``seller`` and ``buyer``:
-    their risks.
+    ``bound``: over the agreed value; ``sessions`` of ``launches`` each; ``risk``: of either side.
     """
 
     bound: float
     sessions: int
     launches: int
-    seller: float
-    buyer: float
+    risk: float
 
 
 def plan(
@@ -218,11 +205,8 @@ def plan(
             f" {MOST_SESSIONS} of them"
         )
     half = distance / 2
-    risked = 0.0
-    if error > 0:
-        risked = float(scipy.special.ndtr(-half * math.sqrt(sessions) / error))
-    bound = math.exp(-half if larger else half)
-    return AcceptancePlan(bound, sessions, launches, risked, risked)
+    risked = float(scipy.special.ndtr(-half * math.sqrt(sessions) / error)) if error > 0 else 0.0
+    return AcceptancePlan(math.exp(-half if larger else half), sessions, launches, risked)
 
 
 MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -270,58 +254,42 @@ def risks_of_sessions(
     several = [derive.results_of(stored, system, partition) for stored in sessions]
     found: list[ReferenceRisk] = []
     without: dict[Case, str] = {}
-    for key, first in several[0].items():
-        results = [one.get(key) for one in several]
-        measured = [one.measured for one in results if one is not None and one.measured]
+    for key, (case, first) in several[0].items():
+        results = [one[key][1].measured for one in several if key in one]
+        measured = [one for one in results if one]
         if len(measured) < len(sessions):
-            without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
+            without[case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue
         try:
-            entries = references.find(first.name.split()[0], first.case)
+            entries = references.find(first.name.split()[0], case)
         except NotThere:
             entries = {}
         extras = Partition.model_validate(first.extras["partition_extras"])
         confirm = extras.settings().confirm
         fewest = min(len(one.first().launches) for one in measured)
-        for name, one in LANDMARKS.items():
-            if one.better is Better.NEITHER or name == "paired_mb_s":
+        for name, landmark in LANDMARKS.items():
+            entry = entries.get(name)
+            neither = landmark.better is Better.NEITHER or name == "paired_mb_s"
+            if neither or (entry is not None and entry[0] == XFAIL):
                 continue
             values = [_landmark_by_launch(session, name) for session in measured]
             if not all(values):
                 continue
-            limits = entries.get(name)
-            if limits is not None and limits[0] == XFAIL:
-                continue
-            found.append(_risk(first.case, name, values, limits, fewest, confirm, margin, tries))
+            larger, scattering = landmark.better is Better.LARGER, scatter(values)
+            agreed, curve, made, why = median(map(median, values)), None, None, ""
+            if entry is not None and entry[0]:
+                agreed, limits = entry[0], Limits.of_entry(entry)
+                bound = (limits.low if larger else limits.high) / agreed
+                if 0 < bound < 1 if larger else 1 < bound < math.inf:
+                    margins = sorted({*MARGINS, margin})
+                    curve = characteristic(bound, scattering, margins, fewest, confirm, tries=tries)
+            try:
+                made = plan(scattering, margin, launches=fewest, larger=larger)
+            except NetproofError as error:
+                why = str(error)
+            unit = landmark.unit
+            found.append(ReferenceRisk(case, name, unit, agreed, scattering, curve, made, why))
     return found, without
-
-
-def _risk(
-    case: Case,
-    variable: str,
-    values: Sequence[Sequence[float]],
-    entry: Sequence | None,
-    first: int,
-    confirm: ConfirmSettings,
-    margin: float,
-    tries: int,
-) -> ReferenceRisk:
-    landmark = LANDMARKS[variable]
-    larger = landmark.better is Better.LARGER
-    scattering = scatter(values)
-    agreed = entry[0] if entry is not None and entry[0] else median(map(median, values))
-    curve = None
-    if entry is not None and entry[0]:
-        limits = Limits.of_entry(entry)
-        bound = (limits.low if larger else limits.high) / agreed
-        if 0 < bound < 1 if larger else 1 < bound < float("inf"):
-            margins = sorted({*MARGINS, margin})
-            curve = characteristic(bound, scattering, margins, first, confirm, tries=tries)
-    try:
-        made, why = plan(scattering, margin, launches=first, larger=larger), ""
-    except NetproofError as error:
-        made, why = None, str(error)
-    return ReferenceRisk(case, variable, landmark.unit, agreed, scattering, curve, made, why)
 
 
 def _landmark_by_launch(measured: Measured, variable: str) -> list[float]:

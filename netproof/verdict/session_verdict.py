@@ -19,6 +19,7 @@ from netproof.session.provenance import OfSession
 from netproof.site import folders, site
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import power, rejudge, stored
+from netproof.verdict.engine import Key
 from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.options import SESSIONS, StoredOptions
 from netproof.verdict.rejudge import ChangedCase, StoredBounds
@@ -146,34 +147,62 @@ def judge_session(
     if found is not None and system is None and not full:
         own, full = found[0], found[0].full
         system = f"{own.system}:{own.partition}" if own.partition else own.system
-    name, _, partition = (system or _system_of(read)).partition(":")
-    if found is not None and (name, partition, full) != (
-        found[0].system,
-        found[0].partition,
-        found[0].full,
+    name, partition, configuration, expected = _to_judge(read, system, full)
+    if found is None or (found[0].system, found[0].partition, found[0].full) != (
+        name,
+        partition,
+        full,
     ):
-        found = None
-    configuration = site.gather(folders.of_site())
-    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    folder = folders.of_references()
-    when = None if found is None else _when(found[0], expected, folder)
-    if found is not None and not again:
-        return _as_stored(read, *found, when, expected, fold)
-    judged = _judged(read, name, expected, configuration, folder, asked, fold)
-    if fault:
+        judged = _judged(read, name, expected, configuration, asked, fold)
+        if not fault:
+            return judged
         note = f"judged now, since the stored verdict is not read: {fault}"
         verdict = dataclasses.replace(judged.verdict, notes=(*judged.verdict.notes, note))
-        judged = dataclasses.replace(judged, verdict=verdict)
-    if found is None:
-        return judged
-    then, now = found[1], judged.verdict
-    changed = ChangedVerdict(
-        when,
-        rejudge.changed(then, now),
-        tuple(one for one in then.faults if one not in now.faults),
-        tuple(one for one in now.faults if one not in then.faults),
+        return dataclasses.replace(judged, verdict=verdict)
+    then, bounds = found[0], found[0].bounds
+    when = WhenJudged(
+        f"{then.at[:10]} {then.at[11:16]} UTC",
+        bounds.netproof[0],
+        then.bounds_that_differ(expected, folders.of_references()),
     )
-    return dataclasses.replace(judged, changed=changed)
+    before = found[1]
+    if again:
+        judged = _judged(read, name, expected, configuration, asked, fold)
+        now = judged.verdict
+        changed = ChangedVerdict(
+            when,
+            rejudge.changed(before, now),
+            tuple(one for one in before.faults if one not in now.faults),
+            tuple(one for one in now.faults if one not in before.faults),
+        )
+        return dataclasses.replace(judged, changed=changed)
+    if when.differs:
+        before = dataclasses.replace(before, notes=(*before.notes, when.sentence()))
+    unread: Sequence[str] = then.unread
+    earlier: list[session.Session] = []
+    if _warns(before) and fold and not read.path.is_dir():
+        earlier, unread = earlier_reports(read, then.system)
+    had, errors = _recurring(read, before, expected, bounds, earlier, unread, fold)
+    return JudgedSession(
+        session=read,
+        matrix=dataclasses.replace(expected, baseline=then.baseline),
+        verdict=before,
+        unread=(*unread, *errors),
+        differences=then.differences,
+        recurring=had,
+        beyond_nodes=then.beyond_nodes,
+        stored=when,
+    )
+
+
+def _to_judge(
+    read: session.Session, system: str | None, full: bool
+) -> tuple[str, str, dict[str, Any], Matrix]:
+    """Return names of system and partition, the site's configuration and the expected matrix."""
+    name, _, partition = (system or _system_of(read)).partition(":")
+    configuration = site.gather(folders.of_site())
+    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+    return name, partition, configuration, expected
 
 
 def power_of(judged: JudgedSession) -> list[power.CasePower]:
@@ -203,16 +232,13 @@ def ingest(
     from netproof.store import ingest as storing
 
     def verdict(read: session.Session, sha256: str) -> bytes:
-        name, _, partition = (system or _system_of(read)).partition(":")
-        configuration = site.gather(folders.of_site())
-        expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-        folder = folders.of_references()
+        name, partition, configuration, expected = _to_judge(read, system, full)
         # Warnings are folded when it is read, since that depends on other sessions.
-        judged = _judged(read, name, expected, configuration, folder, None, fold=0)
+        judged = _judged(read, name, expected, configuration, None, fold=0)
         return stored.document(
             judged.verdict,
             expected,
-            folder,
+            folders.of_references(),
             partition=partition,
             full=full,
             report_sha256=sha256,
@@ -224,7 +250,7 @@ def ingest(
     return storing.ingest(store, report, _why_unsettled, verdict)
 
 
-def _why_unsettled(read: session.Session) -> dict[tuple, tuple[str, ...]]:
+def _why_unsettled(read: session.Session) -> dict[Key, tuple[str, ...]]:
     """Return why the figures of cases are not usable, by case; nothing where not known.
 
     A session may have settings of another netproof: its figures are stored all the same.
@@ -251,7 +277,6 @@ def _stored_verdict(
     from netproof.store import Store
     from netproof.store import ingest as ingesting
     from netproof.store.folder import MARKER
-    from netproof.store.ingest import report_sha256
 
     if not os.path.exists(store / MARKER):
         return None, ""
@@ -262,47 +287,13 @@ def _stored_verdict(
         return None, ""
     try:
         opened = Store(store)
-        if not opened.path(place).exists():
-            return None, ""
-        content = loading.read_bytes(read.path)
-        if hashlib.sha256(content).hexdigest() != report_sha256(opened, place):
-            return None, ""
-        return stored.on_session(read, opened, place), ""
+        alike = opened.path(place).exists() and (
+            hashlib.sha256(loading.read_bytes(read.path)).hexdigest()
+            == ingesting.report_sha256(opened, place)
+        )
+        return (stored.on_session(read, opened, place) if alike else None), ""
     except (NetproofError, OSError) as error:
         return None, str(error)
-
-
-def _when(found: StoredVerdict, expected: Matrix, references: Path) -> WhenJudged:
-    at = f"{found.at[:10]} {found.at[11:16]} UTC"
-    differs = found.bounds_that_differ(expected, references)
-    return WhenJudged(at, found.bounds.netproof[0], differs)
-
-
-def _as_stored(
-    read: session.Session,
-    found: StoredVerdict,
-    verdict: Verdict,
-    when: WhenJudged,
-    expected: Matrix,
-    fold: int,
-) -> JudgedSession:
-    """Return a stored verdict, with warnings folded that the sessions before it had too."""
-    if when.differs:
-        verdict = dataclasses.replace(verdict, notes=(*verdict.notes, when.sentence()))
-    unread, earlier = list(found.unread), []
-    if _warns(verdict) and fold and not read.path.is_dir():
-        earlier, unread = earlier_reports(read, found.system)
-    had, errors = _recurring(read, verdict, expected, found.bounds, earlier, unread, fold)
-    return JudgedSession(
-        session=read,
-        matrix=dataclasses.replace(expected, baseline=found.baseline),
-        verdict=verdict,
-        unread=(*unread, *errors),
-        differences=found.differences,
-        recurring=had,
-        beyond_nodes=found.beyond_nodes,
-        stored=when,
-    )
 
 
 def _judged(
@@ -310,11 +301,11 @@ def _judged(
     name: str,
     expected: Matrix,
     configuration: dict[str, Any],
-    references: Path,
     asked: StoredOptions | None,
     fold: int,
 ) -> JudgedSession:
     """Judge a session by today's matrix of the system ``name``."""
+    references = folders.of_references()
     earlier, unread = earlier_reports(read, name)
     made, why = _provenance(read)
     unknown: Sequence[str] = ()
@@ -331,10 +322,8 @@ def _judged(
     # A verdict also fails where the nodes cannot be compared.
     if why and why not in verdict.faults:
         verdict = dataclasses.replace(verdict, faults=(*verdict.faults, why))
-    had, errors = NOTHING, []
-    if fold and _warns(verdict):
-        bounds = StoredBounds.of(expected, references)
-        had, errors = _recurring(read, verdict, expected, bounds, earlier, unread, fold)
+    bounds = StoredBounds.of(expected, references) if fold and _warns(verdict) else None
+    had, errors = _recurring(read, verdict, expected, bounds, earlier, unread, fold)
     return JudgedSession(
         read,
         expected,
@@ -362,13 +351,13 @@ def _recurring(
     read: session.Session,
     verdict: Verdict,
     expected: Matrix,
-    bounds: StoredBounds,
+    bounds: StoredBounds | None,
     earlier: Sequence[session.Session],
     unread: Sequence[str],
     fold: int,
 ) -> tuple[Recurring, list[str]]:
     """Return warnings that the sessions before it had too, and why they are not known."""
-    if not fold or not _warns(verdict):
+    if not fold or bounds is None or not _warns(verdict):
         return NOTHING, []
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     try:

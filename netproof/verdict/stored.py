@@ -40,7 +40,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import rejudge
-from netproof.verdict.engine import companion_keys
+from netproof.verdict.engine import Key, companion_keys
 from netproof.verdict.judge import (
     complete,
     findings_along,
@@ -98,7 +98,7 @@ class StoredVerdict:
     pairs: tuple[dict[str, Any], ...]
     cases: tuple[dict[str, Any], ...]
 
-    def warnings(self) -> dict[tuple[Any, ...], list[Finding]]:
+    def warnings(self) -> dict[Key, list[Finding]]:
         """Return the warnings along the curve of each case, by its key, without comparisons."""
         return {
             codec.decode(Case, one["case"], "case").key(): [
@@ -151,96 +151,96 @@ class StoredVerdict:
             plain = {name: one for name, one in values.items() if name not in ("entries", "nodes")}
             judged = codec.decode(CaseVerdict, plain, "cases")
             nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
-            row = by_key.get(_key(vars(judged.case)))
-            cases.append(StoredCase(judged, row, measurements, nodes))
-        rounds = tuple(self._pairs(session)) if self.pairs else ()
-        return Verdict(cases=tuple(cases), pairs=rounds, **parts)
-
-    def _pairs(self, session: Session) -> Iterator[PairsVerdict]:
-        """Yield the verdicts on rounds of pairs, with the session's rounds."""
-        known = typing.get_type_hints(PairsVerdict)
-        measured = [rounds for rounds, _ in pairs.rounds_of(session)]
-        for rounds, values in zip(measured, self.pairs, strict=True):
-            parts = {
-                name: codec.decode(known[name], value, f"pairs.{name}")
-                for name, value in values.items()
-                if name in known
-            }
-            yield PairsVerdict(rounds=rounds, **parts)
+            row = by_key.get(_key(vars(judged.case)), {})
+            known_of = {"row": row, "measurements": measurements, "stored_nodes": nodes}
+            cases.append(StoredCase(judged, **known_of))
+        of_pairs = typing.get_type_hints(PairsVerdict)
+        measured = [rounds for rounds, _ in pairs.rounds_of(session)] if self.pairs else []
+        rounds_judged = tuple(
+            PairsVerdict(
+                rounds=rounds,
+                **{
+                    name: codec.decode(of_pairs[name], value, f"pairs.{name}")
+                    for name, value in values.items()
+                    if name in of_pairs
+                },
+            )
+            for rounds, values in zip(measured, self.pairs, strict=True)
+        )
+        return Verdict(cases=tuple(cases), pairs=rounds_judged, **parts)
 
 
 class _Measurements:
-    """Return the measurements of a session by case, read on demand."""
+    """The measurements of a session by case, read on demand."""
 
     def __init__(self, session: Session, curves: StoredCurves) -> None:
         self.session, self.curves = session, curves
 
     @cached_property
-    def results(self) -> dict[tuple, CheckResult]:
+    def results(self) -> dict[Key, CheckResult]:
         return {one.case.key(): one for one in self.session.results if one.case is not None}
 
     @cached_property
-    def again(self) -> Mapping[tuple, MeasuredAgain]:
+    def again(self) -> Mapping[Key, MeasuredAgain]:
         return measured_again(self.session)
 
 
 class StoredCase(CaseVerdict):
     """A case of a stored verdict; its measurement is read from the session on request.
 
-    Its landmarks and outcome are those of the table of cases.
+    Its landmarks and outcome are those of the table of cases, ``row``; ``stored_nodes``: those of
+    its first launch, if a finding is flagged.
     """
 
-    def __init__(
-        self,
-        judged: CaseVerdict,
-        row: Mapping[str, Any] | None,
-        measurements: _Measurements,
-        nodes: tuple[str, ...],
-    ) -> None:
+    row: Mapping[str, Any]
+    measurements: _Measurements
+    stored_nodes: tuple[str, ...]
+
+    def __init__(self, judged: CaseVerdict, **known: Any) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
-        vars(self).update(own, _row=row, _measurements=measurements, _nodes=nodes)
+        vars(self).update(own, **known)
 
     @cached_property
-    def result(self) -> CheckResult | None:  # type: ignore[override]
+    def result(self) -> CheckResult | None:
         """ReFrame's last result of the case, or None."""
-        return self._measurements.results.get(self.case.key())
+        return self.measurements.results.get(self.case.key())
 
     @cached_property
-    def measured(self) -> Measured | None:  # type: ignore[override]
+    def measured(self) -> Measured | None:
         """Measurement; None where it was not complete."""
         return None if self.result is None else complete(self.result)
 
     @cached_property
-    def again(self) -> MeasuredAgain | None:  # type: ignore[override]
+    def again(self) -> MeasuredAgain | None:
         """Repeats at single sizes, or None."""
-        return self._measurements.again.get(self.case.key())
+        return self.measurements.again.get(self.case.key())
 
     @property
     def ran(self) -> bool:
         """Whether ReFrame ran it, with any result."""
-        return self._row is not None and self._row["result"] not in NEVER_RAN
+        return self.row.get("result", NEVER_RAN[0]) not in NEVER_RAN
 
     @property
     def failed_job(self) -> str | None:
         """Name of the failed test that it waited for, or None."""
-        return None if self._row is None else self._row["failed_job"]
+        return self.row.get("failed_job")
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """Nodes of its first launch, if a finding is flagged."""
-        return self._nodes
+        return self.stored_nodes
 
     @property
     def complete(self) -> bool:
         """Whether it was measured whole."""
-        return self._row is not None and self._row["complete"]
+        return bool(self.row.get("complete"))
 
     @cached_property
     def landmarks(self) -> Landmarks | None:
         """Landmarks of its curve; None where it was not measured whole."""
         if not self.complete:
             return None
-        values = {one.name: self._row[one.name] for one in dataclasses.fields(Landmarks)}
+        values = {one.name: self.row[one.name] for one in dataclasses.fields(Landmarks)}
         limit = values["eager_limit"]
         values["eager_limit"] = None if limit is None else EagerLimit(**limit)
         values["undefined"] = tuple(values["undefined"].items())
@@ -249,15 +249,10 @@ class StoredCase(CaseVerdict):
 
     def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
         """Return its curve and those of its repeats, where it has flags that were repeated."""
-        return self._measurements.curves.repeated(self.case) if self.flags() else None
+        return self.measurements.curves.repeated(self.case) if self.flags() else None
 
 
-def document(
-    verdict: Verdict,
-    matrix: Matrix,
-    references: Path,
-    **known: Any,
-) -> bytes:
+def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -> bytes:
     """Return the stored form of a verdict that was judged just now.
 
     ``references``: the folder of the files; ``known``: the remaining fields of ``StoredVerdict``.
@@ -363,10 +358,10 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
 def _along_curve(criterion: str) -> bool:
     """Check whether a finding is on a case's own curve, and not on a comparison."""
     found = BY_FINDING.get(criterion)
-    return found is None or found.judge is not None
+    return found is None or found.compare is None
 
 
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(row: Mapping[str, Any]) -> Key:
     return tuple(row[name] for name in _KEY)
 
 
@@ -402,7 +397,7 @@ class Recurring:
 
 NOTHING = Recurring(0, ())
 
-Warnings = Mapping[tuple, Sequence[Finding]]
+Warnings = Mapping[Key, Sequence[Finding]]
 """Warnings along the curves of a session's cases, by their keys."""
 
 Earlier = Session | Warnings
@@ -411,11 +406,11 @@ Earlier = Session | Warnings
 
 def earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str]]:
     """Return the system's newest other sessions in the folder of reports, and reading errors."""
-    found, unread = [], []
+    found: list[Session] = []
     folder = os.environ.get("RFM_REPORT_FILE") or None
     if folder is None:
-        return found, unread
-    unread += session.left_out(Path(folder).parent)
+        return found, []
+    unread = [*session.left_out(Path(folder).parent)]
     for path in session.reports(Path(folder).parent):
         if len(found) == EARLIER_SESSIONS:
             break
@@ -448,8 +443,10 @@ def sessions_before(
         found: list[Earlier] = []
         for one in reversed(before[-EARLIER_SESSIONS:]):
             past = read(store, one)
-            alike = past is not None and past.bounds.judge_cases_as(bounds)
-            found.append(past.warnings() if alike else questions.load(store, one))
+            if past is not None and past.bounds.judge_cases_as(bounds):
+                found.append(past.warnings())
+            else:
+                found.append(questions.load(store, one))
         return found
     began = stored.info.get("time_start_unix")
     if began is None:
@@ -491,7 +488,7 @@ def recurring(
     return Recurring(fewest, tuple(found)) if found else NOTHING
 
 
-def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]) -> Warnings:
+def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:
     """Return the warnings along the curves of the session's cases, by their keys."""
     # The last run of each case counts.
     ran = {r.case.key(): r for r in session.results if r.case is not None}

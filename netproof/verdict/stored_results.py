@@ -18,7 +18,7 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict.engine import Subject, companion_keys, group
+from netproof.verdict.engine import Key, Subject, companion_keys, group
 from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
 from netproof.verdict.options import StoredOptions
 from netproof.verdict.verdict import StoredResult, StoredResults
@@ -75,8 +75,8 @@ def alongside(
         for case in site.cases
         if group(case) in compared and case.key() not in not_to_take
     }
-    taken: dict[tuple, StoredResult] = {}
-    left_out: dict[tuple, StoredResult] = {}
+    taken: dict[Key, StoredResult] = {}
+    left_out: dict[Key, StoredResult] = {}
     unread: list[str] = []
     every = store.sessions(own.system)
     for stored in reversed(every[-MOST_SESSIONS:]):
@@ -120,7 +120,7 @@ def alongside(
 
 
 def _good(
-    store: Store, stored: StoredSession, keys: Collection[tuple], site: Matrix
+    store: Store, stored: StoredSession, keys: Collection[Key], site: Matrix
 ) -> Iterator[tuple[Subject, CheckResult, OfSession]]:
     """Yield the cases that a stored session measured well, with its provenance."""
     from netproof.store import questions

@@ -16,7 +16,7 @@ from netproof.criteria.counters import (
     carrier_changes,
     sent_again,
 )
-from netproof.criteria.findings import Finding
+from netproof.criteria.findings import FLAGGED, Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, Payload
@@ -95,28 +95,9 @@ class Seen:
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
     """Return the counted launches of cases, those paired with them, and those that crashed."""
     return [
-        Seen(
-            subject.case.partition,
-            counters,
-            subject.rails,
-            subject.settings,
-            not disturbed(launch.loads, subject.settings.disturbance),
-        )
+        Seen(subject.case.partition, one.counters, subject.rails, subject.settings, one.undisturbed)
         for subject in subjects
-        for launch in subject.measured.launches
-        for counters in (launch.counters, *(peer.counters for peer in launch.peers))
-        if counters is not None
-    ] + [
-        Seen(
-            subject.case.partition,
-            crash.counters,
-            subject.rails,
-            subject.settings,
-            undisturbed=False,
-        )
-        for subject in subjects
-        for crash in subject.measured.all_crashes()
-        if crash.counters is not None
+        for one in (*subject.data.counted, *subject.data.counted_alongside)
     ]
 
 
@@ -128,41 +109,30 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
         if here is None:
             continue
         rails, settings = here.rails_or_interface(), here.settings()
-        found += [
-            Seen(
-                rounds.partition,
-                launch.counters,
-                rails,
-                settings,
-                not disturbed(launch.loads, settings.disturbance),
-                {
+        for launch in rounds.launches:
+            if launch.counters is not None:
+                quiet = not disturbed(launch.loads, settings.disturbance)
+                partners = {
                     node: tuple(other for other in pair.nodes if other != node)
                     for pair in launch.pairs
                     for node in pair.nodes
-                },
-            )
-            for launch in rounds.launches
-            if launch.counters is not None
-        ]
+                }
+                one = Seen(rounds.partition, launch.counters, rails, settings, quiet, partners)
+                found.append(one)
     return found
 
 
 def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each carrier that came or went while rounds of pairs ran."""
-    return tuple(
-        finding
-        for partition, launches in _by_partition(several).items()
-        for finding in carrier_changes(
-            [
-                CountedLaunch(number, one.counters, Payload(0), one.undisturbed)
-                for number, one in enumerate(launches, 1)
-            ],
-            launches[0].rails,
-            f"pairs on {partition}",
-            launches[0].settings.carrier_change,
-        )
-        if finding.level in (Level.WARN, Level.FAIL)
-    )
+    found: list[Finding] = []
+    for partition, launches in _by_partition(several).items():
+        counted = [
+            CountedLaunch(number, one.counters, Payload(0), one.undisturbed)
+            for number, one in enumerate(launches, 1)
+        ]
+        rails, bounds = launches[0].rails, launches[0].settings.carrier_change
+        found += carrier_changes(counted, rails, f"pairs on {partition}", bounds)
+    return tuple(one for one in found if one.level in FLAGGED)
 
 
 def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
@@ -182,23 +152,16 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
         if len(lose) < len(shares) or min(lose) <= bounds.fail:
             continue
         least, most = _percent(min(lose)), _percent(max(lose))
-        where = (
-            "all of them: look at the switch's buffers, its flow control and its drops"
-            if len(lose) > 2
-            else "them: look at their ports and cables, and at the switch's buffers and drops"
+        where = "all of them: look at the switch's buffers, its flow control and its drops"
+        if len(lose) < 3:
+            where = "them: look at their ports and cables, and at the switch's buffers and drops"
+        why = (
+            f"all {len(lose)} nodes send {least if least == most else f'{least} to {most}'} of"
+            f" their segments again, bound {_percent(bounds.fail)}; packets are lost between"
+            f" {where}"
         )
-        found.append(
-            Finding(
-                ALL_LOSE,
-                Level.FAIL,
-                f"pairs on {partition}",
-                f"all {len(lose)} nodes send {least if least == most else f'{least} to {most}'} of"
-                f" their segments again, bound {_percent(bounds.fail)}; packets are lost between"
-                f" {where}",
-                value=min(lose),
-                bound=bounds.fail,
-            )
-        )
+        on, value = f"pairs on {partition}", min(lose)
+        found.append(Finding(ALL_LOSE, Level.FAIL, on, why, value=value, bound=bounds.fail))
     return tuple(found)
 
 
@@ -264,19 +227,15 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
             if port.to:
                 whose, rest = f"what it sends to {port.to}", "all else that these two ports carry"
                 look = "look at the route, the ARP entries and the switch's hashing between the two"
-            lasting = LOSES_TO if port.to else LOSES
-            finding = Finding(
-                lasting if port.persists else LOST_ONCE,
-                Level.WARN,
-                f"{partition} {port.node} {interface}",
+            name = LOST_ONCE if not port.persists else LOSES_TO if port.to else LOSES
+            why = (
                 f"{whose} loses {_percent(port.share)} of segments, and {rest}"
-                f" {_percent(port.usual)}, by what the nodes had to send again; {shown}: {look}",
-                value=more,
-                bound=MORE,
-                node=port.node,
-                interface=interface,
+                f" {_percent(port.usual)}, by what the nodes had to send again; {shown}: {look}"
             )
-            found.append(replace(finding, against=port.to or " ".join(port.or_of) or None))
+            where, against = f"{partition} {port.node} {interface}", " ".join(port.or_of) or None
+            finding = Finding(name, Level.WARN, where, why, value=more, bound=MORE)
+            finding = replace(finding, node=port.node, interface=interface)
+            found.append(replace(finding, against=port.to or against))
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -159,13 +160,11 @@ class StoredResult:
     @property
     def age(self) -> str:
         """Time before or after the judged session, in words."""
-        when = "before" if self.days >= 0 else "after"
-        hours = round(24 * abs(self.days))
+        hours, days = round(24 * abs(self.days)), abs(self.days)
         if hours == 0:
             return "within the hour"
-        if hours == 1:
-            return f"1 hour {when}"
-        return f"{hours} hours {when}" if hours < 48 else f"{abs(self.days):.0f} days {when}"
+        long = f"{hours} hour{'s' if hours > 1 else ''}" if hours < 48 else f"{days:.0f} days"
+        return f"{long} {'before' if self.days >= 0 else 'after'}"
 
     def score(self) -> Finding | None:
         """Return the score against the baseline, or None."""
@@ -192,18 +191,14 @@ class StoredResults:
         A group is of one configuration, session and set of marks.
         """
         for several, left_out in ((self.cases, False), (self.left_out, True)):
-            found: dict[tuple, list[StoredResult]] = {}
+            found: dict[str, list[StoredResult]] = defaultdict(list)
             for one in several:
-                key = (one.case.partition, one.case.environment, one.session, one.marks)
-                found.setdefault(key, []).append(one)
-            for (partition, environment, session, marks), cases in found.items():
+                place = f"{one.case.partition} {one.case.environment}, of {one.date} ({one.age})"
+                marks = "".join(f"; {mark}" for mark in one.marks)
+                found[f"{place}: {{}} of session {one.session}{marks}"].append(one)
+            for words, cases in found.items():
                 count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-                marked = f"; {'; '.join(marks)}" if marks else ""
-                words = (
-                    f"{partition} {environment}, of {cases[0].date} ({cases[0].age}): {count} of"
-                    f" session {session}{marked}"
-                )
-                yield words, tuple(cases), left_out
+                yield words.replace("{}", count, 1), tuple(cases), left_out
 
 
 @dataclass(frozen=True)
@@ -305,31 +300,13 @@ class Verdict:
         return bool(self.cases) and all(one.reason.planned for one in self.skipped)
 
 
-def faults_of_parts(
-    launched: Sequence[LaunchCount],
-    pairs: Sequence[PairsVerdict],
-    standing_out: Sequence[Finding],
-    coverage: Sequence[Coverage],
-    nodes: Sequence[NodeFinding],
-) -> tuple[str, ...]:
-    """Return the faults beyond single cases in these parts of a verdict, a sentence each."""
-    return (
-        *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
-        *(why for one in pairs for why in (*one.accusations(), *one.faults())),
-        *(one.why for one in standing_out if one.level is Level.FAIL),
-        *(f"coverage: {one}" for one in coverage if one.failed),
-        *(str(one) for one in nodes if one.level is Level.FAIL),
-    )
-
-
 def by_reason(
     skipped: Sequence[SkippedCase],
 ) -> dict[tuple[str, str, SkipReason], tuple[Case, ...]]:
     """Return the skipped cases by partition, environment and reason."""
-    found: dict[tuple[str, str, SkipReason], list[Case]] = {}
+    found: dict[tuple[str, str, SkipReason], list[Case]] = defaultdict(list)
     for one in skipped:
-        place = (one.case.partition, one.case.environment, one.reason)
-        found.setdefault(place, []).append(one.case)
+        found[one.case.partition, one.case.environment, one.reason].append(one.case)
     return {place: tuple(cases) for place, cases in found.items()}
 
 

@@ -29,14 +29,14 @@ def cluster() -> Iterator[None]:
         subprocess.run([CLUSTER, "down"], check=True)
 
 
+def as_user(script: str) -> subprocess.CompletedProcess[str]:
+    command = [CLUSTER, "login", "bash", "-c", script]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
 @pytest.fixture
-def site(cluster, tmp_path) -> Iterator[Shell]:
+def site(cluster) -> Iterator[Shell]:
     """A shell of the user in a folder of a site, made under the user's umask."""
-
-    def as_user(script: str) -> subprocess.CompletedProcess[str]:
-        command = [CLUSTER, "login", "bash", "-c", script]
-        return subprocess.run(command, capture_output=True, text=True)
-
     # The example's own partitions have bounds that are not kestrel's.
     others = "/^ ? ?[^ ]/ {skip = /kestrel:(summit|nexus):/} !skip"
     made = as_user(
@@ -94,3 +94,24 @@ def test_a_job_that_is_refused_is_no_network_that_failed(site, wrong, reason):
     assert ran.returncode == 3, ran.stdout
     said = site(f"netproof verdict newest kestrel:{where} --all")
     assert reason in " ".join(said.stdout.split())
+
+
+def test_what_discovery_writes_is_ready_and_one_node_is_measured_inside(cluster):
+    found = as_user(
+        f"rm -rf ~/found; export PYTHONPATH={ROOT};"
+        f" {PROGRAMS}/netproof site discover kestrel ~/found --partition gpu && cd ~/found &&"
+        " . ./activate && netproof site check --job kestrel"
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "a job has one node, so NetPIPE is measured inside it" in found.stdout
+    as_user(
+        f"cd ~/found && export PYTHONPATH={ROOT} && . ./activate &&"
+        f" netproof run kestrel -- {SMALL.replace('openmpi', 'openmpi-gcc')}"
+    )
+    said = as_user(
+        f"cd ~/found && export PYTHONPATH={ROOT} && . ./activate &&"
+        " netproof verdict newest kestrel --format=json; rm -rf ~/found"
+    )
+    measured = [one for one in json.loads(said.stdout)["cases"] if one["measured"]]
+    assert [one["path"] for one in measured] == ["intra-node"] * len(measured)
+    assert len(measured) >= 2

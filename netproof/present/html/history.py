@@ -108,7 +108,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
             for stored, value in zip(sessions, nights, strict=True)
             if value is not None
         ]
-        return rows, tips(session=heading, value=(one.quantity.title, ",.4~r"))
+        return rows, tips(session=heading, value=(one.quantity.label, ",.4~r"))
 
     levels = [
         {
@@ -120,7 +120,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
         }
         for level in verdict.levels(one)
     ]
-    heading = f"{one.quantity.title}{', ' if unit else ''}{unit}"
+    heading = f"{one.quantity.label}{', ' if unit else ''}{unit}"
     y = quantity("value", heading, scale={"zero": False, "nice": True})
     # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
     ends = [{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])]
@@ -156,10 +156,9 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
     )
     for number, shift in enumerate(shifts):
         layers += _mark(verdict, shift, x, number % _LABELS)
-    # What is pooled is no line of its own.
-    where = f"{' '.join(one.where)}{'' if one.case is None else f' {one.case.what()}'}"
+    case = one.case
     title = {
-        "text": f"{where}: {one.quantity.title}",
+        "text": f"{case.partition} {case.environment} {case.what()}: {one.quantity.label}",
         **{"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"},
         **{"color": TEXT, "offset": 6},
     }

@@ -73,7 +73,7 @@ def _series(nights: Nights) -> dict[tuple[tuple[object, ...], str], Sequence[flo
     return {
         (one.case.key(), one.quantity): one.values
         for one in nights.series
-        if one.quantity in _QUANTITIES and one.case is not None
+        if one.quantity in _QUANTITIES
     }
 
 

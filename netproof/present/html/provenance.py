@@ -166,10 +166,10 @@ def tested(report: Report) -> DataTable:
         states[one.case.partition][word or ("passed" if one.passed else "inconclusive")] += 1
     rows: list[list[str | Cell]] = []
     unmeasured = "nothing was measured; this is the site's file"
-    for name, one in report.judged.matrix.partitions.items():
+    for name, site in report.judged.matrix.partitions.items():
         then = recorded.get(name)
         keys = _OF_PARTITION.values()
-        values = [_said(getattr(one, key) if then is None else then[key]) for key in keys]
+        values = [_said(getattr(site, key) if then is None else then[key]) for key in keys]
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
         first = Cell(name, link=report.partition_pages.get(name, ""))

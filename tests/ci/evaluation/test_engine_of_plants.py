@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -289,16 +288,6 @@ def test_a_machine_that_is_not_quiet_is_refused_in_words():
     with pytest.raises(CannotRunError, match="the machine is not quiet: others use"):
         machine.wait_until_quiet(SETTINGS | {"quiet_share": -1.0})
     machine.wait_until_quiet(SETTINGS | {"quiet_share": 1.0})
-
-
-def test_launches_are_counted_once_with_those_that_failed(tmp_path):
-    jobs = ROOT / "tests" / "data" / "jobs"
-    for place, job in (("output", "netpipe"), ("stage", "netpipe"), ("stage", "imb-faulty")):
-        shutil.copytree(jobs / job, tmp_path / place / "gige" / job)
-    assert engine.launches_in(tmp_path) == (8 + 8, 3)
-    (tmp_path / "stage" / "gige" / "netpipe" / "launches.tsv").write_text("garbled")
-    assert engine.launches_in(tmp_path) is None
-    assert engine.launches_in(tmp_path / "none") is None
 
 
 def test_a_rate_has_the_limit_of_clopper_and_pearson():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-import os
 import time
 from pathlib import Path
 
@@ -138,7 +137,7 @@ def result(run: Run, found: Grade) -> Result:
         Grade.RED: judged(1, RED),
         Grade.NOT_JUDGED: Answer(Grade.NOT_JUDGED, ("ReFrame left no report",)),
     }[found]
-    more = {"load_cpu_s": 30.0, "pressure_s": 12.0, "cpu": 1, "launches": (62, 1)}
+    more = {"load_cpu_s": 30.0, "pressure_s": 12.0}
     return dataclasses.replace(result_of(run, found), judged=judged_as, **more)
 
 
@@ -193,7 +192,6 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
     assert "| all healthy | 30 | 28 | 1 | 0 | 1 |" in text
     assert "| sick switch, quiet | 20 | 0 | 0 | 20 | 0 | 14 % |" in text
     assert "**not judged**: ReFrame left no report" in text
-    assert "1 of 62 launches failed" in text
     assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
     assert "The sick switch was red by: envelope in 20." in text
     assert text.endswith("- MISSED: 1 of 30 healthy runs were red or not judged.")
@@ -211,7 +209,7 @@ def test_the_order_and_all_seeds_are_drawn_by_the_seed():
 @pytest.mark.slow
 def test_a_sick_run_has_the_sick_switch_and_one_environment_that_its_seed_draws(fake, tmp_path):
     sick, quiet = run_of(SICK), run_of(QUIET, 2)
-    engine.begin(tmp_path, campaign(sick, quiet))
+    engine.begin(tmp_path, campaign(sick, quiet, **OWN))
     engine.go_on(EVALUATION, tmp_path)
     assert NoTestbed.verbs == ["up sick-switch", "up topology", "restored"]
     drawn = {run.environments for run in RUNS if run.kind == SICK}
@@ -234,13 +232,12 @@ def test_a_load_is_alongside_its_run_and_ends_with_it(fake, tmp_path):
     (only,) = engine.read(EVALUATION, tmp_path)[1]
     assert only.judged.found is Grade.GREEN
     assert only.load_cpu_s > 0.3
-    assert only.cpu in os.sched_getaffinity(0)
     assert not list((tmp_path / "001-one-cpu").glob("tmp*"))
 
 
 @pytest.mark.slow
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
-    broken = lambda *_: (["compiler", "--seed", "x"], None)  # noqa: E731
+    broken = lambda *_: ["compiler", "--seed", "x"]  # noqa: E731
     monkeypatch.setattr(EVALUATION, "load", broken, raising=False)
     engine.begin(tmp_path, campaign(run_of(COMPILER), **OWN))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)

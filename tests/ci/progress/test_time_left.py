@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from recorded_runs import recorded, timed
 
-from ci.progress import Course, Line, clock, launched, parse
+from ci.progress import Course, Launches, Line, clock, launched, parse
 from netproof.site.matrix import PlannedJob
 
 
@@ -35,14 +37,19 @@ class TestTimeLeft:
         for name, made in (("mpich", 3), ("openmpi4", 2)):
             (job / name).mkdir(parents=True)
             (job / name / "plan.json").write_text('{"rounds": [[{}, {}], [{}, {}, {}]]}')
-            (job / name / "launches.tsv").write_text("step\tstart\n" + "PingPong.1\t1\n" * made)
+            lines = "PingPong.1\t1\t3\t0\t60\n" * made
+            (job / name / "launches.tsv").write_text(f"step\tstart\n{lines}")
         course.launches = launched(tmp_path, line.folder)
-        assert course.launches == (5, 10)
+        assert course.launches == Launches(5, 10)
         assert course.left_s(30.0) == 30.0
         assert course.sentence(30.0).endswith(f"; {line.job}: launch 5 of 10")
-        course.launches = (12, 10)
+        course.launches = Launches(12, 10)
         assert course.sentence(30.0).endswith(f"; {line.job}: repeats, launch 12")
-        assert launched(tmp_path, "another") == (0, 0)
+        assert launched(tmp_path, "another") == Launches()
+        # Two of its launches are planned, and one of three repeats is made; each takes 2 s.
+        (job / "mpich" / "plan.json").write_text('{"rounds": [[{"subject": "PingPong"}]]}')
+        (job / "open.json").write_text('{"mpich": ["PingPong"], "openmpi4": []}')
+        assert launched(tmp_path, line.folder) == Launches(5, 6, 2.0)
 
     def test_failures_are_counted(self):
         course = Course()
@@ -116,3 +123,40 @@ class TestOneTestAfterTheOther:
         begun_s = next(at for at, line in lines if "%ranks=4" in line.test[0]) + 1
         course = at(Course({}, self.jobs(self.SMOKE), past), lines, begun_s)
         assert "at least" in course.sentence(begun_s)
+
+
+class TestRecordedQuickstart:
+    """A whole run of 778 s without an earlier one: from half-way on right within a third."""
+
+    TOOK_S: ClassVar = {
+        PlannedJob("gige", "", "imb", 2): 57.0,
+        PlannedJob("gige", "", "imb", 4): 67.0,
+        PlannedJob("fast-ethernet", "", "imb", 2): 89.0,
+        PlannedJob("fast-ethernet", "", "imb", 4): 118.0,
+        PlannedJob("gige", "", "netpipe", 2): 135.0,
+        PlannedJob("fast-ethernet", "", "netpipe", 2): 274.0,
+    }
+    REPEATED = (36 / 102, 0.0, 12 / 102, 0.0, 6 / 192)
+
+    @pytest.mark.parametrize(
+        ("now_s", "made", "repeats_s"),
+        [
+            *((390, 85, 0.0), (420, 118, 0.0), (450, 164, 0.0)),
+            *((480, 3, 0.0), (510, 18, 0.0), (540, 34, 0.0), (570, 55, 0.0), (600, 92, 0.0)),
+            *((630, 117, 0.0), (660, 192, 84.0), (690, 209, 54.0)),
+        ],
+    )
+    def test_it_is_right_within_a_third(self, now_s, made, repeats_s):
+        ended, running = (4, 331.0) if now_s < 466 else (5, 466.0)
+        jobs = list(self.TOOK_S)
+        name = f"NetpipeJob %partition={jobs[ended].partition}"
+        line = Line("RUN", ended, 169, (name, jobs[ended].partition, "openmpi4"), jobs[ended])
+        course = Course({}, set(jobs), done=ended, tests=169, repeated=[*self.REPEATED[:ended]])
+        for job in jobs[:ended]:
+            test = (job.what(), job.partition, "mpich")
+            course.job_of[test], course.took[test] = job, self.TOOK_S[job]
+        course.take(line, running)
+        course.launches = Launches(made, 192, repeats_s)
+        # Pairs, and checks that read what the jobs measured.
+        rest_s = 38.0
+        assert 2 / 3 < (course.left_s(now_s) + rest_s) / (778 - now_s) < 4 / 3

@@ -125,7 +125,7 @@ def test_faults_of_nodes_leaves_and_the_switch_are_kept_by_place(tmp_path):
         (("cpus: 4", "cpus: 4, faults: 7"), "faults: found 7; it should be a valid dictionary"),
         (("cpus: 4", "cpus: 4, faults: {two-1: {rate: 0.5}}"), "two-1: no node or leaf of one"),
         (("cpus: 4", "cpus: 4, faults: {one-1: {}}"), "one-1: must hold at least one fault"),
-        (("cpus: 4", "cpus: 4, faults: {one-1: {rate: 2}}"), "one-1: rate: found 2"),
+        (("cpus: 4", "cpus: 4, faults: {one-1: {rate: 2}}"), "rate: found 2"),
         (("cpus: 4", "cpus: 4, faults: {one-1: {colour: 2}}"), "colour: no fault of a node"),
         (("cpus: 4", "cpus: 4, faults: {one-1: {mtu: 1500}}"), "is the switch's own"),
         (

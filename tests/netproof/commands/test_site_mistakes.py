@@ -30,7 +30,7 @@ def node(name="cn003", python="3.11", mtu=9000, rate=1000) -> LookedNode:
         Interface("eno1", 1500, 1000, "10.141.0.13", "tg3 3.137", "BCM5720"),
         Interface("ens1f0", mtu, rate, "10.142.0.13", "tg3 3.137", "BCM5720"),
     )
-    return LookedNode(name, f"{name}.kestrel.hpc", 4, python, there, ())
+    return LookedNode(name, python, there, ())
 
 
 def looked(*nodes: LookedNode, tcp=998.0, mpich=MPICH) -> Looked:

@@ -7,26 +7,18 @@ import numpy as np
 import pytest
 from made_cases import along, case, compared, only
 
-from netproof.criteria import (
-    CommonSizes,
-    Level,
-    crash_share,
-    envelope,
-    loss,
-    resampled_medians,
-    score,
-)
+from netproof.criteria import CommonSizes, Level
 from netproof.criteria.findings import Below, Bounds, CannotJudgeError
-from netproof.criteria.launches import CPU_COST
-from netproof.criteria.rate import MPI_LOSS, LineRateSettings, losses
-from netproof.criteria.score import RESAMPLES
+from netproof.criteria.launches import CPU_COST, crash_share
+from netproof.criteria.rate import MPI_LOSS, LineRateSettings, loss, losses
+from netproof.criteria.score import RESAMPLES, resampled_medians, score
 from netproof.criteria.shape import (
     DROPOUT,
     INVERSION,
     JUMP,
     ROUGHNESS,
 )
-from netproof.criteria.slower import ENVELOPE
+from netproof.criteria.slower import ENVELOPE, envelope
 from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.curve import Curve

@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_cases import along, only
 
-from netproof.criteria import (
-    ConfirmSettings,
-    Finding,
-    Level,
-    confirm,
-    dense_sizes,
-)
+from netproof.criteria import Finding, Level
+from netproof.criteria.confirming import ConfirmSettings, confirm, dense_sizes
 from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve

@@ -10,13 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from made_cases import along, case, compared, only
 
-from netproof.criteria import (
-    Finding,
-    Level,
-    envelope,
-    score,
-)
+from netproof.criteria import Finding, Level
 from netproof.criteria.findings import CannotJudgeError
+from netproof.criteria.score import score
+from netproof.criteria.slower import envelope
 from netproof.measurement.curve import Curve
 
 WHERE = "case"

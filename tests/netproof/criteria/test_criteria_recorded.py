@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from made_cases import along, case, compared, only
 
-from netproof import criteria
 from netproof.benchmarks import netpipe
-from netproof.criteria import Level
+from netproof.criteria import Level, confirming
 from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.score import score as score_of
 from netproof.criteria.shape import JUMP
 from netproof.measurement.curve import median_curve
 from netproof.measurement.links import line_rate_mb_s
@@ -51,16 +51,14 @@ class TestEveryLaunch:
 def test_what_is_flagged_on_the_sick_switch_is_confirmed_there_and_not_on_the_healthy_one():
     flagged = jump(recorded("sick-tcp-1"), where="sick")
     bounds = JUMP
-    sick = criteria.confirm(flagged, launches("sick-tcp-again"), bounds=bounds)
+    sick = confirming.confirm(flagged, launches("sick-tcp-again"), bounds=bounds)
     assert (sick.flagged, sick.launches, sick.level) == (3, 3, Level.FAIL)
-    healthy = criteria.confirm(flagged, launches("gige-tcp-again"), bounds=bounds)
+    healthy = confirming.confirm(flagged, launches("gige-tcp-again"), bounds=bounds)
     assert (healthy.flagged, healthy.launches, healthy.confirmed) == (0, 3, False)
 
 
 def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():
-    score = criteria.score(
-        launches("sick-tcp"), launches("gige-tcp"), where="sick", baseline="gige"
-    )
+    score = score_of(launches("sick-tcp"), launches("gige-tcp"), where="sick", baseline="gige")
     assert score.interval[0] < 1 < score.interval[1]
     healthy, *sick = compared(
         "envelope",

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.message_sizes import ListedSizes
-from netproof.criteria import (
+from netproof.criteria import Level
+from netproof.criteria.confirming import (
     Bend,
-    Level,
+    RefineSettings,
     closer_sizes,
     found_closer,
     kinks,
     measured_closer,
     regions,
 )
-from netproof.criteria.confirming import RefineSettings
 from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from made_tables import RECORDED, shown
 
-from netproof.criteria import loss
+from netproof.criteria.rate import loss
 from netproof.errors import NetproofError
 from netproof.measurement.links import line_rate_mb_s
 from netproof.session import session

@@ -146,7 +146,7 @@ def test_a_pool_is_covered_with_half_of_it(nights):
         for pool in found.pools
         if pool.where == ("gige", "mpich") and pool.quantity is Quantity.PEAK
     ]
-    functions = {(it.case.function, it.case.ranks) for it in pool.members}
+    functions = {(it.function, it.ranks) for it in pool.cases}
     assert functions == {("PingPong", 2), ("Sendrecv", 2), ("Sendrecv", 4)}
     assert Selection(("Sendrecv",)).covers(pool)
     assert not Selection(("PingPong",)).covers(pool)

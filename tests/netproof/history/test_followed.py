@@ -242,7 +242,7 @@ def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeyp
     def refuse(*arguments):
         raise NetproofError("the file system is full")
 
-    monkeypatch.setattr(type(nights.store), "put_followed", refuse)
+    monkeypatch.setattr(type(nights.store), "replace", refuse)
     verdict = judging.judge(nights.store)
     assert verdict.not_kept == "the file system is full"
     assert verdict.nights.series

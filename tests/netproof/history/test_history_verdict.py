@@ -50,7 +50,7 @@ def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped
     assert places(verdict) == {("gige", "mpich")}
     (event,) = verdict.events
     assert event.session == stepped.stored(24)
-    assert event.before == stepped.stored(23)
+    assert event.culprits.before == stepped.stored(23)
     for shift in event.shifts:
         rises = shift.of.quantity.rising_is_worse
         assert shift.worse
@@ -61,7 +61,7 @@ def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped
 def test_the_pooled_ones_come_first_then_the_larger(nights):
     nights.add_many(30, {24: lambda case: 1.2 if case["function"] == "Sendrecv" else 1.1})
     for event in judge(nights.store).events:
-        single = [not shift.of.members for shift in event.shifts]
+        single = [not shift.of.pooled for shift in event.shifts]
         assert single == sorted(single)
         assert not single[0]
         sizes = [

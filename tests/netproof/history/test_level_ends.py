@@ -7,7 +7,7 @@ import pytest
 
 from netproof.history import night
 from netproof.history.changes import ChangeKind
-from netproof.history.night import Estimate, OpenStep, unknown
+from netproof.history.night import ESTIMATE, Estimate, OpenStep
 
 NOISE = 0.01
 
@@ -18,9 +18,7 @@ def noisy(count: int, seed: int = 1) -> np.ndarray:
 
 def known(count: int) -> Estimate:
     """A level at 0 of so many nights."""
-    found = unknown(1)
-    found[0] = (0.0, NOISE, count, count, (0.003, 0.001, 0.0005))
-    return found
+    return np.array((0.0, NOISE, count, count, (0.003, 0.001, 0.0005)), ESTIMATE)[()]
 
 
 def opened(begin: int) -> OpenStep:
@@ -31,8 +29,8 @@ def opened(begin: int) -> OpenStep:
 def test_a_level_ends_with_the_first_night_of_the_next():
     series = noisy(40)
     series[25:] += 0.1
-    assert night.first_night(series, list(range(40)), known(40)[0]) == 25
-    assert night.first_night(series, list(range(10, 40)), known(40)[0]) == 25
+    assert night.first_night(series, list(range(40)), known(40)) == 25
+    assert night.first_night(series, list(range(10, 40)), known(40)) == 25
 
 
 def test_a_slope_has_a_bend_and_a_step_has_none():
@@ -40,13 +38,13 @@ def test_a_slope_has_a_bend_and_a_step_has_none():
     slope, stepped = noisy(60), noisy(60)
     slope[20:] += 0.001 * np.arange(40)
     stepped[30:] += 0.03
-    assert night.slope_begin(slope, nights, known(40)[0]) == pytest.approx(20, abs=6)
-    assert night.slope_begin(stepped, nights, known(40)[0]) is None
+    assert night.slope_begin(slope, nights, known(40)) == pytest.approx(20, abs=6)
+    assert night.slope_begin(stepped, nights, known(40)) is None
 
 
 def test_few_nights_show_no_slope():
     nights = list(range(night.LEAST_SLOPE + 3))
-    assert night.slope_begin(0.01 * np.arange(len(nights)), nights, known(40)[0]) is None
+    assert night.slope_begin(0.01 * np.arange(len(nights)), nights, known(40)) is None
 
 
 def test_a_step_is_as_large_as_its_nights_show_and_chance_does_not_make_it():

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 from made_nights import by
 
-from netproof import criteria
+from netproof.criteria.score import score as score_of
 from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
@@ -79,7 +79,7 @@ def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights
     found = read(nights)
     assert found.baseline == ScoreBaseline("gige", "mpich")
     both = [curves(nights, found.sessions[0], name) for name in ("other", "mpich")]
-    expected = criteria.score(*both, where="it", baseline="mpich")
+    expected = score_of(*both, where="it", baseline="mpich")
     score = one(found, Quantity.SCORE, environment="other")
     assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
 
@@ -174,7 +174,7 @@ def test_pools_hold_the_series_of_one_configuration_and_quantity(nights):
     pools = read(nights).pools
     assert pools
     for pool in pools:
-        assert {(*it.where, it.quantity) for it in pool.members} == {(*pool.where, pool.quantity)}
+        assert {(it.partition, it.environment) for it in pool.cases} == {pool.where}
 
 
 @pytest.mark.slow

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof import codec, criteria
+from netproof import codec
 from netproof.benchmarks import netpipe
-from netproof.criteria import ConfirmSettings, Finding, Level
+from netproof.criteria import Finding, Level, confirming
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -34,7 +35,7 @@ def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
     flags = [flag(size, compared) for size in sizes]
     measured = {size for sweep in again.netpipe_sweeps(flags, settings) for size in sweep.sizes()}
     for finding in flags:
-        window, needed = criteria.needed_sizes(finding, settings)
+        window, needed = confirming.needed_sizes(finding, settings)
         assert needed <= measured
         assert len([size for size in measured if size in window]) >= min(8, len(window))
     assert max(measured) <= MOST_BYTES + 1

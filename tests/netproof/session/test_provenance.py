@@ -718,8 +718,12 @@ def test_what_a_prolog_or_a_wrapper_prints_before_and_after_is_skipped(tmp_path)
 def test_a_file_without_its_header_is_quoted_and_an_empty_one_has_the_steps_error(tmp_path):
     path = tmp_path / "node.n1.txt"
     path.write_text("Welcome\n")
-    with pytest.raises(ProvenanceError, match=r"node\.n1\.txt:1: the header .* found 'Welcome'"):
+    with pytest.raises(ProvenanceError, match=r"node\.n1\.txt:1: the header .* found 'Welcome'$"):
         node_facts.read_node(path)
+    path.with_suffix(".err").write_text("slurmstepd: error: execve(): python3: No such file\n")
+    with pytest.raises(ProvenanceError, match=r"found 'Welcome'; it said: .*python3: No such file"):
+        node_facts.read_node(path)
+    path.with_suffix(".err").unlink()
     path.write_text("")
     with pytest.raises(ProvenanceError, match=r"the file is empty, and so is node\.n1\.err"):
         node_facts.read_node(path)
@@ -757,5 +761,6 @@ def test_a_requeue_of_which_no_node_died_is_named_too(tmp_path):
     (tmp_path / "try-1").mkdir()
     (sentence,) = requeued(tmp_path).beyond_nodes()
     assert sentence == (
-        "requeued: ImbJob (job 7), after a try: no node of it is down: preempted, or by hand"
+        "requeued: ImbJob (job 7), after a try: no node of it is down now: preempted, restarted,"
+        " or by hand"
     )

@@ -21,8 +21,7 @@ FABRIC = {"ens1f0": {1048576: 998.0}}
 NETWORKS = {**FABRIC, "eno1": {1048576: 193.0}}
 NODE = """Welcome to kestrel, see https://kestrel.hpc/help
 netproof-look\t1
-node\tcn007\tcn007.kestrel.hpc
-cpus\t2
+node\tcn007
 python\t3.11
 interface\teno1\t1500\t10000\t10.141.0.13\tveth 1.0\t-
 interface\tens1f0\t9000\t10000\t10.142.0.13\tveth 1.0\t-
@@ -80,7 +79,7 @@ def node(name="cn007", python="3.11", devices=(), interfaces=None) -> LookedNode
         Interface("eno1", 1500, 10000, "10.141.0.13", "veth 1.0", ""),
         Interface("ens1f0", 9000, 10000, "10.142.0.13", "veth 1.0", ""),
     )
-    return LookedNode(name, f"{name}.kestrel.hpc", 2, python, there, tuple(devices))
+    return LookedNode(name, python, there, tuple(devices))
 
 
 def environment(**changes) -> LookedEnvironment:
@@ -197,7 +196,7 @@ class TestPartitions:
 class TestLooked:
     def test_a_node_is_read_past_what_a_prolog_prints(self):
         one = look.node_of(NODE)
-        assert (one.name, one.host, one.python) == ("cn007", "cn007.kestrel.hpc", "3.11")
+        assert (one.name, one.python) == ("cn007", "3.11")
         assert one.printed == ("Welcome to kestrel, see https://kestrel.hpc/help",)
         assert one.interfaces == node().interfaces
         assert one.devices == (Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",)),)
@@ -300,7 +299,7 @@ class TestFabrics:
         assert "rails" not in extras
 
     def test_nodes_without_a_network_are_a_question_and_the_file_is_written(self):
-        bare = LookedNode("cn1", "cn1", 2, "3.11", (), ())
+        bare = LookedNode("cn1", "3.11", (), ())
         one = partition(Looked((bare,), {}, {}))
         assert discover.extras_of(one)["interface"] == "eth0"
         assert "no interface with an IPv4 address" in one.questions[0]

@@ -216,22 +216,6 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp_path):
-    crash = {"launch": 1, "attempt": 2, "order": 7, "status": 139}
-    crash |= {"nodes": ["gige-1", "gige-2"], "said": "Segmentation fault"}
-
-    def change(document):
-        measured_test(document)["netproof_measured"]["crashes"] = [crash]
-
-    report = altered(tmp_path, change)
-    read = questions.load(store, ingest(store, report).stored)
-    assert plain(read) == plain(session.load(report))
-    assert [
-        codec.encode(one) for r in read.results if r.measured for one in r.measured.crashes
-    ] == [crash]
-
-
-@pytest.mark.slow
 def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp_path):
     crash = {"launch": 1, "attempt": 1, "order": 7, "status": 139, "nodes": [], "said": ""}
     again = []
@@ -360,21 +344,6 @@ def test_what_was_measured_again_has_rows_of_its_own(store):
         (points,) = connection.sql("select count(*) from repeat_curves").fetchall()
     assert rows == [(len(one.launches), 2, list(one.faults)) for one in several]
     assert points == (sum(len(curve.sizes) for one in several for curve in one.launches),)
-
-
-@pytest.mark.slow
-def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path):
-    def lose(document):
-        for test in document["runs"][0]["testcases"]:
-            for entry in (test.get("netproof_repeated") or {}).get("cases", ()):
-                entry["launches"], entry["faults"] = [], ["tcp.1: ended with status 1"]
-
-    report = altered(tmp_path, lose, SICK)
-    done = ingest(store, report)
-    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
-    with questions.connect(store) as connection:
-        found = connection.sql("select distinct launches, faults from repeats").fetchall()
-    assert found == [(0, ["tcp.1: ended with status 1"])]
 
 
 @pytest.mark.slow
@@ -663,14 +632,6 @@ def test_a_damaged_file_of_the_store_is_named(store):
         questions.tables(store, done.stored)
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes"):
         questions.nightly(store, [done.stored], None)
-
-
-@pytest.mark.slow
-def test_session_extras_are_labels(store, tmp_path):
-    report = altered(tmp_path, lambda document: document["session_info"].update(kernel="6.1"))
-    ingest(store, report)
-    with questions.connect(store) as connection:
-        assert connection.sql("select labels['kernel'] from sessions").fetchall() == [("6.1",)]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from netproof import criteria
+from netproof.criteria import score
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.session.measured import Measured
@@ -116,7 +116,7 @@ def test_scores_are_those_of_the_criteria(store):
     for row in rows:
         key = keyed(row)
         of_baseline = cases[(*key[:-2], BASELINE.partition, BASELINE.environment)]
-        expected = criteria.score(
+        expected = score.score(
             [launch.curve for launch in cases[key].launches],
             [launch.curve for launch in of_baseline.launches],
             where="it",

@@ -228,8 +228,8 @@ def test_nodes_beyond_what_a_job_may_have_are_named_and_make_no_failure(passed):
     found = limited(2)
     assert (found.failed, found.short, found.never) == (False, False, ("gige-3", "gige-4"))
     assert str(found) == (
-        "gige: 2 of 4 usable nodes measured; never measured gige-[3-4]; a job can have 2: sbatch:"
-        " Node count"
+        "gige: 2 of 4 usable nodes measured; left to other days gige-[3-4]; a job can have 2:"
+        " sbatch: Node count"
     )
     # One more could have been measured.
     assert (limited(3).failed, limited(3).never) == (True, ())

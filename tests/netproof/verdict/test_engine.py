@@ -333,11 +333,11 @@ class TestAcross:
 
     def test_inside_a_node_no_link_explains_anything(self, sick):
         subject = dataclasses.replace(sick["mpich tcp"], link=Link(1000, 1500))
-        assert subject.crossing() == Crossing(Link(1000, 1500), 1, 1)
+        assert subject.data.crossing == Crossing(Link(1000, 1500), 1, 1)
         case = dataclasses.replace(subject.case, path="intra-node")
         measured = dataclasses.replace(subject.measured, case=case)
-        assert dataclasses.replace(subject, measured=measured).crossing() is None
-        assert sick["mpich tcp"].crossing() is None
+        assert dataclasses.replace(subject, measured=measured).data.crossing is None
+        assert sick["mpich tcp"].data.crossing is None
 
     def test_mpi_that_does_not_go_over_tcp_crosses_the_link_of_what_carries_it(self):
         stored = session.load(SESSIONS / "sick.json")
@@ -359,7 +359,7 @@ class TestAcross:
         measured = dataclasses.replace(sick["mpich tcp"].measured, case=case)
         link = Link(1000, 1500)
         subject = dataclasses.replace(sick["mpich tcp"], measured=measured, link=link)
-        assert subject.crossing() == Crossing(link, 1, 62)
+        assert subject.data.crossing == Crossing(link, 1, 62)
 
     def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")

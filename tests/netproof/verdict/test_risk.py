@@ -101,7 +101,7 @@ class TestPlan:
     ):
         scattering = Scatter(within, between, 10, 30)
         plan = risk.plan(scattering, margin, launches=launches, larger=larger)
-        assert max(plan.seller, plan.buyer) <= risk.RISK
+        assert plan.risk <= risk.RISK
         worse = 1 - margin if larger else 1 / (1 - margin)
         # Three standard errors of a share of 5 % of a thousand.
         most = risk.RISK + 3 * math.sqrt(risk.RISK * (1 - risk.RISK) / 1000)
@@ -113,12 +113,12 @@ class TestPlan:
         scattering = Scatter(0.05, 0.05, 10, 30)
         plan = risk.plan(scattering, 0.05, launches=3)
         assert plan.sessions > 1
-        fewer = risk.AcceptancePlan(plan.bound, plan.sessions - 1, 3, 0, 0)
+        fewer = risk.AcceptancePlan(plan.bound, plan.sessions - 1, 3, 0)
         assert 1 - passing(fewer, 1.0, scattering, acceptances=20000) > risk.RISK
 
     def test_what_does_not_scatter_takes_one_session(self):
         plan = risk.plan(Scatter(0.0, 0.0, 3, 9), 0.01)
-        assert (plan.sessions, plan.seller, plan.buyer) == (1, 0, 0)
+        assert (plan.sessions, plan.risk) == (1, 0)
 
     @pytest.mark.parametrize("margin", [0, 1, -0.1])
     def test_a_margin_that_is_no_share_is_refused(self, margin):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from netproof import codec, criteria
-from netproof.criteria import Level
+from netproof import codec
+from netproof.criteria import Level, slower
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html import content, figures, page
@@ -128,7 +128,7 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
     group = _group(two_switches, "imb-sendrecv-2-ranks")
     curves = {content.configuration(one.case): one.measured.curve for one in group.members}
     settings = two_switches.matrix.partitions["gige"].settings().envelope
-    expected = criteria.envelope(curves, settings)
+    expected = slower.envelope(curves, settings)
     rows = _figure(two_switches, "imb-sendrecv-2-ranks").data["envelope"]
     assert {row["size_bytes"]: (row["time_us"], row["fastest"]) for row in rows} == expected
 

@@ -21,7 +21,7 @@ def column(table, name, place=0):
 
 
 def followed(case, *values):
-    series = tuple(Series(case, one, values) for one in (Quantity.LATENCY, Quantity.ASYMPTOTIC))
+    series = tuple(Series((case,), one, values) for one in (Quantity.LATENCY, Quantity.ASYMPTOTIC))
     return Nights("testbed", tuple(NIGHTS), series, (), None, 0, 0, (), (), ())
 
 

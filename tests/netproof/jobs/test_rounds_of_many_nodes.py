@@ -1,23 +1,22 @@
-"""CPU seconds of rounds of pairs on many nodes, and how they grow with the nodes.
+"""What rounds of pairs cost grows with the nodes, and not with their square.
 
-Run ``python -m ci.evaluation.scale_nodes`` by hand. Each job is made from a recorded launch: every
-node prints and counts what a recorded node did. One node has half of the rate, one loses packets.
-The exponent is between the smallest and the largest job: 1 is linear.
+Each job is made from a recorded launch: every node prints and counts what a recorded node did. One
+node has half of the rate, one loses packets.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import tempfile
-import time
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 
 from netproof import codec
 from netproof.jobs.pair_rounds import Decider
@@ -29,7 +28,8 @@ from netproof.session.pair_rounds import PlannedLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.verdict import traffic
 
-JOBS = Path(__file__).resolve().parents[2] / "tests" / "data" / "jobs"
+FEW, MANY = 24, 240
+JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 JOBID = "7"
 TIMES_US = {4: 156.0, 262144: 24000.0}
 
@@ -92,10 +92,8 @@ class Job:
             record.write(f"pairs.{number}\t{5 * number}.0\t{5 * number + 4}.0\t0\t180\n")
 
 
-def measured(
-    folder: Path, count: int, rounds: int, clock: Callable[[], float] = time.process_time
-) -> dict[str, float]:
-    """Return what each step with so many nodes takes by ``clock``, of a round the most."""
+def measured(folder: Path, count: int, rounds: int, clock: Callable[[], float]) -> dict[str, float]:
+    """What each step with so many nodes takes by ``clock``, of a round the most."""
     took: dict[str, float] = defaultdict(float)
 
     def timed(step: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -128,28 +126,28 @@ def measured(
     return dict(took)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a line for each step: its seconds at each number of nodes, and the exponent."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, nargs="+", default=(1000, 3000, 9000))
-    parser.add_argument("--rounds", type=int, default=6)
-    asked, steps = parser.parse_args(arguments), defaultdict(list)
-    for count in asked.nodes:
-        with tempfile.TemporaryDirectory() as folder:
-            for step, one in measured(Path(folder) / "job", count, asked.rounds).items():
-                steps[step].append(one)
-        print(f"{'nodes':22}" + "".join(f"{count:10}" for count in asked.nodes) + "  exponent")
-        for step, seconds in steps.items():
-            found = exponent(asked.nodes[0], count, seconds[0], seconds[-1])
-            print(f"{step:22}" + "".join(f"{one:10.3f}" for one in seconds) + f"{found:10.2f}")
+class LinesRun:
+    """A clock that counts the lines of Python that were run."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        self.count += event == "line"
+        return self.trace
+
+    def measured(self, folder: Path, nodes: int) -> dict[str, float]:
+        sys.settrace(self.trace)
+        try:
+            return measured(folder, nodes, rounds=3, clock=lambda: self.count)
+        finally:
+            sys.settrace(None)
 
 
-def exponent(few: int, many: int, of_few: float, of_many: float) -> float:
-    """Return by which power of the nodes a figure grows, NaN where that is not known."""
-    if few == many or min(of_few, of_many) <= 0:
-        return math.nan
-    return math.log(of_many / of_few) / math.log(many / few)
-
-
-if __name__ == "__main__":
-    main()
+@pytest.mark.slow
+def test_every_step_grows_with_the_nodes_and_not_with_their_square(tmp_path):
+    few, many = (LinesRun().measured(tmp_path / str(count), count) for count in (FEW, MANY))
+    grown = {
+        step: math.log(lines / few[step]) / math.log(MANY / FEW) for step, lines in many.items()
+    }
+    assert {step: found for step, found in grown.items() if not found <= 1.1} == {}
