@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from netproof.commands import (
     studies,
     tuning,
 )
+from netproof.commands.options import EXAMPLES
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
 
@@ -28,7 +30,7 @@ EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive
 class Grouped(TyperGroup):
     """List verbs by what they are for."""
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each group."""
         for heading, verbs in GROUPS.items():
             with formatter.section(heading):
@@ -67,6 +69,8 @@ def _netproof(
     """Acceptance testing for cluster interconnects."""
 
 
+Verb = Callable[..., None]
+
 GROUPS = {
     "Set up": ("site", "references"),
     "Run": ("run", "nightly", "measure"),
@@ -74,7 +78,7 @@ GROUPS = {
     "Investigate": ("diagnose", "judge"),
     "Store": ("store",),
 }
-VERBS = {
+VERBS: Mapping[str, Verb | tuple[str, Mapping[str, Verb]]] = {
     "site": (
         "Write, check and show a site's configuration.",
         {"discover": sites.discover, "init": sites.init, "check": sites.check, "show": sites.show},
@@ -115,14 +119,15 @@ VERBS = {
 }
 
 
-def _add(parent: typer.Typer, name: str, function: object) -> None:
+def _add(parent: typer.Typer, name: str, function: Verb | tuple[str, Mapping[str, Verb]]) -> None:
     if not isinstance(function, tuple):
-        lines = "\n".join(f"  netproof {example}" for example in function.examples)
+        lines = "\n".join(f"  netproof {example}" for example in getattr(function, EXAMPLES))
         parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(function)
         return
     text, verbs = function
-    kind = {"cls": history.HistoryVerbs} if name == "history" else {"no_args_is_help": True}
-    group = typer.Typer(help=text, rich_markup_mode=None, **kind)
+    named = name == "history"
+    cls = history.HistoryVerbs if named else TyperGroup
+    group = typer.Typer(help=text, rich_markup_mode=None, cls=cls, no_args_is_help=not named)
     for verb, below in verbs.items():
         _add(group, verb, below)
     parent.add_typer(group, name=name)

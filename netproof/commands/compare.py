@@ -200,15 +200,16 @@ def _against_first(
     found: list[Comparison] = []
     failed: dict[str, str] = {}
     for value in others:
-        sides_by: dict[str, Pair | None] = {"partition": partitions, "environment": environments}
-        names = None
-        if by in sides_by:
-            sides_by[by] = (first, value)
-        else:
-            names = (first, value)
-        both = sessions[first], sessions[value]
+        pair = (first, value)
         try:
-            found.append(comparison.compare(*comparison.sides(*both, *sides_by.values(), names)))
+            sides = comparison.sides(
+                sessions[first],
+                sessions[value],
+                pair if by == "partition" else partitions,
+                pair if by == "environment" else environments,
+                None if by in ("partition", "environment") else pair,
+            )
+            found.append(comparison.compare(*sides))
         except NetproofError as error:
             failed[value] = str(error)
     if not found:

@@ -55,7 +55,8 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
     except SystemExit as end:
         # Commands end by typer.Exit. Completion ends like this, and with status 1 typer, with
         # another stream in place, and rich where the reader has gone.
-        sys.stdout, status = out, UNREAD if end.code == 1 else end.code or 0
+        sys.stdout, code = out, end.code
+        status = UNREAD if code == 1 else code if isinstance(code, int) else 0
     except BrokenPipeError:
         status = UNREAD
     except BaseException as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class HistoryVerbs(TyperGroup):
     """Run ``show`` for ``netproof history`` without the name of a command."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the name of the command there that is meant."""
         named = args[:1]
         if not named or named[0] not in {*self.commands, *ctx.help_option_names}:

@@ -95,12 +95,12 @@ class Where(NamedTuple):
     option: str
     system: str
     partition: str
-    environment: str | None
+    environment: str
     configuration: Mapping[str, Any]
     matrix: Matrix
 
     @classmethod
-    def of(cls, option: str, environment: str | None = None, *, full: bool = False) -> Where:
+    def of(cls, option: str, environment: str = "", *, full: bool = False) -> Where:
         """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
         system, partition = split(option)
         insist_on_site()
@@ -176,10 +176,11 @@ def show(
     presenter: Any,
     folder: Path | None,
     form: Form,
-) -> None:
+) -> int:
     """Print what was measured and its figures: the answer of each, or all as a document.
 
-    ``presenter``: module with both; ``folder``: to write a page into, None for no page.
+    ``presenter``: module with both; ``folder``: to write a page into, None for no page. Return the
+    exit status of what has bounds.
     """
     from netproof.present import documents, terminal
     from netproof.present.document import show as print_blocks
@@ -192,26 +193,31 @@ def show(
         written = write_page(folder, lambda: experiments.page(several, presenter))
     if form is Form.JSON:
         documents.write(presenter.document(several), sys.stdout)
-        return
-    out = terminal.console()
-    for one, figures in several:
-        title, answer = presenter.answer(one, figures)
-        terminal.say(out, title, "bold")
-        print_blocks(answer, out)
-    terminal.say(out, f"report {report}")
-    if written is not None:
-        terminal.say(out, f"page {written}")
+    else:
+        out = terminal.console()
+        for one, figures in several:
+            title, answer = presenter.answer(one, figures)
+            terminal.say(out, title, "bold")
+            print_blocks(answer, out)
+        terminal.say(out, f"report {report}")
+        if written is not None:
+            terminal.say(out, f"page {written}")
+    if any(getattr(found, "beyond", False) for _, found in several):
+        return BEYOND
+    return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN
 
 
-def place_or_report(subject: str, environment: str | None) -> tuple[str | None, Path | None]:
-    """Return where to measure, or the report to read instead.
+def place_or_report(subject: str, environment: str | None) -> tuple[str, str] | Path:
+    """Return where to measure, and in which environment; or the report to read instead.
 
     Raise typer.BadParameter for a place without an environment.
     """
     report, where = session_and_system([subject])
-    if where is not None and environment is None:
+    if report is not None:
+        return report
+    if environment is None:
         raise typer.BadParameter("say with what: --environment")
-    return where, report
+    return where or "", environment
 
 
 @verb(
@@ -246,19 +252,16 @@ def load(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
-    where, report = place_or_report(subject, environment)
+    report = place_or_report(subject, environment)
     if 0 < nodes < 4:
         raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
-    if report is None:
-        report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
+    if not isinstance(report, Path):
+        report = _measured_load(Where.of(*report), victims, aggressors, nodes, rounds)
     from netproof.experiments.load import Loaded, findings
     from netproof.present import load as presenter
 
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    show(several, report, presenter, page, form)
-    if any(found.beyond for _, found in several):
-        return BEYOND
-    return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
+    return show(several, report, presenter, page, form)
 
 
 def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, rounds: int) -> Path:
@@ -301,16 +304,16 @@ def tails(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
-    where, report = place_or_report(subject, environment)
-    if report is None:
-        place = Where.of(where, environment)
+    report = place_or_report(subject, environment)
+    if not isinstance(report, Path):
+        place = Where.of(*report)
         from netproof.experiments.tails import FOLDER
 
         place.insist_on_pairs()
         most = place.settings.max_message_bytes
         if size > most:
             raise NetproofError(
-                f"--bytes {size}: the largest message of {where} is of {most} bytes"
+                f"--bytes {size}: the largest message of {place.option} is of {most} bytes"
             )
         settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
         what = f"single calls of {size} bytes for {seconds:g} s"
@@ -319,10 +322,7 @@ def tails(
     from netproof.present import tails as presenter
 
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    show(several, report, presenter, page, form)
-    if any(found.beyond for _, found in several):
-        return BEYOND
-    return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
+    return show(several, report, presenter, page, form)
 
 
 @verb(
@@ -341,19 +341,16 @@ def gpcnet(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
-    where, report = place_or_report(subject, environment)
+    report = place_or_report(subject, environment)
     if 0 < nodes < 10:
         raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
-    if report is None:
-        report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
+    if not isinstance(report, Path):
+        report = _measured_gpcnet(Where.of(*report), rounds, nodes)
     from netproof.experiments.gpcnet import GpcnetRuns, findings
     from netproof.present import gpcnet as presenter
 
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    show(several, report, presenter, None, form)
-    if any(found.beyond for _, found in several):
-        return BEYOND
-    return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
+    return show(several, report, presenter, None, form)
 
 
 def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:

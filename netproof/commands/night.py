@@ -28,10 +28,10 @@ from typing import Any
 from netproof.commands import entry
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
-from netproof.history.series import Nights
 from netproof.intake import trust, writing
 from netproof.present import junit
 from netproof.present.characters import visible
+from netproof.present.html.report import Report
 from netproof.present.night import Night, summary
 from netproof.present.wording import duration
 from netproof.session import left, session
@@ -233,7 +233,7 @@ def _insist_on_a_job(measured: Session) -> None:
 
 
 def _choose(
-    plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
+    plan: NightPlan, expected: Matrix, configuration: Mapping[str, Any], store: Store
 ) -> dict[PlannedJob, SkipReason]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
     leaving = cannot_run(jobs(expected), expected, configuration)
@@ -299,7 +299,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
         done = ingest(store, report, system=plan.system, full=plan.full)
         kept = done.stored
         night.stored = kept.name
-    night.judged = session_verdict.judge_session(
+    night.judged = judged = session_verdict.judge_session(
         session.load(report),
         system=plan.system,
         full=plan.full,
@@ -313,17 +313,18 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted = past.sentences()[len(worse) :]
-    night.page = _report(plan, night, report.stem, None if past is None else past.nights)
+    gathered = Report(judged, nights=None if past is None else past.nights)
+    night.page = _report(plan, gathered, night.stored or report.stem)
 
 
-def _report(plan: NightPlan, night: Night, name: str, nights: Nights | None) -> Path:
+def _report(plan: NightPlan, report: Report, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
     from netproof.present.html.folder import write
-    from netproof.present.html.report import MAIN, Report
+    from netproof.present.html.report import MAIN
 
-    folder = plan.reports / (night.stored or name)
+    folder = plan.reports / name
     folder.parent.mkdir(parents=True, exist_ok=True)
-    write(Report(night.judged, nights=nights), folder)
+    write(report, folder)
     partial = plan.reports / f".{LATEST}-{os.getpid()}"
     partial.symlink_to(folder.name)
     os.replace(partial, plan.reports / LATEST)
@@ -402,7 +403,7 @@ def enough_room(folders: Iterable[Path], least_mb: int) -> None:
 def cannot_run(
     several: Iterable[PlannedJob],
     matrix: Matrix,
-    configuration: dict[str, Any],
+    configuration: Mapping[str, Any],
     *,
     wait_s: float = ANSWER_S,
 ) -> dict[PlannedJob, SkipReason]:
@@ -424,8 +425,9 @@ def cannot_run(
         for job, nodes in needed.items():
             named = [known[name] for name in access[job.partition] if name in known]
             reasons = [one.cannot_run(nodes) for one in named]
-            if reasons and all(reasons):
-                found[job] = SkipReason("; ".join(reasons), planned=False)
+            whys = [reason for reason in reasons if reason]
+            if whys and len(whys) == len(reasons):
+                found[job] = SkipReason("; ".join(whys), planned=False)
                 soon |= any(one.may_soon_run(nodes) for one in named)
         if not soon or time.monotonic() >= ends:
             return found
@@ -453,7 +455,7 @@ def left_for_another_night(
         first, room_s = domain not in rooms_s, rooms_s.get(domain, budget_s)
         if first and seconds is None:
             rooms_s[domain] = 0.0
-        elif first or (seconds is not None and seconds <= room_s):
+        elif seconds is not None and (first or seconds <= room_s):
             rooms_s[domain] = room_s - seconds
         else:
             last = past.measured.get(job)

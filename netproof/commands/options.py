@@ -19,6 +19,7 @@ import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
+from netproof.verdict.exit_status import CANNOT
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, StoredOptions
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
@@ -119,6 +120,9 @@ ToOption = Annotated[
     ),
 ]
 
+EXAMPLES = "examples"
+"""Attribute of a verb: command lines without the program, for help."""
+
 _SYSTEM = re.compile(r"[A-Za-z_][\w-]*(:[\w-]+)?")
 
 
@@ -131,10 +135,9 @@ def subjects(
     store begin with a digit. Raises typer.BadParameter for a second system and for more than
     ``most`` sessions, and NetproofError, before anything is loaded, for a report that is missing.
     """
-    sessions: list[Path] = []
-    systems: list[str] = []
-    for argument in arguments or ():
-        (systems if _is_system(argument) else sessions).append(argument)
+    given = list(arguments or ())
+    systems = [one for one in given if _is_system(one)]
+    sessions = [one for one in given if one not in systems]
     if len(systems) > 1:
         raise typer.BadParameter(
             f"{' and '.join(systems)} are two systems: name one; a report is named by its file"
@@ -206,7 +209,7 @@ def verb(cannot: str, *examples: str) -> Callable[[Callable[..., int]], Callable
                 status = refused(cannot, error)
             raise typer.Exit(status)
 
-        call.examples = examples
+        setattr(call, EXAMPLES, examples)
         return call
 
     return decorated
@@ -220,7 +223,7 @@ def refused(cannot: str, error: object) -> int:
         traceback.print_exc()
     text = f"netproof: {cannot}{': ' if cannot else ''}{error}"
     terminal.say(terminal.console(stderr=True), text, "red")
-    return entry.CANNOT
+    return CANNOT
 
 
 def alongside(

@@ -64,7 +64,9 @@ def verdict(
         ),
     ] = False,
     power: PowerOption = False,
-    form: Annotated[VerdictForm, typer.Option("--format", help="What is printed.")] = "text",
+    form: Annotated[
+        VerdictForm, typer.Option("--format", help="What is printed.")
+    ] = VerdictForm.TEXT,
 ) -> int:
     """Print the verdict on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
@@ -287,8 +289,9 @@ def diagnose(
     if measure:
         session = _measured_pairs(name, partition)
     # ci/activate names the folder of a store that only the first session makes.
-    by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
-    known = None if by_default and not store.exists() else store
+    known = store
+    if store is not None and os.environ.get("NETPROOF_STORE") == str(store) and not store.exists():
+        known = None
     with terminal.working("judging the session"):
         found = session_verdict.find(session, store)
         measured = {one.case.partition for one in found.results if one.case is not None}

@@ -109,8 +109,8 @@ def check(store: StoreOption) -> int:
         for fault in found:
             terminal.say(out, fault, "red")
     count = len(sessions)
-    sessions = "1 session" if count == 1 else f"{count} sessions"
-    terminal.say(out, f"{sessions}: {count - damaged} verified, {damaged} damaged")
+    said = "1 session" if count == 1 else f"{count} sessions"
+    terminal.say(out, f"{said}: {count - damaged} verified, {damaged} damaged")
     return FAILED if damaged else PASSED
 
 

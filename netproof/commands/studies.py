@@ -102,9 +102,9 @@ def study(
     if where is not None:
         session = _measured(redone, where)
         shown = _swept(redone, where, environment, not_swept)
-    found = session_verdict.find(session, store)
+    measured = session_verdict.find(session, store)
     if where is None:
-        shown = _results(redone, found, sweeps or (), not_swept)
+        shown = _results(redone, measured, sweeps or (), not_swept)
     for one in redone.sweeps:
         title = parameters.found(one, ("value",)).title
         not_swept.setdefault(
@@ -113,15 +113,15 @@ def study(
             f" {one} -p ENVIRONMENT` measures one",
         )
     with terminal.working("judging the session"):
-        gathered = Report(session_verdict.judge_session(found, system=where, store=store))
+        gathered = Report(session_verdict.judge_session(measured, system=where, store=store))
     page = write_page(
-        folder or beside(found.path, name),
+        folder or beside(measured.path, name),
         lambda: study_page.page(gathered, redone, shown, not_swept),
     )
     out = terminal.console()
-    terminal.say(out, f"session {found.path}")
-    for one, _ in shown:
-        terminal.say(out, f"sweep of {one.title}: {one.case}")
+    terminal.say(out, f"session {measured.path}")
+    for swept_one, _ in shown:
+        terminal.say(out, f"sweep of {swept_one.title}: {swept_one.case}")
     swept = {one.parameter for one, _ in shown}
     for parameter, why in not_swept.items():
         if parameter not in swept:

@@ -71,19 +71,19 @@ def tune(
 ) -> int:
     """Turn one setting, measure each value alongside the default, say which is best."""
     report, where = session_and_system([subject])
-    if (where is None) and (parameter is not None or restore):
-        raise typer.BadParameter("a session is only read: leave PARAMETER and --restore out")
-    if where is not None and (parameter is not None) is restore:
+    if report is not None:
+        if parameter is not None or restore:
+            raise typer.BadParameter("a session is only read: leave PARAMETER and --restore out")
+        return _show(report, page, form)
+    if where is None or (parameter is not None) is restore:
         raise typer.BadParameter("give SYSTEM:PARTITION and PARAMETER to measure, or --restore")
-    if restore:
+    if parameter is None:
         return _restore(where)
-    if where is not None and environment is None:
+    if environment is None:
         raise typer.BadParameter("say with what: --environment")
-    if report is None:
-        given = () if values is None else values.split(",")
-        report = measured_setting(parameter, where, environment, protocol, path, given, rounds)
-    _show(report, page, form)
-    return 0
+    given = () if values is None else values.split(",")
+    report = measured_setting(parameter, where, environment, protocol, path, given, rounds)
+    return _show(report, page, form)
 
 
 @verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
@@ -103,21 +103,20 @@ def algorithms(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Measure a collective with each algorithm of the MPI library, say which wins at which size."""
-    where, report = place_or_report(subject, environment)
-    if (report is None) is (function is None):
+    report = place_or_report(subject, environment)
+    if isinstance(report, Path) is (function is not None):
         raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
-    if report is None:
+    if not isinstance(report, Path):
         given = () if values is None else values.split(",")
-        report = measured_algorithms(function, where, environment, ranks, given, rounds)
-    _show(report, page, form)
-    return 0
+        report = measured_algorithms(function or "", *report, ranks, given, rounds)
+    return _show(report, page, form)
 
 
-def _show(report: Path, page: Path | None, form: Form) -> None:
+def _show(report: Path, page: Path | None, form: Form) -> int:
     """Print the sweeps of a report, of a setting or of algorithms."""
     from netproof.present import sweeps
 
-    show(results_in(report), report, sweeps, page, form)
+    return show(results_in(report), report, sweeps, page, form)
 
 
 def results_in(report: Path) -> list[tuple[Sweep, SweepTable]]:

@@ -28,7 +28,7 @@ _RANKS = {"node": 3, "user": 2, "irq": 2, "µs/msg": 1}
 def figures(row: CpuRow) -> dict[str, str]:
     """Return the figures of a row, by the heading of their column."""
     cost, irq, user = row.cost, None, None
-    if cost.interrupts_s is not None and (cost.seconds or 0) >= LEAST_SECONDS:
+    if cost.interrupts_s is not None and cost.seconds and cost.seconds >= LEAST_SECONDS:
         irq = cost.interrupts_s / cost.seconds
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)

@@ -189,11 +189,15 @@ def of_interval(interval: Interval | None) -> list[float | None] | None:
 
 def of_common(common: CommonSizes | None) -> dict[str, int] | None:
     """Return the sizes at which curves meet."""
-    return common and {
-        "count": common.count,
-        "least_bytes": common.least,
-        "largest_bytes": common.largest,
-    }
+    return (
+        None
+        if common is None
+        else {
+            "count": common.count,
+            "least_bytes": common.least,
+            "largest_bytes": common.largest,
+        }
+    )
 
 
 def _crossover(crossover: Crossover) -> dict[str, Any]:
@@ -247,12 +251,16 @@ def _compared_with(found: StoredResults) -> dict[str, Any]:
 
 
 def _score(score: Finding | None) -> dict[str, Any] | None:
-    return score and {
-        "value": score.value,
-        "interval": of_interval(score.interval),
-        "common": of_common(score.common),
-        "disturbed": score.disturbed,
-    }
+    return (
+        None
+        if score is None
+        else {
+            "value": score.value,
+            "interval": of_interval(score.interval),
+            "common": of_common(score.common),
+            "disturbed": score.disturbed,
+        }
+    )
 
 
 def _case(judged: CaseVerdict) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         raise NetproofError(
             f"session {stored.name}: has no case of NetPIPE, {' or '.join(like)} that is complete"
         )
-    for (partition, path, direction), curves in medians.items():
+    for (partition, path, direction), named in medians.items():
         both = ", both directions counted" if direction == "bidirectional" else ""
         where = f"{stored.system}:{partition}, {path} nodes{both}, session {stored.name}"
         for kind, title, columns, x_label in (
@@ -197,7 +197,7 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         ):
             name = f"{kind}-{partition}-{path}-{direction}"
             texts[f"{name}.gp"] = gnuplot_text(
-                curves,
+                named,
                 title=f"{title}, {where}",
                 columns=columns,
                 x_label=x_label,

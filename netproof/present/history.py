@@ -323,10 +323,10 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             {
                 **documents.some(event, "partition", "environment", "worse"),
                 "session": event.session.name,
-                "before_session": event.culprits.before.name,
+                "before_session": event.culprits and event.culprits.before.name,
                 "sentence": event.sentence(),
                 "changes": [_shift(verdict, shift) for shift in event.shifts],
-                "culprits": _culprits(event.culprits),
+                "culprits": event.culprits and _culprits(event.culprits),
                 "around": [_culprits(culprits) for culprits in event.around],
             }
             for event in verdict.events

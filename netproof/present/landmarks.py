@@ -39,8 +39,9 @@ def print_whole(judged: JudgedSession, out: Console) -> None:
     """Print the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
     several: dict[tuple[object, ...], list[CaseVerdict | StoredResult]] = defaultdict(list)
-    stored = () if verdict.compared_with is None else verdict.compared_with.cases
-    for one in (*verdict.cases, *stored):
+    every: list[CaseVerdict | StoredResult] = list(verdict.cases)
+    every += () if verdict.compared_with is None else verdict.compared_with.cases
+    for one in every:
         several[group(one.case)].append(one)
     rows: list[Row] = list(several.values())
     show([state(verdict)], out)

@@ -56,8 +56,9 @@ class Night:
     @property
     def inconclusive(self) -> bool:
         """Whether it was judged, and ends with 3 only for inconclusive cases."""
-        judged_whole = self.judged is not None and not self.faults
-        return judged_whole and self.status == INCONCLUSIVE and self.judged.verdict.inconclusive
+        if self.judged is None or self.faults or self.status != INCONCLUSIVE:
+            return False
+        return self.judged.verdict.inconclusive
 
 
 def summary(night: Night) -> str:

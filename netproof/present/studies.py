@@ -44,11 +44,11 @@ def study_tables(study: Study) -> list[DataTable]:
         found.append(_peaks_table(study))
     if study.adapters:
         columns = study.adapters.columns
-        rows = [
+        cards = [
             (one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
             for one in columns
         ]
-        found += [DataTable(_HARDWARE, rows), _adapters_table(study.adapters)]
+        found += [DataTable(_HARDWARE, cards), _adapters_table(study.adapters)]
     if study.run:
         found.append(_run_table(study.run, study.mbps[0]))
     if study.figures:
@@ -174,8 +174,7 @@ def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
     of_link = []
     for one in several:
         peak, link = alongside.landmark("peak_mb_s", one, *what), alongside.extras(one)
-        share = None if peak is None else line_rate_share(peak, mb_s(link.get("link_mbit_s")))
-        of_link.append(_cell(share, ".1%"))
+        of_link.append(_cell(_of_link(peak, link.get("link_mbit_s")), ".1%"))
     of_rate = (_cell(alongside.peak_share(one, *what), ".1%") for one in several)
     rows += [("peak of link", *of_link), ("peak of line rate", *of_rate)]
     head = (f"{partition}, each way, MB/s", *(environment for _, environment in several))
@@ -202,7 +201,7 @@ def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
             peak = alongside.landmark("peak_mb_s", one, *what)
             share = alongside.peak_share(one, *what)
             link = alongside.extras(one).get("link_mbit_s")
-            of_link = None if peak is None else line_rate_share(peak, mb_s(link))
+            of_link = _of_link(peak, link)
             rate = _cell(peak, ".1f", " MB/s")
             if study.run:
                 rate = _mbps_cell(peak, study.mbps[0], " Mbps")
@@ -210,6 +209,12 @@ def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
             rows.append((f"{subject}: largest bandwidth", rate, *shares))
     unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
     return DataTable(_FIGURES, rows, EVERY[1:], f"{unit}{alongside.least_peak()}")
+
+
+def _of_link(peak_mb_s: float | None, link_mbit_s: float | None) -> float | None:
+    if peak_mb_s is None or link_mbit_s is None:
+        return None
+    return line_rate_share(peak_mb_s, mb_s(link_mbit_s))
 
 
 def _cell(value: float | None, form: str, unit: str = "") -> str:

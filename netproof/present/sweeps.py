@@ -69,7 +69,7 @@ def as_good_in_words(sweep: Sweep, row: SweepRow, most: int | None = None) -> st
 def recommendation(sweep: Sweep, tuned: SweepTable) -> str:
     """Return what to set, its gain and cost, and what is as good; or that nothing is worth it."""
     best = tuned.best
-    if best is None:
+    if best is None or best.winner is None or best.gain is None:
         return f"{sweep.title}: leave it as it is: no value is faster for sure"
     gains = tuned.gains_of(best.winner)
     parts = [
@@ -77,7 +77,7 @@ def recommendation(sweep: Sweep, tuned: SweepTable) -> str:
         f" for {best.at} messages",
         *(f"{gain_in_words(gain)} for {kind} ones" for kind, gain in gains.items() if gain.costs),
     ]
-    same = [kind for kind, gain in gains.items() if gain.none]
+    same = [str(kind) for kind, gain in gains.items() if gain.none]
     if same:
         parts.append(f"no change for {' and '.join(same)} ones")
     tied = f"; statistically tied with it: {as_good_in_words(sweep, best)}"
@@ -93,6 +93,10 @@ def winner_in_words(sweep: Sweep, row: SweepRow) -> str:
     return "no change" if row.none else "statistically tied"
 
 
+def _size(row: SweepRow) -> str:
+    return size_in_words(row.at) if isinstance(row.at, int) else str(row.at)
+
+
 def conclusion(sweep: Sweep, table: SweepTable) -> str:
     """Return which algorithm is fastest from which size to which, as a sentence."""
     parts = []
@@ -100,12 +104,12 @@ def conclusion(sweep: Sweep, table: SweepTable) -> str:
         rows = list(group)
         if winner is None:
             continue
-        gains = [row.gain.factor for row in rows]
+        gains = [row.gains[winner].factor for row in rows]
         low, high = _signed(min(gains)), _signed(max(gains))
         by = f"{low} %" if low == high else f"{low} to {high} %"
         where = ""
         if rows[0].at:
-            first, last = size_in_words(rows[0].at), size_in_words(rows[-1].at)
+            first, last = _size(rows[0]), _size(rows[-1])
             where = f" at {first}" if len(rows) == 1 else f" from {first} to {last}"
         parts.append(f"{name_of(sweep, winner)}{where} ({by})")
     title = f"{sweep.title} on {sweep.case.ranks} ranks"
@@ -166,7 +170,7 @@ def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
     )
     rows = [
         (
-            size_in_words(row.at) if row.at else "-",
+            _size(row) if row.at else "-",
             winner_in_words(sweep, row),
             "-" if row.gain is None else gain_in_words(row.gain),
             as_good_in_words(sweep, row, MOST_AS_GOOD),
@@ -188,7 +192,8 @@ def _of_setting(sweep: Sweep, tuned: SweepTable) -> Iterator[Block]:
         MessageRange.MEDIUM: "between",
         MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
     }
-    head = [sweep.title, *(f"{row.at} ({sizes[row.at]})" for row in tuned.rows)]
+    ranges = (f"{at} ({what})" for at, what in sizes.items() if any(r.at == at for r in tuned.rows))
+    head = [sweep.title, *ranges]
     rows = [
         [name_of(sweep, value), *map(gain_in_words, tuned.gains_of(value).values())]
         for value in tuned.values
@@ -207,7 +212,7 @@ def _of_setting(sweep: Sweep, tuned: SweepTable) -> Iterator[Block]:
         value = name_of(sweep, sweep.already)
         remarks.append(f"All nodes have {value} already: it is the default by name.")
     yield Cell(recommendation(sweep, tuned), "passed" if best else "strong")
-    if best:
+    if best and best.winner is not None:
         yield {"set it by": setting(sweep, best.winner)}
     yield DataTable(head, rows, (0, len(tuned.rows) + 1))
     yield Sentences(remarks)
@@ -268,7 +273,8 @@ def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
     best, seen = tuned.best, sweep.eager_limits()
 
     def plain(value: str) -> dict[str, Any]:
-        return {kind: dataclasses.asdict(gain) for kind, gain in tuned.gains_of(value).items()}
+        gains = tuned.gains_of(value).items()
+        return {str(kind): dataclasses.asdict(gain) for kind, gain in gains}
 
     return {
         "own": sweep.own,
@@ -287,14 +293,15 @@ def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
             }
             for value, by_size in tuned.by_size.items()
         ],
-        "recommended": best
-        and {
+        "recommended": None
+        if best is None or best.winner is None
+        else {
             "value": best.winner,
             "set": setting(sweep, best.winner),
             "for": best.at,
-            "gain": dataclasses.asdict(best.gain),
+            "gain": dataclasses.asdict(best.gains[best.winner]),
             "costs": {
-                kind: plain(best.winner)[kind]
+                kind: dataclasses.asdict(gain)
                 for kind, gain in tuned.gains_of(best.winner).items()
                 if gain.costs
             },

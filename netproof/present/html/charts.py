@@ -114,7 +114,8 @@ def _asset(name: str) -> str:
 
 @functools.cache
 def _parts() -> dict[str, Any]:
-    return json.loads(_asset("charts.json"))
+    parts: dict[str, Any] = json.loads(_asset("charts.json"))
+    return parts
 
 
 @functools.cache
@@ -154,7 +155,9 @@ def _labelled_sizes(rows: Rows) -> list[int]:
 
 def size_axis(rows: Rows) -> dict[str, Any]:
     """Return the axis of message sizes, labelled at powers of 4 up to the largest."""
-    return filled(_parts()["channels"]["size"]["axis"], {"sizes": _labelled_sizes(rows)})
+    sizes = {"sizes": _labelled_sizes(rows)}
+    axis: dict[str, Any] = filled(_parts()["channels"]["size"]["axis"], sizes)
+    return axis
 
 
 def ticks(values: Sequence[float]) -> list[float]:
@@ -169,7 +172,7 @@ def ticks(values: Sequence[float]) -> list[float]:
 
 def curves(rows: Sequence[Mapping[str, Any]]) -> Rows:
     """Return rows as curves: the words of a curve's points once, their figures as columns."""
-    found: dict[tuple, dict[str, Any]] = {}
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         words = {key: value for key, value in row.items() if isinstance(value, str)}
         figures = {key: value for key, value in row.items() if key not in words}
@@ -218,22 +221,25 @@ class ChartFigure:
         """Return the specification for a page, with only the data that it names, as curves."""
         datasets = {} if self.data_of else {name: curves(r) for name, r in self._named().items()}
         more = {"dataOf": f"chart-{self.data_of}"} if self.data_of else {"datasets": datasets}
-        return mapped(self._specification(**more), shown)
+        made: dict[str, Any] = mapped(self._specification(**more), shown)
+        return made
 
     def for_file(self) -> dict[str, Any]:
         """Return the specification for a file, with its title within."""
         sentences = [*self.sentences, *self.notes]
         if self.missing:
             sentences.append(f"Not drawn: {'; '.join(self.missing)}.")
-        more = {"title": file_title(self.title, sentences), "background": "var(--page)"}
-        if self.chart.get("width") == "container":
+        title = file_title(self.title, sentences)
+        more: dict[str, Any] = {"title": title, "background": "var(--page)"}
+        if (self.chart or {}).get("width") == "container":
             more["width"] = FILE_WIDTH
         made = self._specification(**more, datasets=self._named())
-        return mapped(made, lambda text: shown(light().get(text, text)))
+        coloured: dict[str, Any] = mapped(made, lambda text: shown(light().get(text, text)))
+        return coloured
 
     def _specification(self, **more: Any) -> dict[str, Any]:
         common = {"background": "transparent", "description": self.title}
-        return {**common, **self.chart, "config": _parts()["config"], **more}
+        return {**common, **(self.chart or {}), "config": _parts()["config"], **more}
 
     def _named(self) -> dict[str, Rows]:
         """Return the data that the chart names, with those of their fields that it names."""
@@ -311,7 +317,8 @@ def curve_chart(
         encoding, there = layer["encoding"], known[layer["data"]["name"]]
         if "tooltip" in encoding:
             encoding["tooltip"] = [tip for tip in encoding["tooltip"] if tip["field"] in there]
-    return filled({**parts["chart"], "layer": layers}, values)
+    made: dict[str, Any] = filled({**parts["chart"], "layer": layers}, values)
+    return made
 
 
 def dots(

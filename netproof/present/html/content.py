@@ -141,7 +141,7 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     Raises NetproofError where two would have one file.
     """
     split = len(verdict.cases) > SPLIT_ABOVE
-    several: dict[tuple[object, ...], list[CaseVerdict]] = {}
+    several: dict[tuple[tuple[object, ...], str], list[CaseVerdict]] = {}
     for judged in verdict.cases:
         partition = judged.case.partition if split else ""
         several.setdefault((engine.group(judged.case), partition), []).append(judged)

@@ -153,7 +153,8 @@ def longest_over_time(tail: Tail) -> Rows:
 
 @charts.register
 def _of_sweep(sweep: Sweep, table: SweepTable) -> list[ChartFigure]:
-    names = {None: default_of(sweep), **{one: name_of(sweep, one) for one in table.values}}
+    names: dict[str | None, str] = {None: default_of(sweep)}
+    names |= {one: name_of(sweep, one) for one in table.values}
     launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
     for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
         if turn.value in names:
@@ -169,7 +170,7 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
     """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
     title = "How many times as fast as the library's own choice"
     names = [name_of(sweep, value) for value in table.values]
-    rows = [
+    rows: Rows = [
         {
             "algorithm": name,
             "size_bytes": row.at,
@@ -202,14 +203,16 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
     )
     blue, red = SERIES[:2]
     low = {"y": quantity("low", scale=scale), "y2": {"field": "high"}}
-    marks = [
+    marks: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"type": "area", "opacity": 0.2, "color": blue}, {"x": x, **low}),
         ({"type": "rule", "strokeDash": [4, 3], "color": FAINT}, {"y": {"datum": 1}}),
         ({"type": "line", "color": blue}, {"x": x, "y": y}),
         # Every point has a tooltip, whether it won or not.
         ({"type": "point", "opacity": 0, "size": 90}, {"x": x, "y": y, "tooltip": tooltip}),
     ]
-    layers = [{"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks]
+    layers: list[dict[str, Any]] = [
+        {"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks
+    ]
     won = {"type": "point", "clip": True, "filled": True, "opacity": 1, "size": 40, "color": red}
     layers.append({"mark": won, "encoding": layers[-1]["encoding"]})
     layers[-1]["transform"] = [{"filter": "datum.won"}]

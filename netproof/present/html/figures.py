@@ -67,7 +67,9 @@ def points(
     The fastest rank's time, the ranks' mean and the bandwidth are None where they are missing.
     Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
     """
-    by_protocol = case is not None and registry.of(case).by_protocol
+    protocol = None
+    if case is not None and registry.of(case).by_protocol:
+        protocol = case.function.upper()
     none = (None,) * len(curve.sizes)
     columns = zip(
         *(curve.sizes, curve.time_us, mad_us, curve.time_min_us or none),
@@ -79,7 +81,7 @@ def points(
             "configuration": name,
             "partition": partition,
             "environment": name if case is None else case.environment,
-            "protocol": case.function.upper() if by_protocol else None,
+            "protocol": protocol,
             "size_bytes": size,
             "time_us": time,
             "mad_us": mad,
@@ -163,7 +165,7 @@ def _why_not(judged: CaseVerdict) -> str:
     return "; ".join(judged.faults) or "it left no complete curve"
 
 
-def marked(flagged: Rows) -> list[str]:
+def marked(flagged: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the sentence on the marks that a chart has, if it has any."""
     several = [SIGNS[mark] for mark in SIGNS if any(row["mark"] == mark for row in flagged)]
     return [f"Flagged sizes: {', '.join(several)}."] if several else []
@@ -173,11 +175,11 @@ def over_size(
     title: str,
     rows: Rows,
     looks: Looks,
-    flagged: Rows = (),
+    flagged: Sequence[Mapping[str, Any]] = (),
     others: Sequence[str] = (),
-    envelope: Rows = (),
-    repeats: Rows = (),
-    references: Rows = (),
+    envelope: Sequence[Mapping[str, Any]] = (),
+    repeats: Sequence[Mapping[str, Any]] = (),
+    references: Sequence[Mapping[str, Any]] = (),
     **more: Any,
 ) -> ChartFigure:
     """Return time over size, with the sentences that its bands and marks take.
@@ -210,10 +212,15 @@ def over_size(
     )
 
 
-def _data(rows: Rows, flagged: Rows, others: Mapping[str, Rows]) -> dict[str, Rows]:
+def _data(
+    rows: Rows,
+    flagged: Sequence[Mapping[str, Any]],
+    others: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[str, Rows]:
     """Return the data of a chart by the names of its layers, those with rows."""
     flags = {mark: [row for row in flagged if row["mark"] == mark] for mark in MARKS}
-    return {name: found for name, found in {"points": rows, **others, **flags}.items() if found}
+    layers = {"points": rows, **others, **flags}
+    return {name: list(map(dict, found)) for name, found in layers.items() if found}
 
 
 def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
@@ -255,7 +262,7 @@ def _digits(value: float, digits: int) -> str:
 def of_curves(
     title: str,
     several: Mapping[str, tuple[Curve, Sequence[Curve]]],
-    flagged: Rows = (),
+    flagged: Sequence[Mapping[str, Any]] = (),
     *,
     names: Sequence[str] = (),
     legend: str = Looks.legend,
@@ -288,7 +295,8 @@ def of_time(
     configuration and size; ``unlike_links``: whether those of
     the envelope cross different links.
     """
-    rows = [row for one in (*group.members, *group.stored) for row in case_points(one)]
+    every: list[CaseVerdict | StoredResult] = [*group.members, *group.stored]
+    rows = [row for one in every for row in case_points(one)]
     return over_size(
         group.title,
         rows,
@@ -309,7 +317,7 @@ def of_time(
 
 def _bands(bounds: Mapping[tuple[str, int], Limits], rows: Rows) -> Rows:
     """Return the references of sizes, those that several configurations share once."""
-    found: dict[tuple, dict[str, Any]] = {}
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
     for (name, size), one in bounds.items() if rows else ():
         low, high = _within(one, [row["time_us"] for row in rows])
         row = {"configuration": name, "size_bytes": size, "low_us": low, "high_us": high}
@@ -374,7 +382,7 @@ def of_netpipe(
         for judged in members
         if judged.measured is None
     }
-    found = []
+    found: list[ChartFigure] = []
     for kind, what in (
         ("throughput", "throughput"),
         ("signature", "signature, throughput against time"),
@@ -382,9 +390,9 @@ def of_netpipe(
         title = f"{where}: {what}"
         chart = curve_chart(kind, title, data, looks) if rows else None
         # Both charts stand side by side, and the first has what both share.
-        own = {"notes": notes, "missing": missing}
-        own["table"] = _table(data, rates=True) if rows else None
-        of = {"data_of": f"{name}-throughput"} if found else own
+        table = _table(data, rates=True) if rows else None
+        own: dict[str, Any] = {"notes": notes, "missing": missing, "table": table}
+        of: dict[str, Any] = {"data_of": f"{name}-throughput"} if found else own
         sentences = [*([REFERENCES] if references else []), *marked(flagged)]
         made = ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **of)
         found.append(made)

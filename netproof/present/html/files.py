@@ -80,6 +80,6 @@ def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[s
             if several:
                 reasons = [finding.reason for finding in folded(several, one.case.curve.sizes)]
                 findings.append(Cell(one.case.name, look or "", reasons))
-    several = {one.case.name: (one.case.curve, one.case.launches) for one in members}
-    drawn = figures.of_curves(str(kind), several, flags, names=everyone, legend="configuration")
+    named = {one.case.name: (one.case.curve, one.case.launches) for one in members}
+    drawn = figures.of_curves(str(kind), named, flags, names=everyone, legend="configuration")
     return [drawn, Sentences(findings)]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import vl_convert
 
@@ -93,12 +94,12 @@ def beside(session: Path, word: str) -> Path:
     return Path(f"{file_name(session.name)}-{word}")
 
 
-def draw(specification: dict, path: Path) -> None:
+def draw(specification: dict[str, Any], path: Path) -> None:
     """Draw a chart in a file of the path's suffix: html, png, svg or pdf."""
     form = path.suffix[1:]
-    options = {"html": {"bundle": True}, "png": {"scale": _PIXELS}}.get(form, {})
+    known: dict[str, dict[str, Any]] = {"html": {"bundle": True}, "png": {"scale": _PIXELS}}
     convert = getattr(vl_convert, f"vegalite_to_{form}")
-    made = convert(specification, vl_version=VEGA_LITE, **options)
+    made = convert(specification, vl_version=VEGA_LITE, **known.get(form, {}))
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
@@ -111,7 +112,8 @@ def _write_assets(folder: Path, before: Path) -> None:
     if (before / bundle).exists():
         shutil.copyfile(before / bundle, folder / bundle)
         return
-    made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
+    # Its stub lacks the default of the first parameter.
+    made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
     # As a module, since a plain script would share its names with the page.
     (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
 

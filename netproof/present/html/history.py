@@ -182,9 +182,10 @@ def _mark(
     row: dict[str, Any] = {"began": _moment(stored), "text": text, "session": stored.name}
     late = change.index > len(verdict.nights.sessions) / 2
     quiet = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
-    rule = {"type": "rule", "color": colours[word], "strokeDash": _DASHES[word]}
+    rule: dict[str, Any] = {"type": "rule", "color": colours[word], "strokeDash": _DASHES[word]}
     rule |= {"strokeWidth": 1.8, "opacity": 0.55 if quiet else 1}
-    label = {"type": "text", "color": colours[word], "fontSize": 10.5, "baseline": "bottom"}
+    label: dict[str, Any] = {"type": "text", "color": colours[word], "fontSize": 10.5}
+    label["baseline"] = "bottom"
     label |= {"align": "right" if late else "left", "dx": 4 if late else -4}
     label["dy"] = -2 - _LABEL_PX * line
     tooltip = tips(text="change", session="session")

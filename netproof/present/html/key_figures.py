@@ -29,21 +29,21 @@ def table(report: Report, partition: str = "") -> DataTable | None:
     ``partition``: the only one, or empty for all.
     """
     shown = [
-        one
+        (one, one.measured.landmarks)
         for one in report.judged.verdict.cases
         if one.measured is not None
         and partition in ("", one.case.partition)
         and (one.case.path, one.case.direction, one.case.ranks) == ("inter-node", "oneway", 2)
         and registry.function_of(one.case).single
     ]
-    earlier = report.nights is not None and len(report.nights.sessions) > 1
-    followed = _series(report.nights) if earlier else {}
+    nights = report.nights
+    followed = _series(nights) if nights is not None and len(nights.sessions) > 1 else {}
     head, rows = ["configuration", "measured"], []
     for quantity, title in _QUANTITIES.items():
         head += [title, "of line rate"] if quantity is Quantity.ASYMPTOTIC else [title]
         head += ["reference", *(["last nights"] if followed else [])]
-    for one in shown:
-        state, found = content.state_of(one), one.measured.landmarks
+    for one, found in shown:
+        state = content.state_of(one)
         row = [f"{state.sign} {content.configuration(one.case)}", content.function_name(one.case)]
         for quantity in _QUANTITIES:
             value = getattr(found, quantity)
@@ -68,7 +68,7 @@ def _differs(rows: Sequence[Sequence[str]], at: int) -> bool:
     return any(row[at] != "–" for row in rows)
 
 
-def _series(nights: Nights) -> dict[tuple[tuple, str], Sequence[float | None]]:
+def _series(nights: Nights) -> dict[tuple[tuple[object, ...], str], Sequence[float | None]]:
     """Return the values of the followed quantities by case and quantity."""
     return {
         (one.case.key(), one.quantity): one.values

@@ -117,8 +117,9 @@ def _results(
         "Time against message size of all configurations, with the envelope, the flagged sizes and"
         " the spread over launches, for each function and count of ranks:",
         DataTable(("function", "charts, each with the worst outcome of a case"), lines),
-        *([Cell("Charts of what failed", "heading"), drawn] if drawn else []),
     ]
+    if drawn:
+        curves += [Cell("Charts of what failed", "heading"), drawn]
     yield "curves", "Curves", curves
     if not partition:
         # A partition's own page of NetPIPE has these.

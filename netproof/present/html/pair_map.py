@@ -203,7 +203,7 @@ def _too_many(above: Mapping[str, str], nodes: Sequence[str]) -> bool:
     return len({above.get(node, OTHERS) for node in nodes}) > DRAWN_UP_TO
 
 
-def _rows(several: dict[tuple[str, str], Sequence[float]], size: int) -> Rows:
+def _rows(several: Mapping[tuple[str, str], Sequence[float]], size: int) -> Rows:
     found = []
     for (one, other), values in several.items():
         common = {

@@ -82,13 +82,12 @@ def blocks(report: Report) -> Iterator[Block]:
         yield Cell("Software and files", "heading")
         yield from _software(found.software)
     # Each node of a partition once; where jobs found changes, the differences say so.
-    nodes = {(one.partition, one.node.node): one.node for one in found.nodes[::-1]}
+    nodes = {(one.partition, one.node.node): one.node for one in found.nodes}
     if nodes:
-        in_order = {(one.partition, one.node.node): None for one in found.nodes}
-        nodes = {place: nodes[place] for place in in_order}
-        differ = [Cell("How nodes or jobs differ", "heading", name="nodes-differ")]
-        alike = "All nodes of a partition are alike in all that was recorded."
-        yield from (*differ, Sentences(found.differences)) if found.differences else (alike,)
+        if found.differences:
+            yield Sentences(found.differences, "How nodes or jobs differ", name="nodes-differ")
+        else:
+            yield "All nodes of a partition are alike in all that was recorded."
         yield Cell("Nodes", "heading")
         yield _nodes(nodes)
         yield from _in_full(nodes.values())
@@ -165,15 +164,16 @@ def tested(report: Report) -> DataTable:
     for one in report.judged.verdict.cases:
         word = "did not run" if not one.ran else "failed" if one.failed else ""
         states[one.case.partition][word or ("passed" if one.passed else "inconclusive")] += 1
-    rows, unmeasured = [], "nothing was measured; this is the site's file"
-    for name, one in report.judged.matrix.partitions.items():
+    rows: list[list[str | Cell]] = []
+    unmeasured = "nothing was measured; this is the site's file"
+    for name, site in report.judged.matrix.partitions.items():
         then = recorded.get(name)
         keys = _OF_PARTITION.values()
-        values = [_said(getattr(one, key) if then is None else then[key]) for key in keys]
+        values = [_said(getattr(site, key) if then is None else then[key]) for key in keys]
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
         first = Cell(name, link=report.partition_pages.get(name, ""))
-        rows.append((first, *values, ", ".join(libraries[name]) or unmeasured, cases))
+        rows.append([first, *values, ", ".join(libraries[name]) or unmeasured, cases])
     return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows)
 
 

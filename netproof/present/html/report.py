@@ -70,8 +70,8 @@ class Report:
 
     @property
     def against_page(self) -> str:
-        """File of the page on the switch that is compared with the others."""
-        return f"{file_name('switch', self.against.partition)}.html"
+        """File of the page on the switch that is compared with the others; empty without one."""
+        return f"{file_name('switch', self.against.partition)}.html" if self.against else ""
 
     @property
     def system(self) -> str:
@@ -85,7 +85,7 @@ class Report:
         return {name: f"{file_name('partition', name)}.html" for name in names}
 
     @cached_property
-    def links(self) -> dict[tuple, str]:
+    def links(self) -> dict[tuple[object, ...], str]:
         """Links to the cases' charts, by the cases' keys."""
         return {one.case.key(): group.link for group in self.groups for one in group.members}
 
@@ -101,11 +101,12 @@ class Report:
         return Looks(tuple(partitions), tuple(environments), places)
 
     @cached_property
-    def _envelopes(self) -> dict[tuple, tuple[dict[int, tuple[float, str]], bool]]:
-        several: dict[tuple, dict[str, Any]] = {}
+    def _envelopes(self) -> dict[tuple[object, ...], tuple[dict[int, tuple[float, str]], bool]]:
+        several: dict[tuple[object, ...], dict[str, Any]] = {}
         for group in self.groups:
             cases = several.setdefault(engine.group(group.case), {})
-            cases |= {content.label(one): one for one in (*group.members, *group.stored)}
+            cases |= {content.label(one): one for one in group.members}
+            cases |= {content.label(one): one for one in group.stored}
         return {key: envelope_of_cases(cases, self.judged.matrix) for key, cases in several.items()}
 
     @cached_property
@@ -150,7 +151,8 @@ class Report:
     def pair(self, key: tuple[str, str, str]) -> list[ChartFigure]:
         """Return NetPIPE's throughput and signature of a path, direction and partition."""
         several = self.netpipe[key]
-        bounds = {self.limits(one.case).get("asymptotic_mb_s") for one in several} - {None}
+        found = (self.limits(one.case).get("asymptotic_mb_s") for one in several)
+        bounds = {one for one in found if one is not None}
         return figures.of_netpipe(key, several, self.judged.matrix, self.looks, bounds)
 
     @cached_property

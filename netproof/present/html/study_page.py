@@ -19,6 +19,7 @@ from netproof.present.html.charts import (
     STROKE_SIZE,
     ChartFigure,
     Looks,
+    Rows,
     dots,
     present,
     tips,
@@ -145,7 +146,9 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
     A score is the geometric mean over the sizes of the baseline's time over the configuration's,
     with its 95 % interval; after the GigE synthetic-benchmark report.
     """
-    rows, missing, against = [], {}, ""
+    missing: dict[str, str] = {}
+    rows: Rows = []
+    against = ""
     for judged, variant in ((one, group.variant) for group in groups for one in group.members):
         name = f"{content.configuration(judged.case)}, {variant}"
         found = judged.score()
