@@ -10,28 +10,27 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.comparison import comparison
-from netproof.comparison.compared_case import ComparedCase
-from netproof.comparison.compared_case import Outcome as Compared
+from netproof.comparison.compared_case import ComparedCase, Outcome
 from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents
-from netproof.present.document import EVERY, Block, Cell, DataTable, Outcome, Sentences
+from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
 from netproof.present.sparkline import columns, sparkline
 from netproof.present.tables import benchmark_name
 
-LOOKS = {Compared.SLOWER: "failed", Compared.FASTER: "passed"}
+LOOKS = {Outcome.SLOWER: "failed", Outcome.FASTER: "passed"}
 
 _DRAWN_RATIOS = (2.0, 10.0)
 """Limits of the upper end of a drawn scale: noise stays flat, outliers leave the rest visible."""
 
 
 MARKS = {
-    Compared.FASTER: "▲",
-    Compared.SLOWER: "▼",
-    Compared.ALIKE: "=",
-    Compared.UNDECIDED: "?",
-    Compared.UNDEFINED: "-",
+    Outcome.FASTER: "▲",
+    Outcome.SLOWER: "▼",
+    Outcome.ALIKE: "=",
+    Outcome.UNDECIDED: "?",
+    Outcome.UNDEFINED: "-",
 }
 
 _MEANINGS = "; ".join(f"{mark} {outcome.value}" for outcome, mark in MARKS.items())
@@ -71,11 +70,11 @@ def summary(compared: Comparison) -> str:
     counts = [
         f"{word} in {compared.count(found)}"
         for found, word in (
-            (Compared.FASTER, "faster"),
-            (Compared.SLOWER, "slower"),
-            (Compared.ALIKE, "no difference overall"),
-            (Compared.UNDECIDED, "no interval, of one launch,"),
-            (Compared.UNDEFINED, "no ratio"),
+            (Outcome.FASTER, "faster"),
+            (Outcome.SLOWER, "slower"),
+            (Outcome.ALIKE, "no difference overall"),
+            (Outcome.UNDECIDED, "no interval, of one launch,"),
+            (Outcome.UNDEFINED, "no ratio"),
         )
         if compared.count(found)
     ]
@@ -150,14 +149,14 @@ def named(compared: Comparison, case: Case) -> str:
     return f"{place(compared, case)} {case.what()}".strip()
 
 
-def outcome(compared: Comparison) -> Outcome:
+def outcome(compared: Comparison) -> Headline:
     """Return what prevails, with the summary."""
-    faster, slower = compared.count(Compared.FASTER), compared.count(Compared.SLOWER)
+    faster, slower = compared.count(Outcome.FASTER), compared.count(Outcome.SLOWER)
     if faster == slower:
-        return Outcome("warned", MARKS[Compared.ALIKE], "Neither", summary(compared))
-    of = Compared.FASTER if faster > slower else Compared.SLOWER
+        return Headline("warned", MARKS[Outcome.ALIKE], "Neither", summary(compared))
+    of = Outcome.FASTER if faster > slower else Outcome.SLOWER
     word = "Faster" if faster > slower else "Slower"
-    return Outcome(LOOKS[of], MARKS[of], word, summary(compared))
+    return Headline(LOOKS[of], MARKS[of], word, summary(compared))
 
 
 def blocks(several: Sequence[Comparison], failed: Mapping[str, str]) -> Iterator[Block]:
@@ -202,13 +201,13 @@ def details(compared: Comparison, *, folded: bool = False) -> Iterator[Block]:
     shown = [
         case
         for case in compared.cases
-        if case.outcome in (Compared.FASTER, Compared.SLOWER, Compared.UNDEFINED) or case.ranges
+        if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
     ]
-    order = [*LOOKS, Compared.ALIKE, Compared.UNDECIDED, Compared.UNDEFINED]
+    order = [*LOOKS, Outcome.ALIKE, Outcome.UNDECIDED, Outcome.UNDEFINED]
 
     def rank(case: ComparedCase) -> tuple[int, float]:
         ratio = case.score.value or 1
-        return order.index(case.outcome), -ratio if case.outcome is Compared.FASTER else ratio
+        return order.index(case.outcome), -ratio if case.outcome is Outcome.FASTER else ratio
 
     lines = [
         Cell(

@@ -19,7 +19,7 @@ from netproof.present.terminal import say
 if TYPE_CHECKING:
     from netproof.present.html.charts import ChartFigure
 
-__all__ = ["EVERY", "Block", "Cell", "DataTable", "Links", "Outcome", "Part", "Sentences", "show"]
+__all__ = ["EVERY", "Block", "Cell", "DataTable", "Headline", "Links", "Part", "Sentences", "show"]
 
 STYLES = {
     **{"failed": "red", "inconclusive": "yellow", "warned": "yellow", "absent": "yellow"},
@@ -108,7 +108,7 @@ class DataTable:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Headline:
     """A result that leads the eye: look, sign, word and the sentence that they sum up."""
 
     look: str
@@ -137,7 +137,7 @@ Block = Union[
     str,
     Cell,
     Mapping[str, object],
-    Outcome,
+    Headline,
     Sentences,
     DataTable,
     "ChartFigure",
@@ -168,7 +168,7 @@ def show(blocks: Iterable[Block], out: Console) -> None:
             case Mapping():
                 for name, value in one.items():
                     say(out, f"{name}: {value}")
-            case Outcome():
+            case Headline():
                 say(out, f"{one.word.upper()}: {one.sentence}", f"bold {STYLES.get(one.look, '')}")
             case Sentences(folded=False) if one.sentences:
                 if one.title:

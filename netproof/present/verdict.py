@@ -10,7 +10,7 @@ from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.present.document import EVERY, Block, Cell, DataTable, Outcome, Sentences, show
+from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences, show
 from netproof.present.terminal import say
 from netproof.present.wording import (
     counted,
@@ -43,16 +43,16 @@ _MOST = {"FAIL": 5, "INCONCLUSIVE": 4, "WARN": 3}
 _STYLES = {"FAIL": "red", "INCONCLUSIVE": "yellow", "WARN": "yellow"}
 
 
-def state(verdict: Verdict) -> Outcome:
+def state(verdict: Verdict) -> Headline:
     """Return the state, and what became of the cases."""
     if verdict.inconclusive:
-        return Outcome("inconclusive", "?", "Inconclusive", outcome(verdict))
+        return Headline("inconclusive", "?", "Inconclusive", outcome(verdict))
     look, sign, word = {
         PASSED: ("passed", "✓", "Passed"),
         FAILED: ("failed", "✗", "Failed"),
         INCONCLUSIVE: ("absent", "∅", "Not judged whole"),
     }[verdict.status]
-    return Outcome(look, sign, word, outcome(verdict))
+    return Headline(look, sign, word, outcome(verdict))
 
 
 def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Console) -> None:

@@ -413,7 +413,7 @@ def histories() -> Iterator[Fact]:
         yield "nights", where, sessions.index(event.session)
     followed = {}
     for one in (*found.nights.series, *found.nights.pools):
-        where = of_case("nights", one.case) if one.case else f"nights, pool {one.where}"
+        where = f"nights, pool {one.where}" if one.pooled else of_case("nights", one.case)
         followed[where, word(one.quantity)] = found.followed[one]
     for shift in found.shifts:
         yield "nights, states", word(shift.of.quantity), *shift.of.where, word(shift.state)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from netproof.criteria import Level
 from netproof.criteria.findings import folded
 from netproof.measurement.curve import spread
-from netproof.present.document import Block, Cell, DataTable, Outcome, Part, Sentences
+from netproof.present.document import Block, Cell, DataTable, Headline, Part, Sentences
 from netproof.present.html import figures
 from netproof.present.html.charts import Rows
 from netproof.present.html.content import LOOKS
@@ -32,7 +32,7 @@ def page(judged: FilesVerdict) -> str:
     look, sign, word = _WORDS[judged.status]
     everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
     shown: list[Block] = [
-        Outcome(look, sign, word, summary(judged)),
+        Headline(look, sign, word, summary(judged)),
         Sentences(judged.faults, "Not read"),
         Sentences(judged.notes, "Left out"),
         *([_table(judged.curves)] if judged.curves else []),

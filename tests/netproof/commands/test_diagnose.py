@@ -48,7 +48,7 @@ def test_what_is_inconclusive_is_3_with_what_is_missing(call):
     status, out, _ = call("testbed:gige", str(SESSIONS / "healthy.json"))
     assert status == 3
     assert "gige: inconclusive" in out
-    assert "no rounds of pairs were measured" in out
+    assert "no rounds of pairs were measured" in " ".join(out.split())
     assert "fast-ethernet" not in out
 
 

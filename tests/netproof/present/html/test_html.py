@@ -11,7 +11,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from netproof.present import html
-from netproof.present.document import EVERY, Cell, DataTable, Outcome, Sentences
+from netproof.present.document import EVERY, Cell, DataTable, Headline, Sentences
 from netproof.present.html.charts import ChartFigure
 from netproof.present.html.html import chart_json, environment, file_name
 
@@ -74,7 +74,7 @@ class Outline(HTMLParser):
                 HOSTILE,
                 {HOSTILE: HOSTILE},
                 {HOSTILE: [HOSTILE]},
-                Outcome(HOSTILE, HOSTILE, HOSTILE, HOSTILE),
+                Headline(HOSTILE, HOSTILE, HOSTILE, HOSTILE),
                 TABLE,
                 CELL,
                 [CELL],
