@@ -73,7 +73,7 @@ def _table(path: str, content: Mapping[str, Any], asked: Mapping[str, Any], endi
     if ending:
         remark.append("from the server" if not asked.get("reverse") else "from the client")
     if asked.get("bidir"):
-        remark.append("both ways at once")
+        remark.append("bidirectional")
     return Table(
         path,
         protocol,

@@ -579,8 +579,8 @@ class Netpipe(Benchmark):
 
     def variant(self, case: Case) -> str:
         """Return its path and direction."""
-        direction = {"oneway": "one way", "bidirectional": "both ways at once"}
-        return f"{case.path}, {direction.get(case.direction, case.direction)}"
+        direction = "one way" if case.direction == "oneway" else case.direction
+        return f"{case.path}, {direction}"
 
     def program(self, function: str) -> str:
         """Return the protocol's program."""

@@ -45,7 +45,7 @@ class MeasuredAgain:
         if len(self.crashes) > self.made:
             raise NetproofError(f"{len(self.crashes)} crashes of {self.made} starts")
 
-    def calm(self, settings: DisturbanceSettings) -> list[Curve]:
+    def undisturbed(self, settings: DisturbanceSettings) -> list[Curve]:
         """The launches that nothing disturbed."""
         loads = self.loads or ((),) * len(self.launches)
         return [

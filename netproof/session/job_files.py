@@ -247,12 +247,10 @@ def insist_on_pace(
     launch: Launch, folder: Path, step: str, case: Case, partition: Partition
 ) -> None:
     """Raises Incomplete where one inside a node lacks some that the partition asks for."""
-    inside, told = case.ranks == case.ranks_per_node, len(launch.paces)
-    if partition.pace and inside and told != disturbance.HALVES:
-        errors = folder / f"{step}.err"
-        raise Incomplete(
-            [f"{errors}: {step} told its node's pace {told} times and not for both of its halves"]
-        )
+    inside, paced = case.ranks == case.ranks_per_node, len(launch.paces)
+    if partition.pace and inside and paced != disturbance.HALVES:
+        times = f"{step} reported its node's pace {paced} times"
+        raise Incomplete([f"{folder / step}.err: {times} and not for both of its halves"])
 
 
 def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:

@@ -54,17 +54,17 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
     value of its own.
     """
     seen: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    told: dict[tuple[str, str], set[str]] = defaultdict(set)
+    reporting: dict[tuple[str, str], set[str]] = defaultdict(set)
     for found in nodes:
         for scope, key, value in _values(found):
             seen[scope, key][value].add(found.node.node)
         for scope in (found.partition, f"{found.partition} {found.environment}"):
-            told[scope, ""].add(found.node.node)
+            reporting[scope, ""].add(found.node.node)
     sentences = []
     for (scope, key), by_value in sorted(seen.items()):
         if key.startswith("memory ") and memory_alike(by_value):
             by_value = {next(iter(by_value)): set().union(*by_value.values())}
-        silent = told[scope, ""] - set().union(*by_value.values())
+        silent = reporting[scope, ""] - set().union(*by_value.values())
         if silent:
             by_value["not known"] = by_value.get("not known", set()) | silent
         if len(by_value) > 1:

@@ -209,8 +209,8 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         for job, other in ran_with.items()
         if other != first
     )
-    told = (*differences(nodes), *changed, *map(str, requeued))
-    return OfSession(first, tuple(nodes), told, unknown, slurm, tuple(requeued))
+    differing = (*differences(nodes), *changed, *map(str, requeued))
+    return OfSession(first, tuple(nodes), differing, unknown, slurm, tuple(requeued))
 
 
 def _hashed(kind: str, folder: Path, pattern: str) -> Iterator[File]:

@@ -93,19 +93,19 @@ def last_printed(output: Path) -> list[str]:
 
 def rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
     """Return each rank's use from a step's standard error; ParseError where a watched one lacks."""
-    told = disturbance.scheduled(errors, said)
+    scheduled = disturbance.scheduled(errors, said)
     uses = [
         RankUse(
             int(found[1]),
             found[2],
             float(found[3]),
             float(found[4]) + float(found[5]),
-            told.get(int(found[1])),
+            scheduled.get(int(found[1])),
             float(found[5]),
         )
         for found in _RANK_LINE.finditer(said)
     ]
-    if told and sorted(told) != sorted(use.rank for use in uses):
+    if scheduled and sorted(scheduled) != sorted(use.rank for use in uses):
         raise ParseError(
             str(errors), 0, "", "the ranks that reported their end are not those that were watched"
         )

@@ -128,7 +128,7 @@ def _as_the_like(
         if found:
             named = ", ".join(f"{other.partition} {other.environment}" for other in sorted(found))
             return Expected(
-                median(found.values()) + overhead_s, f"never measured whole: as the like of {named}"
+                median(found.values()) + overhead_s, f"never measured whole: as others of {named}"
             )
     return Expected(None, "not known: nothing like it was ever measured")
 

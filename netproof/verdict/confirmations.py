@@ -145,7 +145,7 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
         return True
     if made < subject.settings.confirm.launches:
         return False
-    undisturbed = again.calm(subject.settings.disturbance)
+    undisturbed = again.undisturbed(subject.settings.disturbance)
     return not undisturbed or all(
         finding.level is not Level.INCONCLUSIVE for finding in closer_findings(subject, again)
     )
@@ -227,7 +227,7 @@ def _settled(subject: Subject, confirmed: Confirmation, again: MeasuredAgain, to
     if confirmed.level is Level.UNDEFINED:
         return False
     if confirmed.level is Level.INCONCLUSIVE:
-        return not again.calm(subject.settings.disturbance)
+        return not again.undisturbed(subject.settings.disturbance)
     shown, launches = confirmed.flagged, confirmed.launches
     sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
     return sure or shown in (0, launches)
@@ -257,7 +257,7 @@ def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Co
     Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
     """
     settings = subject.confirm_settings()
-    undisturbed = again.calm(subject.settings.disturbance)
+    undisturbed = again.undisturbed(subject.settings.disturbance)
     enough = len(undisturbed) >= settings.launches
     confirmed = confirming.confirm(
         finding,

@@ -125,7 +125,7 @@ def _results(
         # A partition's own page of NetPIPE has these.
         pairs = [report.pair(key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
         text = "NetPIPE between nodes was not expected, so there is nothing to show."
-        more = "Inside a node, and both ways at once, are on NetPIPE's page"
+        more = "Intra-node and bidirectional curves are on NetPIPE's page"
         link = Cell(more, link="netpipe.html#throughput")
         above = ["Two ranks on two nodes, one way.", link] if pairs else [text]
         yield "netpipe", "NetPIPE", [*above, *pairs]

@@ -76,7 +76,7 @@ def test_a_launch_inside_a_node_has_a_pace_for_both_halves(count, whole):
         job_files.insist_on_pace(*asked)
     (why,) = caught.value.reasons
     assert (
-        f"job/mpi-intra-node-oneway.1.err: mpi-intra-node-oneway.1 told its node's pace {count}"
+        f"job/mpi-intra-node-oneway.1.err: mpi-intra-node-oneway.1 reported its node's pace {count}"
         in why
     )
 

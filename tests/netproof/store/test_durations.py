@@ -123,7 +123,7 @@ def test_what_was_never_measured_takes_what_the_like_takes(store, tmp_path, expe
     other = PlannedJob("gige", "openmpi4", "netpipe", 2)
     assert other in jobs(whole)
     times = expected_seconds([other], known)[other]
-    assert times.why == "never measured whole: as the like of gige intelmpi, gige mpich"
+    assert times.why == "never measured whole: as others of gige intelmpi, gige mpich"
     assert times.seconds > 0
 
 
