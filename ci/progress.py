@@ -215,19 +215,16 @@ class Course:
         """Estimate jobs from past sessions or similar jobs, and other tests from their mean."""
         jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
         left = 0.0
-        if self.running and self.running.job and self.launches.made and not self.seconds:
+        if self.running and self.running.job and self.launches.made:
             elapsed = now_s - self.begun[self.running.test]
             whole = self._running_s(self.running.job, jobs, elapsed)
             jobs, left = {**jobs, self.running.job: whole}, whole - elapsed
         if not jobs and not self.seconds:
             return None
-        expected = sum(map(self._seconds, jobs)) if self.seconds else 0.0
-        pace = sum(jobs.values()) / expected if expected else 1.0
         everyone = self.expected | self.jobs
         for job in everyone - jobs.keys():
-            takes = pace * self._seconds(job) if self.seconds else _mean_of_similar(job, jobs)
             since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
-            left += max(0.0, takes - (now_s - since[0] if since else 0.0))
+            left += max(0.0, self._takes(job, jobs) - (now_s - since[0] if since else 0.0))
         others = [one for test, one in self.took.items() if test not in self.job_of]
         to_come = self.tests - len(everyone) - len(others)
         return left + max(0, to_come) * (mean(others) if others else 0.0)
@@ -241,11 +238,18 @@ class Course:
             return elapsed + self.launches.repeats_s
         repeats = mean(self.repeated) if self.repeated else 0.0
         own = elapsed * (1 + repeats) * planned / made
-        if not any(other.benchmark == job.benchmark for other in jobs):
+        if job not in self.seconds and not any(other.benchmark == job.benchmark for other in jobs):
             return own
         # Launches of one kind may come first, behind what is done once.
         weight = min(1.0, 2 * made / planned)
-        return max(elapsed, weight * own + (1 - weight) * _mean_of_similar(job, jobs))
+        return max(elapsed, weight * own + (1 - weight) * self._takes(job, jobs))
+
+    def _takes(self, job: PlannedJob, jobs: Mapping[PlannedJob, float]) -> float:
+        """Estimate a job by its past, at the pace of those so far; without one by similar jobs."""
+        if not self.seconds or (job not in self.seconds and jobs):
+            return _mean_of_similar(job, jobs)
+        expected = sum(map(self._seconds, jobs))
+        return self._seconds(job) * (sum(jobs.values()) / expected if expected else 1.0)
 
     def _seconds(self, job: PlannedJob) -> float:
         if not self.seconds:
