@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import codecs
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -53,13 +54,27 @@ class Log:
         return numbered
 
 
+_COMPRESSED = {
+    b"\x1f\x8b": "gunzip",
+    b"BZh": "bunzip2",
+    b"\xfd7zXZ": "unxz",
+    b"\x28\xb5\x2f\xfd": "unzstd",
+    b"PK\x03\x04": "unzip",
+}
+"""Programs that unpack a file, by its first bytes."""
+
+
 def text_of(path: Path) -> str:
     """Return an output file's content as ``shown``; ParseError where nothing can be read."""
     try:
         content = loading.read_bytes(path)
     except OSError as fault:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
-    return shown(content.decode("utf-8-sig", "backslashreplace"))
+    for mark, unpack in _COMPRESSED.items():
+        if content.startswith(mark):
+            raise ParseError(str(path), 0, "", f"is compressed: unpack it first, with {unpack}")
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return shown(content.decode("utf-16" if wide else "utf-8-sig", "backslashreplace"))
 
 
 def shown(text: str) -> str:

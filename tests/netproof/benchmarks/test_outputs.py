@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from pathlib import Path
 
 import pytest
@@ -131,3 +134,23 @@ def test_within_a_table_nothing_foreign_is_accepted(read, name, letter):
         rows[-3] = row[:place] + letter + row[place:]
         with pytest.raises(ParseError):
             read(("\n".join(rows) + "\n").encode(), name)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_what_powershell_redirects_to_a_file_is_utf_16(read, name, code):
+    text = (DATA / name).read_text()
+    mark = "" if code == "utf-16" else "\ufeff"
+    content = (mark + text).encode(code)
+    assert read(content, name) == whole(name)
+    with pytest.raises(ParseError):
+        read(content[: len(content) // 2 | 1], name)
+
+
+@pytest.mark.parametrize(
+    ("pack", "unpack"),
+    [(gzip.compress, "gunzip"), (bz2.compress, "bunzip2"), (lzma.compress, "unxz")],
+)
+def test_a_compressed_file_is_refused_with_the_program_that_unpacks_it(read, pack, unpack):
+    with pytest.raises(ParseError, match=f"is compressed: unpack it first, with {unpack}"):
+        read(pack((DATA / RECORDED[0]).read_bytes()), "x.gz")
