@@ -51,13 +51,12 @@ def figures(row: CpuRow) -> dict[str, str]:
 
 def blocks(costs: CpuRows) -> Iterator[Block]:
     """Yield a row for each case whose cost is known, and why others have none; nothing without."""
-    if not costs.rows:
+    rows, unknown = costs
+    if not rows:
         return
-    head = (*CASE, "node", *figures(costs.rows[0]))
-    rows = [(*case_cells(one.case), one.cost.node, *figures(one).values()) for one in costs.rows]
+    head = (*CASE, "node", *figures(rows[0]))
+    cells = [(*case_cells(one.case), one.cost.node, *figures(one).values()) for one in rows]
     yield Cell("what it costs the CPU", "heading")
-    yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
-    unknown = [
-        f"not known of {counted(count, 'case')}: {why}" for why, count in costs.unknown.items()
-    ]
-    yield Sentences([*unknown, f"{LEGEND[0].upper()}{LEGEND[1:]}."])
+    yield DataTable(head, cells, (3, *range(5, len(head))), ranks=_RANKS)
+    others = [f"not known of {counted(count, 'case')}: {why}" for why, count in unknown.items()]
+    yield Sentences([*others, f"{LEGEND[0].upper()}{LEGEND[1:]}."])

@@ -20,10 +20,9 @@ from netproof.present.wording import (
     size_in_words,
 )
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures, listed
-from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.stored import NOTHING, Recurring
+from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10

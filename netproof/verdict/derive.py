@@ -160,9 +160,6 @@ BOUND_STEPS = 10_000
 WIDEST = 2.0
 """Bounds beyond half of the value or twice it are too wide for references."""
 
-DERIVED, NOT_ALL_DERIVED = 0, 3
-"""Exit statuses of ``netproof references derive``, which judges no network."""
-
 
 @dataclass(frozen=True)
 class DerivingSettings:

@@ -265,12 +265,8 @@ class CpuRow:
     of_tcp: float | None = None
 
 
-@dataclass(frozen=True)
-class CpuRows:
-    """Rows of known costs; ``unknown``: number of other cases by the reason."""
-
-    rows: tuple[CpuRow, ...]
-    unknown: Mapping[str, int]
+CpuRows = tuple[Sequence[CpuRow], Mapping[str, int]]
+"""Rows of known costs, and the number of other cases by the reason."""
 
 
 def cpu_rows(verdict: Verdict) -> CpuRows:
@@ -292,4 +288,4 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
         if other and other[1].s_per_gb and cost.s_per_gb is not None:
             of_tcp = cost.s_per_gb / other[1].s_per_gb
         rows.append(CpuRow(case, cost, of_tcp))
-    return CpuRows(tuple(rows), unknown)
+    return rows, unknown

@@ -20,9 +20,10 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import engine, limits, rejudge
+from netproof.verdict import engine, limits
 from netproof.verdict.engine import Key, Subject
 from netproof.verdict.judge import cases_of, subjects_of
+from netproof.verdict.references import Entries
 
 SURE = 0.95
 """Probability with which the stated change is found."""
@@ -79,7 +80,7 @@ class CasePower:
 class Examined:
     """A session whose cases are changed one at a time, and judged."""
 
-    def __init__(self, session: Session, matrix: Matrix, references: rejudge.Entries) -> None:
+    def __init__(self, session: Session, matrix: Matrix, references: Entries) -> None:
         """Take a session, its expected matrix, and today's references."""
         ran, self.cases = cases_of(session, matrix)
         self._references = references

@@ -6,7 +6,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.mergevalue import MergeValue
 from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
+from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, trust, yaml_reading
 from netproof.intake.patterns import expression
@@ -32,6 +33,9 @@ Keys = tuple[str | int, ...]
 
 Entry = list[Any]
 """``[value, lower, upper, unit]``, or ``[$xfail, reason, [value, lower, upper, unit]]``."""
+
+Entries = Callable[[Case], Mapping[str, Any]]
+"""A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
 
 
 class NotThere(NetproofError):
@@ -151,6 +155,12 @@ def _lines_of(node: yaml.Node, name: str | None) -> Iterator[int]:
             if key.value == name:
                 yield key.start_mark.line
             yield from _lines_of(value, name)
+
+
+def entries_of(folder: Path, system: str) -> Entries:
+    """Read the entries of a system's file in ``folder``; NetproofError where that fails."""
+    file = ReferenceFile(folder / f"{system}.yaml")
+    return lambda case: file.find(check_name(case.benchmark, case.function), case)
 
 
 @cache

@@ -13,7 +13,7 @@ from netproof.present.html.charts import Rows
 from netproof.present.html.content import LOOKS
 from netproof.present.html.html import file_name, page_of
 from netproof.present.judged_files import columns, summary
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
 _WORDS = {

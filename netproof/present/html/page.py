@@ -47,8 +47,8 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
         several = {
             page: groups for page, groups in by_page.items() if groups[0].partition == partition
         }
-        of_partition = tuple(row for row in costs.rows if row.case.partition == partition)
-        parts = list(_results(report, several, CpuRows(of_partition, {}), partition))
+        of_partition = tuple(row for row in costs[0] if row.case.partition == partition)
+        parts = list(_results(report, several, (of_partition, {}), partition))
         heading = f"{partition} on {system}"
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
@@ -129,7 +129,7 @@ def _results(
         link = Cell(more, link="netpipe.html#throughput")
         above = ["Two ranks on two nodes, one way.", link] if pairs else [text]
         yield "netpipe", "NetPIPE", [*above, *pairs]
-    if costs.rows:
+    if costs[0]:
         yield "cpu", "What it costs the CPU", list(cpu.blocks(costs))[1:]
 
 

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison.compared_case import envelope_of_cases
-from netproof.comparison.comparison import Against, alone
+from netproof.comparison.comparison import Against, alone, envelope_of_cases
 from netproof.errors import NetproofError
 from netproof.history.series import Nights
 from netproof.measurement.case import Case
@@ -19,7 +18,7 @@ from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.verdict import engine, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
-from netproof.verdict.rejudge import Entries
+from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from netproof.comparison.compared_case import ComparedCase, Outcome
-from netproof.comparison.comparison import Comparison
+from netproof.comparison.comparison import ComparedCase, Comparison, Outcome
 from netproof.present.compared import blocks, place
 from netproof.present.document import Part
 from netproof.present.html import content

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from made_sides import of, with_launches, with_results, with_times
 
-from netproof.comparison import compared_case
-from netproof.comparison.compared_case import Outcome, Range
-from netproof.comparison.comparison import compare, sides
+from netproof.comparison import comparison
+from netproof.comparison.comparison import Outcome, Range, compare, sides
 from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
 
@@ -170,7 +169,7 @@ def cases(judge):
 @pytest.mark.slow
 def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
     matrix = judge("two-switches.json").matrix
-    found, _ = compared_case.envelope_of_cases(cases("tcp"), matrix)
+    found, _ = comparison.envelope_of_cases(cases("tcp"), matrix)
     measured = {label: one.measured for label, one in cases("tcp").items() if one.measured}
     for size, (time, label) in found.items():
         at = {
@@ -183,15 +182,15 @@ def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
 def test_links_of_two_switches_differ_and_those_inside_a_node_are_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     both = cases("tcp")
-    assert compared_case.envelope_of_cases(both, matrix)[1]
+    assert comparison.envelope_of_cases(both, matrix)[1]
     one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
-    assert not compared_case.envelope_of_cases(one_switch, matrix)[1]
-    assert not compared_case.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
+    assert not comparison.envelope_of_cases(one_switch, matrix)[1]
+    assert not comparison.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
 
 
 def test_a_case_alone_has_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     alone = {"gige mpich": cases("tcp")["gige mpich"]}
-    assert compared_case.envelope_of_cases(alone, matrix)[0] == {}
+    assert comparison.envelope_of_cases(alone, matrix)[0] == {}
     never = {"gige mpich": dataclasses.replace(alone["gige mpich"], measured=None)}
-    assert compared_case.envelope_of_cases(never, matrix)[0] == {}
+    assert comparison.envelope_of_cases(never, matrix)[0] == {}

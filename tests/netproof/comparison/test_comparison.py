@@ -11,8 +11,7 @@ import pytest
 from made_sides import of, with_launches, with_results, with_times
 from rich.console import Console
 
-from netproof.comparison.compared_case import Outcome
-from netproof.comparison.comparison import compare, sides
+from netproof.comparison.comparison import Outcome, compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared import blocks
 from netproof.present.document import show
@@ -103,7 +102,7 @@ def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is
         and case.first.case.environment == case.second.case.environment
         for case in compared.cases
     )
-    differences = {one.what: (one.first, one.second, one.cases) for one in compared.differences}
+    differences = {one.pop("what"): (*one.values(),) for one in compared.differences}
     assert differences["link_mbit_s"] == (1000, 100, 8)
 
 
@@ -115,17 +114,13 @@ def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_
         return dataclasses.replace(result, extras=extras)
 
     compared = compare(*sides(healthy, with_results(healthy, younger)))
-    assert [(one.what, one.first, one.second) for one in compared.differences] == [
-        ("later", None, "on")
-    ]
+    assert [(*one.values(),) for one in compared.differences] == [("later", None, "on", 16)]
 
 
 @pytest.mark.slow
 def test_what_one_session_lacks_is_told(healthy, sick):
     compared = compare(*sides(healthy, sick))
-    assert {(one.measured_by, one.why) for one in compared.uncompared} == {
-        ("healthy", "sick does not have it")
-    }
+    assert {one[1:] for one in compared.uncompared} == {("healthy", "sick does not have it")}
     assert len(compared.cases) + len(compared.uncompared) == 16
 
 
@@ -139,7 +134,7 @@ def test_a_case_that_failed_on_one_side_is_told_with_its_reason(healthy):
         )
 
     compared = compare(*sides(healthy, with_results(healthy, failed)))
-    assert {(one.measured_by, one.why) for one in compared.uncompared} == {
+    assert {one[1:] for one in compared.uncompared} == {
         ("healthy", "elsewhere: fail in sanity: it hung")
     }
     assert len(compared.uncompared) == 4
@@ -153,9 +148,9 @@ def test_a_case_that_neither_side_measured_is_told(healthy):
 
     one = with_results(healthy, unmeasured, "one.json")
     compared = compare(*sides(one, with_results(healthy, unmeasured, "other.json")))
-    assert {one.measured_by for one in compared.uncompared} == {None}
-    assert "one: passed for ReFrame, but left no measurement; other: " in (
-        compared.uncompared[0].why
+    assert {one[1] for one in compared.uncompared} == {None}
+    assert (
+        "one: passed for ReFrame, but left no measurement; other: " in (compared.uncompared[0][2])
     )
 
 

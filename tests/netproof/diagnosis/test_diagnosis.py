@@ -51,10 +51,9 @@ from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
-from netproof.verdict import limits
+from netproof.verdict import PASSED, limits
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.engine import Subject
-from netproof.verdict.exit_status import PASSED
 from netproof.verdict.limits import Limits
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, FailedTest

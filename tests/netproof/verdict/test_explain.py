@@ -21,8 +21,7 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
-from netproof.verdict import session_verdict
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE
+from netproof.verdict import FAILED, INCONCLUSIVE, session_verdict
 from netproof.verdict.explain import (
     CpuRow,
     CpuRows,
@@ -36,8 +35,7 @@ from netproof.verdict.explain import (
     named,
 )
 from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import ingest
-from netproof.verdict.stored import NOTHING
+from netproof.verdict.session_verdict import NOTHING, ingest
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"

@@ -19,8 +19,7 @@ from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
-from netproof.verdict import session_verdict
-from netproof.verdict.options import StoredOptions
+from netproof.verdict import StoredOptions, session_verdict
 from netproof.verdict.session_verdict import JudgedSession, ingest
 
 ROOT = Path(__file__).resolve().parents[3]
