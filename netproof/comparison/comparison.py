@@ -584,26 +584,18 @@ class Against:
         }
 
 
-def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Against | None:
-    """Compare ``switch``, or else the switch that was measured alone, with each other one.
+def alone(session: Session, verdict: Verdict, partition: str | None = None) -> Against | None:
+    """Compare a partition's cases, or those of the one measured alone, with each other partition's.
 
-    Return None where none is given, and no switch was measured alone with stored results of others
-    beside it. Raise NetproofError as ``against``.
+    Return None where none is given, and none was measured alone with stored results of others
+    beside it. Raise NetproofError where the partition has no case, or is the only one.
     """
-    if switch is None:
+    of_store = () if verdict.compared_with is None else verdict.compared_with.cases
+    if partition is None:
         measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-        stored = () if verdict.compared_with is None else verdict.compared_with.cases
-        if len(measured) != 1 or not {one.case.partition for one in stored} - measured:
+        if len(measured) != 1 or not {one.case.partition for one in of_store} - measured:
             return None
-        (switch,) = measured
-    return against(session, verdict, switch)
-
-
-def against(session: Session, verdict: Verdict, partition: str) -> Against:
-    """Compare a partition's cases with those of each other partition.
-
-    Raise NetproofError where the partition has no case, or is the only one.
-    """
+        (partition,) = measured
     results: dict[str, list[CheckResult]] = defaultdict(list)
     days: dict[str, set[str]] = defaultdict(set)
     sources: dict[str, dict[Path, Session]] = defaultdict(dict)
@@ -611,7 +603,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
         if judged.result is not None:
             results[judged.case.partition].append(judged.result)
             sources[judged.case.partition][session.path] = session
-    for one in () if verdict.compared_with is None else verdict.compared_with.cases:
+    for one in of_store:
         results[one.case.partition].append(one.result)
         days[one.case.partition].add(one.date)
         sources[one.case.partition][one.path] = Session(one.path, {}, ())

@@ -84,7 +84,7 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
             say(out, _cut(f"{word} {line}"), _STYLES[word])
         rest[word] = rest.get(word, len(several)) - len(shown)
     show(_recurring(judged.recurring), out)
-    if judged.stored is not None and judged.stored.differs:
+    if judged.stored is not None and judged.stored.differs and judged.changed is None:
         say(out, _cut(f"note: {judged.stored.sentence()}"), "yellow")
     show([compared_with(verdict)], out)
     counts = [
@@ -225,23 +225,18 @@ def print_verdict(judged: JudgedSession, out: Console) -> None:
 
 def print_changed(judged: JudgedSession, out: Console) -> None:
     """Print the differences from the stored verdict, case by case."""
-    changed = judged.changed
-    if changed is None:
+    changed, stored = judged.changed, judged.stored
+    if changed is None or stored is None:
         say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
-    stored = changed.stored
     bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
     if not changed:
         say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
         return
-    count = counted(len(changed.cases))
+    count = counted(sum(one.case is not None for one in changed))
     say(out, f"says of {count} otherwise than the verdict of {stored.at}, by {bounds}", "yellow")
-    for sentence in (
-        *map(str, changed.cases),
-        *(f"now: {fault}" for fault in changed.new),
-        *(f"no more: {fault}" for fault in changed.gone),
-    ):
-        say(out, f"CHANGED {sentence}", "yellow")
+    for one in changed:
+        say(out, f"CHANGED {one}", "yellow")
 
 
 def _recurring(recurring: Recurring) -> list[Block]:

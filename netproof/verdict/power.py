@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,10 +89,6 @@ class Examined:
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
                 self._groups[engine.group(one.case)].append(one)
-
-    def powers(self) -> Iterator[CasePower]:
-        """Yield the power for complete cases, in order; NetproofError for broken references."""
-        yield from filter(None, map(self.power, self.cases))
 
     def power(self, case: Case) -> CasePower | None:
         """Return the power for one case; None where it was not complete."""

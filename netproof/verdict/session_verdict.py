@@ -89,13 +89,13 @@ class WhenJudged:
 
 @dataclass(frozen=True)
 class ChangedCase:
-    """A case on which two verdicts differ.
+    """A case on which two verdicts differ; None for the faults beyond cases.
 
     ``was``, ``now``: its levels, None where a verdict does not have it; ``gone``, ``new``:
     objections of the earlier one alone, and of the later one alone, a sentence each.
     """
 
-    case: Case
+    case: Case | None
     was: Level | None
     now: Level | None
     gone: tuple[str, ...]
@@ -103,25 +103,11 @@ class ChangedCase:
 
     def __str__(self) -> str:
         """Return one line: both levels, and the reasons."""
-        levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
         reasons = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
-        return f"{self.case}: {levels}{''.join(f'; {one}' for one in reasons)}"
-
-
-@dataclass(frozen=True)
-class ChangedVerdict:
-    """Differences of today's verdict from the stored one.
-
-    ``gone``, ``new``: faults beyond cases that only the stored one or only today's has.
-    """
-
-    stored: WhenJudged
-    cases: tuple[ChangedCase, ...]
-    gone: tuple[str, ...]
-    new: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.cases or self.gone or self.new)
+        if self.case is not None:
+            levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
+            reasons = [f"{self.case}: {levels}", *reasons]
+        return "; ".join(reasons)
 
 
 @dataclass(frozen=True)
@@ -131,8 +117,8 @@ class JudgedSession:
     ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
     nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
-    ``stored``: when and by what it was judged, None where it was judged just now; ``changed``:
-    differences from the stored verdict, None where it was not compared with one.
+    ``stored``: when and by what the stored verdict was judged, None without one; ``changed``: what
+    is judged otherwise just now, None where the verdict is the stored one, or none is stored.
     """
 
     session: Session
@@ -143,7 +129,7 @@ class JudgedSession:
     recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
     stored: WhenJudged | None = None
-    changed: ChangedVerdict | None = None
+    changed: tuple[ChangedCase, ...] | None = None
 
     @cached_property
     def provenance(self) -> OfSession | None:
@@ -209,30 +195,22 @@ def judge_session(
         note = f"judged now, since the stored verdict is not read: {fault}"
         verdict = dataclasses.replace(judged.verdict, notes=(*judged.verdict.notes, note))
         return dataclasses.replace(judged, verdict=verdict)
-    then, bounds = found[0], found[0].bounds
+    then, before = found
     when = WhenJudged(
         f"{then.at[:10]} {then.at[11:16]} UTC",
-        bounds.netproof[0],
+        then.bounds.netproof[0],
         then.bounds_that_differ(expected, folders.of_references()),
     )
-    before = found[1]
     if again:
         judged = _judged(read, name, expected, configuration, asked, fold)
-        now = judged.verdict
-        changed = ChangedVerdict(
-            when,
-            _changed(before, now),
-            tuple(one for one in before.faults if one not in now.faults),
-            tuple(one for one in now.faults if one not in before.faults),
-        )
-        return dataclasses.replace(judged, changed=changed)
+        return dataclasses.replace(judged, stored=when, changed=_changed(before, judged.verdict))
     if when.differs:
         before = dataclasses.replace(before, notes=(*before.notes, when.sentence()))
     unread: Sequence[str] = then.unread
     earlier: list[Session] = []
     if _warns(before) and fold and not read.path.is_dir():
         earlier, unread = _earlier_reports(read, then.system)
-    had, errors = _recurring(read, before, expected, bounds, earlier, unread, fold)
+    had, errors = _recurring(read, before, expected, earlier, unread, fold, then.bounds)
     return JudgedSession(
         session=read,
         matrix=dataclasses.replace(expected, baseline=then.baseline),
@@ -261,7 +239,8 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
     Raises NetproofError where the references cannot be read.
     """
     entries = references_of(judged.matrix)
-    return list(power.Examined(judged.session, judged.matrix, entries).powers())
+    examined = power.Examined(judged.session, judged.matrix, entries)
+    return list(filter(None, map(examined.power, examined.cases)))
 
 
 def references_of(expected: Matrix) -> Entries:
@@ -372,8 +351,7 @@ def _judged(
     # A verdict also fails where the nodes cannot be compared.
     if why and why not in verdict.faults:
         verdict = dataclasses.replace(verdict, faults=(*verdict.faults, why))
-    bounds = StoredBounds.of(expected, references) if fold and _warns(verdict) else None
-    had, errors = _recurring(read, verdict, expected, bounds, earlier, unread, fold)
+    had, errors = _recurring(read, verdict, expected, earlier, unread, fold)
     return JudgedSession(
         read,
         expected,
@@ -401,14 +379,18 @@ def _recurring(
     read: Session,
     verdict: Verdict,
     expected: Matrix,
-    bounds: StoredBounds | None,
     earlier: Sequence[Session],
     unread: Sequence[str],
     fold: int,
+    bounds: StoredBounds | None = None,
 ) -> tuple[Recurring, list[str]]:
-    """Return warnings that the sessions before it had too, and why they are not known."""
-    if not fold or bounds is None or not _warns(verdict):
+    """Return warnings that the sessions before it had too, and why they are not known.
+
+    ``bounds``: by which the verdict was judged, None for today's.
+    """
+    if not fold or not _warns(verdict):
         return NOTHING, []
+    bounds = bounds or StoredBounds.of(expected, folders.of_references())
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     try:
         before = _sessions_before(read, bounds, [] if unread else earlier)
@@ -446,7 +428,7 @@ def _system_of(read: Session) -> str:
 
 
 def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
-    """Return the cases on which two verdicts on one session differ, in order.
+    """Return the cases on which two verdicts on one session differ, in order, and faults beyond.
 
     Only failures, warnings and inconclusive results count.
     """
@@ -455,14 +437,20 @@ def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
     found = []
     for key, case in {one.case.key(): one.case for one in (*now.cases, *then.cases)}.items():
         one, other = before.get(key), after.get(key)
-        were, are = _objections(one), _objections(other)
-        was, level = (None if it is None else it.level for it in (one, other))
-        if was is level and were == are:
-            continue
-        gone = tuple(why for why in were if why not in are)
-        new = tuple(why for why in are if why not in were)
-        found.append(ChangedCase(case, was, level, gone, new))
-    return tuple(found)
+        levels = (one.level if one else None, other.level if other else None)
+        found.append(_differing(case, levels, _objections(one), _objections(other)))
+    found.append(_differing(None, (None, None), then.faults, now.faults))
+    return tuple(one for one in found if one.was is not one.now or one.gone or one.new)
+
+
+def _differing(
+    case: Case | None,
+    levels: tuple[Level | None, Level | None],
+    were: Sequence[str],
+    are: Sequence[str],
+) -> ChangedCase:
+    gone = tuple(why for why in were if why not in are)
+    return ChangedCase(case, *levels, gone, tuple(why for why in are if why not in were))
 
 
 def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from made_sides import of, with_launches, with_results, with_times
+from made_sides import first_launches, of, timed, with_launches, with_results, with_times
 
 from netproof.comparison import comparison
 from netproof.comparison.comparison import Outcome, Range, compare, sides
@@ -27,10 +27,7 @@ def test_a_small_buffer_shows_as_slower_from_where_it_is_full(healthy, sick):
 
 @pytest.mark.slow
 def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(healthy):
-    crossing = with_results(
-        healthy, lambda result: with_times(result, lambda size: 0.2 if size < 1024 else 5)
-    )
-    case = of(compare(*sides(healthy, crossing)), "NetPIPE mpi inter-node oneway")
+    case = timed(healthy, lambda size: 0.2 if size < 1024 else 5)
     assert [(one.least, one.largest, one.faster) for one in case.ranges] == [
         (4, 768, True),
         (1024, 524288, False),
@@ -42,10 +39,7 @@ def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(hea
 @pytest.mark.slow
 def test_one_size_alone_is_told_if_it_is_twice_as_slow_and_not_if_it_is_a_little(healthy):
     def at_8192(factor):
-        changed = with_results(
-            healthy, lambda result: with_times(result, lambda size: factor if size == 8192 else 1)
-        )
-        return of(compare(*sides(healthy, changed)), "NetPIPE mpi inter-node oneway").ranges
+        return timed(healthy, lambda size: factor if size == 8192 else 1).ranges
 
     assert at_8192(4.0) == (Range(8192, 8192, False, 8192, pytest.approx(0.25)),)
     assert at_8192(1.5) == ()
@@ -82,11 +76,7 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
 
 @pytest.mark.slow
 def test_two_launches_are_not_enough_to_say_where(healthy):
-    def of_two(result):
-        two = result.measured.launches[:2]
-        return dataclasses.replace(result, measured=result.measured.with_launches(two))
-
-    slower = with_results(healthy, lambda result: of_two(with_times(result, lambda size: 3)))
+    slower = with_results(first_launches(healthy, 2), lambda one: with_times(one, lambda size: 3))
     case = of(compare(*sides(healthy, slower)), "NetPIPE mpi inter-node oneway")
     assert case.outcome is Outcome.SLOWER
     assert case.ranges == ()
@@ -110,11 +100,7 @@ def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
 
 
 def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
-    def of_one(result):
-        one = result.measured.launches[:1]
-        return dataclasses.replace(result, measured=result.measured.with_launches(one))
-
-    for case in compare(*sides(healthy, with_results(healthy, of_one))).cases:
+    for case in compare(*sides(healthy, first_launches(healthy, 1))).cases:
         latency = case.landmarks["latency_us"]
         assert latency.ratio == pytest.approx(1, abs=0.5)
         assert (latency.interval, latency.difference_interval) == (None, None)
