@@ -44,7 +44,7 @@ from netproof.site.matrix import Matrix
 from netproof.verdict import session_verdict
 from netproof.verdict.engine import Key, Subject, group
 from netproof.verdict.judge import faults_of
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, first_of
 
 Floats = NDArray[np.float64]
 
@@ -122,14 +122,7 @@ def sides(
     """
     second = second or first
     for one in (first, second):
-        systems = sorted({result.system for result in one.results})
-        if not systems:
-            raise NetproofError(f"{one.path}: holds no test case, so nothing ran")
-        if len(systems) != 1:
-            raise NetproofError(
-                f"{one.path}: holds results of {len(systems)} systems"
-                f" ({', '.join(systems)}), and one is compared"
-            )
+        one.system()
     parts = []
     if first.path != second.path:
         # A stored session is a folder, session=NAME.
@@ -165,7 +158,6 @@ class Range:
     ratio: float
 
     def __str__(self) -> str:
-        """Return the range as part of a sentence about the second side."""
         word = "faster" if self.faster else "slower"
         if self.least == self.largest:
             return f"{word} at {self.size} bytes ({self.ratio:.3g} times as fast)"
@@ -517,9 +509,12 @@ def compare(
         else:
             uncompared.append(_uncompared(((first.name, one), (second.name, other))))
     if not compared:
+        of_first, of_second = (
+            first_of([str(one.case) for one in several.values()]) for several in (ours, theirs)
+        )
         raise NetproofError(
             f"{first.name} and {second.name} have no case in common that both measured; of the"
-            f" first, there are {_some(ours)}, of the second {_some(theirs)}"
+            f" first, there are {of_first}, of the second {of_second}"
         )
     differences = tuple(
         {**dict(zip(("what", "first", "second"), json.loads(one), strict=True)), "cases": count}
@@ -556,11 +551,6 @@ def _uncompared(
             missing.append(f"{name}: {'; '.join(reasons)}")
     case = next(result.case for _, result in sides if result is not None and result.case)
     return case, measured_by, "; ".join(missing)
-
-
-def _some(results: Mapping[Key, CheckResult]) -> str:
-    names = [str(result.case) for result in results.values()]
-    return f"{', '.join(names[:2])}{' and others' if len(names) > 2 else ''}"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ TCP_RANKS = 2
 
 
 def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
-    """Yield one culprit for each place, with all its evidence."""
     together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
     for one in evidence:
         key = one.place.nodes or (one.place.name, one.place.interface)
@@ -64,7 +63,6 @@ def _nodes_of(seen: PartitionView, *signs: Sign) -> set[str]:
 
 
 def _signs(*wanted: Sign) -> Rule:
-    """Return the rule that finds each place with evidence of these signs."""
     return lambda seen: _by_place(seen.of(*wanted))
 
 
@@ -299,7 +297,6 @@ def _one_or_two(seen: PartitionView) -> Iterator[Culprit]:
 
 
 def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
-    """Find failed jobs and cases that have no explanation."""
     place, jobs, cases = Place(PlaceKind.UNKNOWN, seen.name), len(seen.failed_jobs), len(seen.red)
     failed = [(sentence, "the job failed") for sentence in seen.failed_jobs]
     failed += [

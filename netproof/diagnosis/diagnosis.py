@@ -235,7 +235,6 @@ def _began(judged: JudgedSession) -> datetime | None:
 
 
 def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
-    """Yield the reports of the same system that were written earlier."""
     path, system = judged.session.path, judged.matrix.cases[0].system
     if path.is_dir():
         return
@@ -261,7 +260,6 @@ def _judge(read: Callable[[], session.Session], system: str) -> JudgedSession:
 
 
 def _ruled_out(view: PartitionView) -> Iterator[str]:
-    """Yield what was checked and is in order, a sentence each."""
     if view.cleared:
         alone = f" by {view.cleared_by[0]} alone" if len(view.cleared_by) == 1 else ""
         yield f"rounds of pairs clear {fold(view.cleared)}{alone}"
@@ -294,7 +292,6 @@ def _ruled_out(view: PartitionView) -> Iterator[str]:
 
 
 def _not_known(view: PartitionView) -> Iterator[str]:
-    """Yield what was not checked or is inconclusive, a sentence each."""
     yield from _incomplete(view)
     if not any(one.rounds.launches for one in view.pairs):
         yield "which node is slow: no rounds of pairs were measured (--measure does)"
@@ -425,12 +422,10 @@ def _judges(path: Finding) -> bool:
 
 
 def _undefined(paths: Iterable[Finding]) -> list[str]:
-    """Return why paths of messages are not known, each reason once."""
     return list(dict.fromkeys(one.why_undefined or one.reason for one in paths if not _judges(one)))
 
 
 def _next_steps(view: PartitionView) -> Iterator[str]:
-    """Yield the steps that would make the diagnosis conclusive, a sentence each."""
     again = f"netproof diagnose {view.system}:{view.name} --measure"
     if any(one.busy for one in view.pairs):
         yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"

@@ -430,7 +430,6 @@ _BY_PAIRS = partial(Evidence, EvidenceSource.PAIRS)
 
 
 def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
-    """Yield the findings on facts that nodes reported."""
     for one in view.findings:
         sign = _sign_of(one)
         if sign is None:
@@ -466,7 +465,6 @@ def _sign_of(finding: NodeFinding) -> Sign | None:
 
 
 def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
-    """Yield the nodes that Slurm lost under a job, which it then requeued."""
     for one in view.requeued:
         for node in one.died:
             place = view.node(node.name, interface=False)
@@ -488,7 +486,6 @@ def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _of_counters(view: PartitionView) -> Iterator[Evidence]:
-    """Yield carrier changes and damaged packets."""
     for one in view.rails:
         changes = one.carrier_changes()
         if changes:

@@ -148,7 +148,6 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
 
 
 def _held(subject: Subject) -> dict[str, Bounds]:
-    """Return the bounds that criteria on single sizes assert."""
     several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
     return {name: bounds for name, bounds in several.items() if bounds.asserted}
 

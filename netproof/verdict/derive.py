@@ -136,13 +136,13 @@ def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
 
 def system_of(sessions: Sequence[Session]) -> str:
     """Return the only system of sessions; NetproofError where there are several, or none."""
-    systems = {result.system for stored in sessions for result in stored.results}
+    systems = sorted({stored.system("name one: SYSTEM") for stored in sessions})
     if len(systems) != 1:
-        found = ", ".join(sorted(systems)) or "none"
         raise NetproofError(
-            f"the sessions hold results of {len(systems)} systems ({found}); name one: SYSTEM"
+            f"the sessions hold results of {len(systems)} systems ({', '.join(systems)}); name one:"
+            " SYSTEM"
         )
-    return systems.pop()
+    return systems[0]
 
 
 MEDIAN_TO_MEAN = math.pi / 2
@@ -408,7 +408,6 @@ def _inward(distance: float) -> float:
 
 
 def _range(entry: Entry) -> str:
-    """Return the range that passes, in words."""
     limits = Limits.of_entry(entry)
     return f"{_shown(limits.low)} to {_shown(limits.high)} {entry[3]}"
 

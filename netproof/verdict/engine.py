@@ -101,7 +101,6 @@ class Subject:
         return self.measured.case
 
     def __str__(self) -> str:
-        """Return the case and the switch, the beginning of every sentence."""
         day = f", of {self.measured_on}" if self.measured_on else ""
         return f"{self.case} (switch {self.switch}{day})"
 

@@ -51,7 +51,6 @@ class Failure:
     excess: float = 1.0
 
     def __str__(self) -> str:
-        """Return one line: what failed, why, and what did not run for it."""
         sentence = self.whole
         if len(self.tests) > 1:
             places = [test.where for test in self.tests]
@@ -130,7 +129,6 @@ def _counted(cases: Sequence[Case]) -> str:
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:
-    """Return one failure for each kind and reason."""
     together: dict[tuple[FailureKind, str], list[Failure]] = defaultdict(list)
     for one in several:
         together[one.kind, one.why].append(one)

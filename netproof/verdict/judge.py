@@ -139,7 +139,6 @@ def judge(
 
 
 def _of_run(case: Case, result: CheckResult | None) -> CaseVerdict:
-    """Return a case by the findings of its run on its references."""
     faults, expected = faults_of(result)
     findings = tuple(map(_ruled, (result.references if result else None) or ()))
     if any(finding.level in AGAINST for finding in findings):
@@ -321,7 +320,6 @@ def reason_of(result: CheckResult) -> str:
 
 
 def _absent_fabrics(session: Session) -> list[str]:
-    """Return the fabrics that the MPI libraries were declared to lack, with the reasons."""
     return list(
         dict.fromkeys(
             f"{result.environment} has no {fabric}: {reason}"

@@ -50,7 +50,6 @@ class Limits:
         return math.isfinite(self.low) or math.isfinite(self.high)
 
     def __str__(self) -> str:
-        """Return the range in words."""
         if math.isfinite(self.low) and math.isfinite(self.high):
             return f"{self.low:.6g} to {self.high:.6g}"
         return f"at least {self.low:.6g}" if math.isfinite(self.low) else f"at most {self.high:.6g}"

@@ -81,7 +81,6 @@ class Examined:
     """A session whose cases are changed one at a time, and judged."""
 
     def __init__(self, session: Session, matrix: Matrix, references: Entries) -> None:
-        """Take a session, its expected matrix, and today's references."""
         ran, self.cases = cases_of(session, matrix)
         self._references = references
         self._subjects = subjects_of(ran, matrix)
@@ -136,7 +135,6 @@ class Examined:
         return Smallest(change, FACTORS[low], by, sure, size)
 
     def _failing(self, one: Subject) -> str:
-        """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
         bounds = limits.of_case(self._references, one.case)
         findings = [

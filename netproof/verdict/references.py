@@ -149,7 +149,6 @@ class ReferenceFile:
 
 
 def _lines_of(node: yaml.Node, name: str | None) -> Iterator[int]:
-    """Yield the lines, from 0, of the keys of a name in a node and below it."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == name:
@@ -476,7 +475,6 @@ def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
-    """Return a level after an update."""
     return level | {
         key: _with(level[matching(level, key)], new) if isinstance(new, dict) else new
         for key, new in update.items()

@@ -23,7 +23,7 @@ from netproof.site import folders, site
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, power, stored
 from netproof.verdict.engine import Key, companion_keys
-from netproof.verdict.judge import findings_along, judge, subject, unsettled_of
+from netproof.verdict.judge import findings_along, judge, last_results, subject, unsettled_of
 from netproof.verdict.references import Entries, entries_of
 from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
@@ -102,7 +102,6 @@ class ChangedCase:
     new: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return one line: both levels, and the reasons."""
         reasons = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
         if self.case is not None:
             levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
@@ -227,7 +226,7 @@ def _to_judge(
     read: Session, system: str | None, full: bool
 ) -> tuple[str, str, dict[str, Any], Matrix]:
     """Return names of system and partition, the site's configuration and the expected matrix."""
-    name, _, partition = (system or _system_of(read)).partition(":")
+    name, _, partition = (system or read.system("name one: SYSTEM")).partition(":")
     configuration = site.gather(folders.of_site())
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     return name, partition, configuration, expected
@@ -333,7 +332,6 @@ def _judged(
     asked: StoredOptions | None,
     fold: int,
 ) -> JudgedSession:
-    """Judge a session by today's matrix of the system ``name``."""
     references = folders.of_references()
     earlier, unread = _earlier_reports(read, name)
     made, why = _provenance(read)
@@ -410,21 +408,6 @@ def provenance_of(read: Session) -> OfSession:
         return questions.provenance(*Store.holding(read.path))
     document = read.document or session.document_of(read.path)
     return provenance.of_report(document, str(read.path))
-
-
-def _system_of(read: Session) -> str:
-    systems = {result.system for result in read.results}
-    if not systems:
-        raise NetproofError(
-            f"{read.path}: holds no test case, so nothing ran; name what was to run:"
-            " SYSTEM[:PARTITION]"
-        )
-    if len(systems) != 1:
-        found = ", ".join(sorted(systems))
-        raise NetproofError(
-            f"{read.path}: holds results of {len(systems)} systems ({found}); name one: SYSTEM"
-        )
-    return systems.pop()
 
 
 def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
@@ -549,9 +532,7 @@ def recurring(
 
 
 def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:
-    """Return the warnings along the curves of the session's cases, by their keys."""
-    # The last run of each case counts.
-    ran = {r.case.key(): r for r in session.results if r.case is not None}
+    ran = last_results(session)
     subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
     findings = findings_along(subjects, session)
     return {

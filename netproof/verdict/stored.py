@@ -150,7 +150,6 @@ class StoredBounds:
 
 
 def _digest_of_entries(entries: Entries, case: Case) -> str:
-    """Return a digest of a case's entries in a file of references."""
     try:
         return _digest(entries(case))
     except NotThere:

@@ -21,7 +21,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import StoredOptions
 from netproof.verdict.engine import Key, Subject, companion_keys, group
-from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
+from netproof.verdict.judge import AGAINST, findings_along, last_results, skipped_by, subject
 from netproof.verdict.verdict import StoredResult, StoredResults
 
 if TYPE_CHECKING:
@@ -128,11 +128,7 @@ def _good(
     if not passed:
         return
     session = questions.load(store, stored)
-    results = {
-        result.case.key(): result
-        for result in session.results
-        if result.case is not None and result.measured
-    }
+    results = {key: one for key, one in last_results(session).items() if one.measured}
     day = f"{stored.start:%Y-%m-%d}"
     here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
     compared = {
