@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netproof.benchmarks import osu, outputs, registry
+from netproof.benchmarks import osu, outputs
 from netproof.benchmarks.interface import Table
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
@@ -354,7 +354,7 @@ def test_in_the_time_of_a_message_both_ways_half_of_it_goes_each_way():
 
 @given(st.sets(st.integers(1, 5000), min_size=1, max_size=12))
 def test_calls_measure_the_sizes_asked_for_and_no_others(sizes: set[int]):
-    runs = osu.doubling(sorted(sizes))
+    runs = osu.BENCHMARK.parts(sorted(sizes))
     measured = [run[0] * 2**step for run in runs for step in range(len(run))]
     assert sorted(measured) == sorted(sizes)
 
@@ -437,7 +437,7 @@ class TestOtherTests:
         output = read(text, "x.out")
         assert output.function == function
         assert output.curve().time_us == (2,)
-        assert registry.link_factor("osu", function) == factor
+        assert osu.BENCHMARK.function(function).link_factor == factor
         assert output.remark == ("CUDA" if "CUDA" in title else "")
 
     @pytest.mark.parametrize(
