@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -181,26 +182,15 @@ def _time_us(size: int, values: Mapping[str, float]) -> float:
     return next(values[name] for name in names if name in values)
 
 
-def _output(
-    lines: Lines,
-    function: str,
-    header: Header,
-    first_line: int,
-    *,
-    version: str | None = None,
-    ranks: int | None = None,
-    device: str = "",
-    datatype: str | None = None,
-    window: str = "",
-    guess: str = "",
-) -> Output:
-    """Return the output of a program from its rows, which come next.
+def _output(lines: Lines, header: Header, table: Table, version: str | None, note: str) -> Output:
+    """Return the output of a program whose rows come next, of a ``table`` without them.
 
-    ``device``: memory of the messages, empty for the host's; ``window``: how one-sided messages are
-    made known and completed; ``datatype``: None of releases that do not print it.
+    Its facts: ``device``, memory of the messages, empty for the host's; ``datatype``, None of
+    releases that do not print it.
     """
+    function = table.function
     rows = _read_rows(lines, function, header)
-    columns, one = rows[0].values, _of_one_size(function)
+    columns, one, last = rows[0].values, _of_one_size(function), rows[-1].size
     # A collective that no run measures has no more.
     of = BENCHMARK.known(function) or _function(function)
     extremes = None
@@ -211,34 +201,20 @@ def _output(
     mean = "" if _between_two(function) or extremes else MEAN_OF_RANKS
     at_least = tuple(row.size for row in rows if 0 in _rates(row.values))
     overlaps = [row.values[OVERLAP] for row in rows] if OVERLAP in columns else None
-    table = Table(
-        lines.path,
-        function,
-        2 if of.pair else ranks,
-        rows,
-        first_line,
-        1 if of.rated else 0,
-        extremes,
-        remark=", ".join(filter(None, (mean, window, device, GUESS if guess else ""))),
+    table = replace(
+        table,
+        ranks=2 if of.pair else table.ranks,
+        rows=rows,
+        messages=1 if of.rated else 0,
+        extremes=extremes,
+        remark=", ".join(filter(None, (mean, table.remark))),
         at_least=at_least,
-        facts={
-            "device": device,
-            "datatype": datatype,
-            "time_at_least_bytes": at_least,
-            "overlap_percent": overlaps,
-        },
+        facts={**table.facts, "time_at_least_bytes": at_least, "overlap_percent": overlaps},
     )
-    largest = _LARGEST if _between_two(function) else _LARGEST_COLLECTIVE
-    return Output(
-        BENCHMARK,
-        lines.path,
-        (table,),
-        version,
-        ended=False,
-        whole=one or rows[-1].size >= largest,
-        next_word="" if one else str(max(2 * rows[-1].size, 1)),
-        note=guess,
-    )
+    whole = one or last >= (_LARGEST if _between_two(function) else _LARGEST_COLLECTIVE)
+    following = "" if one else str(max(2 * last, 1))
+    own = (BENCHMARK, lines.path, (table,), version)
+    return Output(*own, ended=False, whole=whole, next_word=following, note=note)
 
 
 def _read_named(lines: Lines) -> Output:
@@ -279,17 +255,11 @@ def _read_named(lines: Lines) -> Output:
     device = head[2] or ""
     if device and _MEMORY in found:
         device += f", from {found[_MEMORY][1]} to {found[_MEMORY][2]}"
-    return _output(
-        lines,
-        function,
-        header,
-        first_line,
-        version=version,
-        ranks=ranks,
-        device=device,
-        datatype=found[_TYPE][1] if _TYPE in found else None,
-        window=", ".join(found[one][1] for one in (_WINDOW, _SYNCHRONIZATION) if one in found),
-    )
+    stated_of = [found[one][1] for one in (_WINDOW, _SYNCHRONIZATION) if one in found]
+    remark = ", ".join(filter(None, (*stated_of, device)))
+    facts = {"device": device, "datatype": found[_TYPE][1] if _TYPE in found else None}
+    table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=facts)
+    return _output(lines, header, table, version, "")
 
 
 def _read_pasted(lines: Lines, named: str | None) -> Output:
@@ -322,8 +292,10 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
     number = lines.number
     datatype = lines.match(_TYPE)
     note = "" if named else BENCHMARK.guess_note(f"{lines.path}:{number}", function)
-    stated = datatype[1] if datatype else None
-    return _output(lines, function, header, number, datatype=stated, guess=note)
+    facts = {"device": "", "datatype": datatype[1] if datatype else None}
+    remark = GUESS if note else ""
+    table = Table(lines.path, function, None, (), number, remark=remark, facts=facts)
+    return _output(lines, header, table, None, note)
 
 
 def function_of(title: str, one_sided: str) -> str | None:

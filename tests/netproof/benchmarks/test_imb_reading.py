@@ -82,25 +82,26 @@ def test_a_job_step_on_the_testbed_is_read() -> None:
     assert output.table("Barrier", 4).curve().sizes == (0,)
 
 
-@pytest.mark.parametrize("name", ["2018/all.txt", "2019.6/all.txt", "2021.11/all.txt"])
-def test_every_row_in_the_file_is_in_one_table(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("2018/all.txt", "2019.6/all.txt", "2021.11/all.txt", "2021.11-intel/large.txt"),
+        *("2018/checked.txt", "4.1-format/mebibytes.txt"),
+    ],
+)
+def test_every_row_in_the_file_is_in_one_table_and_holds_what_its_line_says(name: str) -> None:
     lines = (DATA / name).read_text().split("\n")
-    rows = {number for number, line in enumerate(lines, 1) if line[:1] == " " and "#" not in line}
-    rows -= {number for number in rows if not lines[number - 1].strip()}
-    read = [row.line for table in recorded(name).tables for row in table.rows]
-    assert sorted(read) == sorted(rows)
-    assert len(read) == len(set(read))
-
-
-def test_a_row_holds_what_its_line_says() -> None:
-    table = recorded("2021.11-intel/large.txt").table("Sendrecv", 2)
-    text = (DATA / "2021.11-intel/large.txt").read_text().split("\n")
-    row = table.rows[-1]
-    counts = [str(row.size), f"{row.values['#repetitions']:.0f}"]
-    names = ("t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec")
-    assert [*counts, *(f"{row.values[name]:.2f}" for name in names)] == text[row.line - 1].split()
-    assert text[table.first_line - 1].startswith("# Benchmarking Sendrecv")
-    assert table.rows[0].line == table.first_line + 4
+    there = {at for at, line in enumerate(lines, 1) if line[:1] == " " and "#" not in line}
+    tables = recorded(name).tables
+    rows = {row.line: row for table in tables for row in table.rows}
+    assert set(rows) == {at for at in there if lines[at - 1].strip()}
+    assert len(rows) == sum(len(table.rows) for table in tables)
+    for at, row in rows.items():
+        printed = [float(token) for token in lines[at - 1].split()]
+        assert printed[-len(row.values) :] == list(row.values.values())
+        assert printed[: -len(row.values)] in ([row.size], [])
+    for table in tables:
+        assert lines[table.first_line - 1].startswith(f"# Benchmarking {table.function}")
 
 
 @pytest.mark.parametrize(
