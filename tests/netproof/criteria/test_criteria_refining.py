@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.benchmarks import netpipe
-from netproof.benchmarks.message_sizes import ListedSizes
+from netproof.benchmarks.interface import ListedSizes
 from netproof.criteria import Level
 from netproof.criteria.confirming import (
     Bend,
