@@ -1,4 +1,4 @@
-"""A comparison of two sides, in words, on the terminal, and as plain values for ``json``."""
+"""A comparison of sides for the terminal and as a page, and as plain values for ``json``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from netproof.comparison.compared_case import ComparedCase, Outcome
 from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present import documents
-from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
-from netproof.present.sparkline import columns, sparkline
-from netproof.present.tables import benchmark_name
+from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
+from netproof.present.documents import FORMAT, of_case, of_common, some
+from netproof.present.html import content
+from netproof.present.html.charts import ChartFigure, Looks
+from netproof.present.html.figures import over_size, points
+from netproof.present.wording import benchmark_name, columns, sparkline
+from netproof.verdict.engine import group
 
 LOOKS = {Outcome.SLOWER: "failed", Outcome.FASTER: "passed"}
 
@@ -335,7 +338,7 @@ def document(compared: Comparison) -> dict[str, Any]:
     except NetproofError as error:
         unknown = str(error)
     return {
-        "format": documents.FORMAT,
+        "format": FORMAT,
         "first": _side(first),
         "second": _side(second),
         "summary": summary(compared),
@@ -349,7 +352,7 @@ def document(compared: Comparison) -> dict[str, Any]:
         "nodes_not_known": unknown,
         "cases": [_case(one) for one in compared.cases],
         "not_compared": [
-            {**documents.of_case(one.case), "measured_by": one.measured_by, "why": one.why}
+            {**of_case(one.case), "measured_by": one.measured_by, "why": one.why}
             for one in compared.uncompared
         ],
     }
@@ -357,12 +360,12 @@ def document(compared: Comparison) -> dict[str, Any]:
 
 def _case(case: ComparedCase) -> dict[str, Any]:
     return {
-        "first": documents.of_case(case.first.case),
-        "second": documents.of_case(case.second.case),
+        "first": of_case(case.first.case),
+        "second": of_case(case.second.case),
         "outcome": case.outcome,
         "ratio": case.score.value,
         "interval": case.score.interval,
-        "common": documents.of_common(case.score.common),
+        "common": of_common(case.score.common),
         "sizes_bytes": list(case.ratios),
         "ratios": list(case.ratios.values()),
         "ranges": [
@@ -370,12 +373,12 @@ def _case(case: ComparedCase) -> dict[str, Any]:
                 "least_bytes": one.least,
                 "largest_bytes": one.largest,
                 "size_bytes": one.size,
-                **documents.some(one, "faster", "ratio"),
+                **some(one, "faster", "ratio"),
             }
             for one in case.ranges
         ],
         "landmarks": {name: dataclasses.asdict(one) for name, one in case.landmarks.items()},
-        "cpu_s_per_gb": documents.some(case.cpu_s_per_gb, "first", "second", "ratio"),
+        "cpu_s_per_gb": some(case.cpu_s_per_gb, "first", "second", "ratio"),
         "disturbed": case.disturbed,
         "sentence": case.sentence(),
     }
@@ -391,3 +394,63 @@ def _side(side: ComparedSide) -> dict[str, Any]:
         "partition": side.partition,
         "environment": side.environment,
     }
+
+
+def page(
+    title: str,
+    comparisons: Sequence[Comparison],
+    failed: Mapping[str, str] | None = None,
+    *,
+    every: bool = False,
+) -> str:
+    """Return a page on sides compared with one first side.
+
+    ``failed``: the sides that could not be compared, with the reason; ``every``: plot also
+    functions in which no side is slower.
+    """
+    heading = "Plots"
+    if not every:
+        heading += f" of where {' or '.join(one.second.name for one in comparisons)} is slower"
+    plots = _plots(comparisons, every=every)
+    parts: list[Part] = [
+        ("comparison", "", list(blocks(comparisons, failed or {}))),
+        ("plots", heading, plots or ["There are none."]),
+    ]
+    from netproof.present.html.folder import page_of
+
+    return page_of(title, parts)
+
+
+def _plots(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigure]:
+    """Return time against size of all sides, for functions in which one is slower, or all."""
+    environments: dict[str, None] = {}
+    several: dict[tuple[object, ...], list[tuple[Comparison, ComparedCase]]] = {}
+    for compared in comparisons:
+        for one in compared.cases:
+            several.setdefault(group(one.first.case), []).append((compared, one))
+            environments |= {each.case.environment: None for each in (one.first, one.second)}
+    names = (comparisons[0].first.name, *(one.second.name for one in comparisons))
+    looks = Looks(names, tuple(environments))
+    return [
+        _plot(members, looks)
+        for members in several.values()
+        if (every or any(_slower(one) for _, one in members))
+        and any(one.ratios for _, one in members)
+    ]
+
+
+def _slower(one: ComparedCase) -> bool:
+    return one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
+
+
+def _plot(members: Sequence[tuple[Comparison, ComparedCase]], looks: Looks) -> ChartFigure:
+    # The first side is in every comparison, and drawn once; a side's name stands for the switch.
+    rows = {}
+    for compared, one in members:
+        where = place(compared, one.first.case)
+        for side, measured in ((compared.first, one.first), (compared.second, one.second)):
+            spread, launches = measured.mad_us, len(measured.launches)
+            name = f"{side.name} {where}".strip()
+            for row in points(measured.curve, spread, launches, name, side.name, measured.case):
+                rows[row["configuration"], row["size_bytes"]] = row
+    return over_size(content.named(members[0][1].first.case), list(rows.values()), looks)

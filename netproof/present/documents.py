@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import operator
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
@@ -139,9 +140,13 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     }
 
 
-def some(record: object, *names: str) -> dict[str, Any]:
-    """Return these attributes of a record by their names."""
-    return {name: getattr(record, name) for name in names}
+def some(record: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return these attributes of a record by their names, and others by a key of their own.
+
+    ``renamed``: attributes by their keys, one of another attribute with a dot.
+    """
+    keys = {**{name: name for name in names}, **renamed}
+    return {key: operator.attrgetter(name)(record) for key, name in keys.items()}
 
 
 def of_case(case: Case) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI
 from netproof.present import terminal
-from netproof.present.formats import Format
 from netproof.present.wording import counted
 from netproof.store import Store, StoredSession, questions
 
@@ -29,7 +28,7 @@ _US_PER_S = 1e6
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def run(store: Path, name: str, form: Format, folder: Path) -> int:
+def run(store: Path, name: str, form: str, folder: Path) -> int:
     """Write a session into ``folder``, which has to be new or empty, and print what was written.
 
     ``name``: as ``Store.find`` takes it. Returns the exit status: 0 written, 2 not.
@@ -51,9 +50,7 @@ def run(store: Path, name: str, form: Format, folder: Path) -> int:
     return 0
 
 
-def export(
-    store: Store, stored: StoredSession, form: Format, folder: Path
-) -> tuple[list[Path], int]:
+def export(store: Store, stored: StoredSession, form: str, folder: Path) -> tuple[list[Path], int]:
     """Write a session; return the files, and how many measured cases the format cannot hold.
 
     Raises NetproofError where the session cannot be read, ``folder`` holds files already or cannot
@@ -220,5 +217,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_WRITERS = {Format.CSV: _csv, Format.JSON: _json, Format.NETPIPE: _netpipe}
+_WRITERS = {"csv": _csv, "json": _json, "netpipe": _netpipe}
 """Each returns texts by the names of their files, and how many cases the format cannot hold."""

@@ -1,15 +1,19 @@
-"""The history: in tables and lines of characters, and as plain values for ``json``."""
+"""The history: tables and lines of characters, a chart of series, and plain values for ``json``."""
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from netproof.errors import NetproofError
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
 from netproof.history.culprits import Culprits
 from netproof.history.history_verdict import (
+    BAND_DEVIATIONS,
     Event,
     HistoryVerdict,
     SeriesState,
@@ -18,10 +22,20 @@ from netproof.history.history_verdict import (
 )
 from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
-from netproof.present import documents
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.wording import counted
+from netproof.present.documents import FORMAT, of_case, some
+from netproof.present.html.charts import (
+    FAINT,
+    FILE_LINE,
+    FILE_WIDTH,
+    SERIES,
+    TEXT,
+    ChartFigure,
+    quantity,
+    shown,
+    tips,
+)
+from netproof.present.wording import columns, counted, readable, sparkline
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
@@ -119,7 +133,7 @@ def _changes(
     """Return a row for each change; ``head``, ``cells``: of the columns of their own."""
     rows = []
     for one in shifts:
-        change, mark = one.change, _mark(one)
+        change, mark = one.change, _sign(one)
         size, sure = f"{100 * change.size:+.1f} %", confidence(change.p_value)
         drift = ["drift"] if change.kind is ChangeKind.DRIFT else []
         state = ", ".join([*drift, *([states(one)] if states else [])])
@@ -135,7 +149,7 @@ def _levels(shift: Shift) -> tuple[str, str, str]:
     return f"{change.before:.4g}", f"{change.after:.4g}", shift.of.quantity.unit
 
 
-def _mark(shift: Shift) -> str:
+def _sign(shift: Shift) -> str:
     if shift.change.kind is ChangeKind.BAD_NIGHT:
         return _ODD
     return _WORSE if shift.worse else _BETTER
@@ -280,7 +294,7 @@ def _line(one: Series, room: int) -> str:
 
 def _by_session(verdict: HistoryVerdict, several: Sequence[Series]) -> DataTable:
     """Return a row for each session of the case, with a mark where a level begins, or ``?``."""
-    marks = {(shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts}
+    marks = {(shift.of, shift.change.index): _sign(shift) for shift in verdict.shifts}
     rows = []
     for night, stored in enumerate(verdict.nights.sessions):
         cells: list[str | Cell] = []
@@ -302,7 +316,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
     return {
-        "format": documents.FORMAT,
+        "format": FORMAT,
         "system": verdict.system,
         "unread": nights.unread,
         "sessions": [
@@ -310,18 +324,18 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             for stored in nights.sessions
         ],
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
-        **documents.some(verdict, "too_few", "tested"),
+        **some(verdict, "too_few", "tested"),
         "followed": len(verdict.followed),
         "false_alarms_a_month": verdict.false_alarms_a_month,
-        "baseline": nights.baseline and documents.some(nights.baseline, "partition", "environment"),
-        **documents.some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
+        "baseline": nights.baseline and some(nights.baseline, "partition", "environment"),
+        **some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
         "inconclusive": [
-            {"session": one.session.name, "case": documents.of_case(one.case), "why": one.why}
+            {"session": one.session.name, "case": of_case(one.case), "why": one.why}
             for one in nights.inconclusive
         ],
         "events": [
             {
-                **documents.some(event, "partition", "environment", "worse"),
+                **some(event, "partition", "environment", "worse"),
                 "session": event.session.name,
                 "before_session": event.culprits and event.culprits.before.name,
                 "sentence": event.sentence(),
@@ -333,7 +347,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         ],
         "bad_nights": [
             {
-                **documents.some(odd, "partition", "environment"),
+                **some(odd, "partition", "environment"),
                 "session": odd.session.name,
                 "sentence": odd.sentence(),
                 "changes": [_shift(verdict, shift) for shift in odd.shifts],
@@ -343,10 +357,10 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
         "accepted": [
             {
-                **documents.some(one, "session", "reason", "name", "at"),
+                **some(one, "session", "reason", "name", "at"),
                 "covers": {
                     "expressions": one.covers.cases,
-                    **documents.some(one.covers, "partition", "environment", "quantity"),
+                    **some(one.covers, "partition", "environment", "quantity"),
                 },
             }
             for one in verdict.acceptances
@@ -361,7 +375,7 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
         "to_session": culprits.after.name,
         "differences": [
             {
-                **documents.some(one, "what", "before", "after", "nodes"),
+                **some(one, "what", "before", "after", "nodes"),
                 "of_configuration": one.own,
             }
             for one in culprits.differences
@@ -376,7 +390,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
     return {
         "partition": shift.of.where[0],
         "environment": shift.of.where[1],
-        "case": None if pooled else documents.of_case(shift.of.case),
+        "case": None if pooled else of_case(shift.of.case),
         "pooled": len(shift.of.cases) if pooled else None,
         "quantity": shift.of.quantity,
         "kind": change.kind,
@@ -385,14 +399,187 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
         "session": sessions[change.index].name,
         "found": sessions[change.found].name,
         "ended": None if change.ended is None else sessions[change.ended].name,
-        **documents.some(change, "before", "after", "size", "p_value"),
+        **some(change, "before", "after", "size", "p_value"),
     }
 
 
 def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
     found = verdict.followed[one]
     return {
-        "case": documents.of_case(one.case),
-        **documents.some(one, "quantity", "values", "inconclusive"),
-        **documents.some(found, "level", "noise"),
+        "case": of_case(one.case),
+        **some(one, "quantity", "values", "inconclusive"),
+        **some(found, "level", "noise"),
     }
+
+
+FORMATS = (".html", ".svg", ".png", ".pdf")
+
+MOST_SERIES = 24
+"""Most series of one file."""
+
+HEIGHT = 150
+_LABEL_PX = 13
+_LABELS = 3
+"""Lines over which labels of nearby changes are spread."""
+_WORDS = {True: "worse", False: "better"}
+_DASHES = {"worse": [1, 0], "better": [7, 3], "bad night": [2, 2]}
+
+
+def write(verdict: HistoryVerdict, path: Path) -> None:
+    """Draw every series of a verdict, one below the other, in a file of one of ``FORMATS``.
+
+    An HTML file has all that it needs within. Raises NetproofError for another format, and for more
+    than ``MOST_SERIES``; OSError where it cannot be written.
+    """
+    if path.suffix not in FORMATS:
+        raise NetproofError(f"{path}: unknown format; choose {', '.join(FORMATS)}")
+    count = len(verdict.nights.series)
+    if count > MOST_SERIES:
+        raise NetproofError(
+            f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
+            " cases, or name one with --quantity"
+        )
+
+    from netproof.present.html.folder import draw
+
+    draw(chart(verdict, verdict.nights.series), path)
+
+
+def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
+    """Return the series one below the other over the same days, as wide as a file's chart."""
+    sessions = verdict.nights.sessions
+    sentences = [
+        f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
+        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
+        + (" ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""),
+        *(
+            f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
+            f" {event.changed()[0]}"
+            for event in verdict.events
+        ),
+    ]
+    heading = "What was measured, session by session"
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
+    x = {
+        "field": "began",
+        "type": "temporal",
+        "scale": {"type": "utc", "nice": False, "padding": 8},
+        "axis": {
+            **{"title": None, "grid": False, "tickCount": 10},
+            **{"labelOverlap": True, "labelSeparation": 8},
+        },
+    }
+    drawn = {
+        "vconcat": [_panel(verdict, one, x) for one in several],
+        "spacing": 14,
+        "resolve": {"scale": {"x": "shared"}},
+    }
+    made = ChartFigure(heading, drawn, {}).for_file()
+    # Each event has a line of its own.
+    made["title"]["subtitle"] = [shown(line) for line in lines]
+    return made
+
+
+def _layer(rows: Sequence[Any], mark: Mapping[str, Any], **channels: Any) -> dict[str, Any]:
+    return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
+
+
+def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str, Any]:
+    sessions, unit = verdict.nights.sessions, one.quantity.unit
+
+    def values(nights: Sequence[float | None], heading: str) -> tuple[list[dict[str, Any]], Any]:
+        rows = [
+            {"began": _moment(stored), "value": value, "session": stored.name}
+            for stored, value in zip(sessions, nights, strict=True)
+            if value is not None
+        ]
+        return rows, tips(session=heading, value=(one.quantity.label, ",.4~r"))
+
+    levels = [
+        {
+            "began": _moment(sessions[level.first]),
+            "until": _moment(sessions[level.last]),
+            "value": level.value,
+            "low": level.low,
+            "high": level.high,
+        }
+        for level in verdict.levels(one)
+    ]
+    heading = f"{one.quantity.label}{', ' if unit else ''}{unit}"
+    y = quantity("value", heading, scale={"zero": False, "nice": True})
+    # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
+    ends = [{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])]
+    layers = [_layer(ends, {"type": "point", "opacity": 0}, x=x)]
+    if levels:
+        band = {"type": "rect", "color": FAINT, "opacity": 0.16}
+        rule = {"type": "rule", "color": FAINT, "strokeWidth": 1.5}
+        until, low = {"field": "until"}, {**y, "field": "low"}
+        layers += [
+            _layer(levels, band, x=x, x2=until, y=low, y2={"field": "high"}),
+            _layer(levels, rule, x=x, x2=until, y=y),
+        ]
+    rows, tooltip = values(one.values, "session")
+    blue = SERIES[0]
+    point = {"type": "point", "color": blue, "filled": True, "size": 26, "opacity": 1}
+    layers += [
+        _layer(rows, {"type": "line", "color": blue, "strokeWidth": 1.6}, x=x, y=y),
+        _layer(rows, point, x=x, y=y, tooltip=tooltip),
+    ]
+    unsure, tooltip = values(one.inconclusive, "inconclusive in")
+    if unsure:
+        # Beside the line, which goes only through points that count.
+        mark = {"type": "text", "text": "?", "fontSize": 13, "fontWeight": "bold"}
+        mark["color"] = "var(--inconclusive)"
+        layers.append(_layer(unsure, mark, x=x, y=y, tooltip=tooltip))
+    shifts = sorted(
+        (
+            shift
+            for shift in verdict.shifts
+            if shift.of is one and shift.state is not SeriesState.ODD_NIGHT
+        ),
+        key=lambda shift: shift.change.index,
+    )
+    for number, shift in enumerate(shifts):
+        layers += _change_layers(verdict, shift, x, number % _LABELS)
+    case = one.case
+    title = {
+        "text": f"{case.partition} {case.environment} {case.what()}: {one.quantity.label}",
+        **{"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"},
+        **{"color": TEXT, "offset": 6},
+    }
+    return {"layer": layers, "width": FILE_WIDTH, "height": HEIGHT, "title": title}
+
+
+def _change_layers(
+    verdict: HistoryVerdict, shift: Shift, x: Mapping[str, Any], line: int
+) -> list[dict[str, Any]]:
+    """Return a rule where the change begins, and its label above the chart."""
+    change = shift.change
+    bad = change.kind is ChangeKind.BAD_NIGHT
+    word = "bad night" if bad else _WORDS[shift.worse]
+    colours = {"worse": "var(--failed)", "better": SERIES[2], "bad night": "var(--warning)"}
+    stored = verdict.nights.sessions[change.index]
+    state = "" if bad else f", {shift.state}"
+    text = (
+        f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
+        f" ({confidence(change.p_value)})"
+    )
+    row: dict[str, Any] = {"began": _moment(stored), "text": text, "session": stored.name}
+    late = change.index > len(verdict.nights.sessions) / 2
+    quiet = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
+    rule: dict[str, Any] = {"type": "rule", "color": colours[word], "strokeDash": _DASHES[word]}
+    rule |= {"strokeWidth": 1.8, "opacity": 0.55 if quiet else 1}
+    label: dict[str, Any] = {"type": "text", "color": colours[word], "fontSize": 10.5}
+    label["baseline"] = "bottom"
+    label |= {"align": "right" if late else "left", "dx": 4 if late else -4}
+    label["dy"] = -2 - _LABEL_PX * line
+    tooltip = tips(text="change", session="session")
+    text_channel = {"field": "text", "type": "nominal"}
+    return [
+        _layer([row], rule, x=x, tooltip=tooltip),
+        _layer([row], label, x=x, y={"value": 0}, text=text_channel),
+    ]
+
+
+def _moment(stored: Any) -> str:
+    return f"{stored.start:%Y-%m-%dT%H:%M:%SZ}"

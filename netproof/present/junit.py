@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.present.characters import visible
+from netproof.present.wording import visible
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -1,10 +1,14 @@
-"""Earlier studies as tables for terminal and page, and a session alongside them."""
+"""Earlier studies as tables for terminal and page, a session alongside them, and a study redone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 
 from netproof.criteria.rate import loss
+from netproof.errors import NetproofError
+from netproof.experiments import literature
+from netproof.experiments.gains import SweepTable
 from netproof.experiments.literature import (
     ABSENT,
     RATE_KIB,
@@ -12,11 +16,29 @@ from netproof.experiments.literature import (
     Adapters,
     SessionInStudy,
     Study,
+    StudyPart,
     StudyRun,
     named,
 )
+from netproof.experiments.sweep import Sweep
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
-from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
+from netproof.present import sweeps as of_sweeps
+from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
+from netproof.present.html import content
+from netproof.present.html.charts import (
+    MARKS,
+    STROKE_SIZE,
+    ChartFigure,
+    Looks,
+    Rows,
+    dots,
+    present,
+    tips,
+    word,
+)
+from netproof.present.html.content import Group
+from netproof.present.html.report import Report
+from netproof.present.wording import file_name
 
 
 def blocks(study: Study, alongside: SessionInStudy | None) -> Iterator[Block]:
@@ -140,16 +162,18 @@ def _peaks_alongside(alongside: SessionInStudy) -> DataTable:
             shares = ["-", "-"]
             if path == "inter-node":
                 shares = [
-                    _cell(alongside.peak_share(one, "netpipe", protocol, path, "oneway"), ".1%")
+                    _or_absent(
+                        alongside.peak_share(one, "netpipe", protocol, path, "oneway"), ".1%"
+                    )
                     for protocol in ("mpi", "tcp")
                 ]
             peaks = [
                 cell
                 for by in (mpi, tcp)
-                for cell in (_mbps_cell(by["peak_mb_s"]), _cell(by["peak_size"], "d"))
+                for cell in (_mbps_cell(by["peak_mb_s"]), _or_absent(by["peak_size"], "d"))
             ]
-            times = (_cell(by["latency_us"], ".2f") for by in (mpi, tcp))
-            rows.append((where, " ".join(one), *peaks, _cell(lost, ".1%"), *shares, *times))
+            times = (_or_absent(by["latency_us"], ".2f") for by in (mpi, tcp))
+            rows.append((where, " ".join(one), *peaks, _or_absent(lost, ".1%"), *shares, *times))
     caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
     return DataTable(_PEAKS, rows, EVERY[2:], caption)
 
@@ -163,7 +187,7 @@ def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
     what = ("netpipe", "mpi", "inter-node", "bidirectional")
 
     def row(title: str, name: str, form: str) -> tuple[str, ...]:
-        return title, *(_cell(alongside.landmark(name, one, *what), form) for one in several)
+        return title, *(_or_absent(alongside.landmark(name, one, *what), form) for one in several)
 
     rows = [
         row("latency µs", "latency_us", ".1f"),
@@ -174,8 +198,8 @@ def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
     of_link = []
     for one in several:
         peak, link = alongside.landmark("peak_mb_s", one, *what), alongside.extras(one)
-        of_link.append(_cell(_of_link(peak, link.get("link_mbit_s")), ".1%"))
-    of_rate = (_cell(alongside.peak_share(one, *what), ".1%") for one in several)
+        of_link.append(_or_absent(_of_link(peak, link.get("link_mbit_s")), ".1%"))
+    of_rate = (_or_absent(alongside.peak_share(one, *what), ".1%") for one in several)
     rows += [("peak of link", *of_link), ("peak of line rate", *of_rate)]
     head = (f"{partition}, each way, MB/s", *(environment for _, environment in several))
     caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
@@ -196,16 +220,16 @@ def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
     for one in alongside.configurations:
         for what in over_tcp if study.run else over_mpi:
             subject = f"{' '.join(one)}, {named(*what)}"
-            latency = _cell(alongside.landmark("latency_us", one, *what), ".2f", " µs")
+            latency = _or_absent(alongside.landmark("latency_us", one, *what), ".2f", " µs")
             rows.append((f"{subject}: latency", latency, "-", "-"))
             peak = alongside.landmark("peak_mb_s", one, *what)
             share = alongside.peak_share(one, *what)
             link = alongside.extras(one).get("link_mbit_s")
             of_link = _of_link(peak, link)
-            rate = _cell(peak, ".1f", " MB/s")
+            rate = _or_absent(peak, ".1f", " MB/s")
             if study.run:
                 rate = _mbps_cell(peak, study.mbps[0], " Mbps")
-            shares = (_cell(of_link, ".1%"), _cell(share, ".1%"))
+            shares = (_or_absent(of_link, ".1%"), _or_absent(share, ".1%"))
             rows.append((f"{subject}: largest bandwidth", rate, *shares))
     unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
     return DataTable(_FIGURES, rows, EVERY[1:], f"{unit}{alongside.least_peak()}")
@@ -217,12 +241,12 @@ def _of_link(peak_mb_s: float | None, link_mbit_s: float | None) -> float | None
     return line_rate_share(peak_mb_s, mb_s(link_mbit_s))
 
 
-def _cell(value: float | None, form: str, unit: str = "") -> str:
+def _or_absent(value: float | None, form: str, unit: str = "") -> str:
     return ABSENT if value is None else f"{value:{form}}{unit}"
 
 
 def _mbps_cell(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -> str:
-    return _cell(None if rate_mb_s is None else mbit_s(rate_mb_s) * 1e6 / bits, ".0f", unit)
+    return _or_absent(None if rate_mb_s is None else mbit_s(rate_mb_s) * 1e6 / bits, ".0f", unit)
 
 
 def _adapters_table(adapters: Adapters) -> DataTable:
@@ -263,3 +287,180 @@ def _shares(shares: tuple[float, ...], *, assumed: bool = False) -> str:
     if not shares:
         return "-"
     return " or ".join(f"{share:.1%}" for share in shares) + ("*" if assumed else "")
+
+
+_SMOOTH, _RED = "no size is red", "red at some size"
+"""Meanings of a configuration's mark: a score alone hides what a few sizes do."""
+
+
+def report_blocks(report: Report) -> Iterator[Block]:
+    """Yield every study, with the session in its columns; or why studies are missing."""
+    try:
+        alongside = SessionInStudy(report.judged.session)
+        studies = [literature.load(name) for name in literature.names()]
+    except NetproofError as error:
+        yield f"The studies' tables are not available: {error}"
+        return
+    yield "This session's landmarks in the columns of each study, and the study's own figures."
+    for one in studies:
+        yield Cell(one.title, "heading")
+        yield from _here(one, alongside)
+        own = [f"{one.source}", *study_notes(one)]
+        yield Sentences(own, "What the study has", folded=True)
+        for number, table in enumerate(study_tables(one), 1):
+            yield dataclasses.replace(table, fold=f"The study's table {number}")
+
+
+def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
+    """Return a session in the columns of a study, and why figures are missing."""
+    tables = tables_alongside(study, alongside)
+    none = "This study's figures have no counterpart in a session."
+    # Only of the figures that the tables above requested.
+    reasons = alongside.reasons()
+    why = f"Why figures are not available: {len(reasons)}"
+    return [*tables, *([] if tables else [none]), Sentences(reasons, why, folded=True)]
+
+
+def page(
+    report: Report,
+    study: Study,
+    sweeps: Sequence[tuple[Sweep, SweepTable]],
+    not_swept: Mapping[str, str],
+) -> str:
+    """Return the page on a study that has one, with a session's figures alongside its own.
+
+    ``sweeps``: of the settings that the study varied; ``not_swept``: why a setting has none, by its
+    name.
+    """
+    parts: list[Part] = [
+        (file_name(one.heading), one.heading, list(_part(one, report, study, sweeps, not_swept)))
+        for one in study.page
+    ]
+    session = report.judged.session.path
+    when = f"Redone on {report.system}, from the session {session}. The study: {study.source}."
+    title = f"{study.title}, redone on {report.system}"
+    from netproof.present.html.folder import page_of
+
+    return page_of(title, parts, heading=study.title, when=when)
+
+
+def _part(
+    part: StudyPart,
+    report: Report,
+    study: Study,
+    sweeps: Sequence[tuple[Sweep, SweepTable]],
+    not_swept: Mapping[str, str],
+) -> Iterator[Block]:
+    """Yield a part of the page, and what is not there and why, a sentence each."""
+    missing = [] if part.not_measured is None else [part.not_measured]
+    figures: list[ChartFigure] = []
+
+    def draw(several: Sequence[ChartFigure], what: str = "curve") -> None:
+        drawn = [one for one in several if one.rows]
+        figures.extend(drawn)
+        if several and not drawn:
+            # All lack the same: the first stands for them.
+            missing.append(f"{several[0].title}: the session has no {what} of it")
+
+    def groups(function: str) -> list[Group]:
+        found = [one for one in report.groups if one.case.function == function]
+        if not found:
+            missing.append(f"{function}: the session was not to measure it")
+        return found
+
+    if part.netpipe is not None:
+        asked = (part.netpipe.path, part.netpipe.direction)
+        pairs = [key for key in report.netpipe if key[:2] == asked]
+        for key in pairs:
+            draw(report.pair(key))
+        if not pairs:
+            missing.append(f"NetPIPE {' '.join(asked)}: the session was not to measure it")
+    for function in part.functions:
+        for group in groups(function):
+            draw([report.figure(group)])
+    for function in part.scores:
+        several = groups(function)
+        if several:
+            draw([_scores(several, report.looks)], "score")
+    swept = {one.parameter for one, _ in sweeps}
+    missing += [not_swept[name] for name in part.sweeps if name not in swept]
+    if part.text:
+        yield part.text
+    if part.tables:
+        yield Cell("Here", "heading")
+        yield from _here(study, SessionInStudy(report.judged.session))
+        yield Cell("There", "heading")
+        yield from study_tables(study)
+        yield Sentences(study_notes(study))
+    if figures:
+        yield figures
+    for one, table in sweeps:
+        if one.parameter in part.sweeps:
+            title, answer = of_sweeps.answer(one, table)
+            yield Cell(title, "heading", name=file_name(title))
+            yield from answer
+    yield Sentences(missing, "Not shown")
+
+
+def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
+    """Return the chart of a function's scores at each count of ranks; empty without scores.
+
+    A score is the geometric mean over the sizes of the baseline's time over the configuration's,
+    with its 95 % interval; after the GigE synthetic-benchmark report.
+    """
+    missing: dict[str, str] = {}
+    rows: Rows = []
+    against = ""
+    for judged, variant in ((one, group.variant) for group in groups for one in group.members):
+        name = f"{content.configuration(judged.case)}, {variant}"
+        found = judged.score()
+        if found is None:
+            missing[name] = "no score"
+            continue
+        against = found.against or against
+        low, high = found.interval or (found.value, found.value)
+        state = _RED if judged.failed else _SMOOTH
+        row = {"configuration": name, "environment": judged.case.environment, "value": found.value}
+        rows.append({**row, "low": low, "high": high, "state": state})
+    environments = present(rows, "environment")
+    colours = looks.colours(environments, of="environment")
+    channels = {
+        "y": word("configuration", sort=present(rows, "configuration"), axis={"labelLimit": 320}),
+        "color": word(
+            "environment",
+            looks.legend,
+            scale={"domain": environments, "range": colours},
+            legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
+        ),
+    }
+    number = ",.3~r"
+    tooltip = tips(
+        configuration="configuration",
+        value=("score", number),
+        low=("from", number),
+        high=("to", number),
+        state="criteria",
+    )
+    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
+    cells = [
+        (
+            row["configuration"],
+            f"{row['value']:.3g}",
+            f"{row['low']:.3g} to {row['high']:.3g}",
+            row["state"],
+        )
+        for row in rows
+    ]
+    return dots(
+        f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
+        rows,
+        "times as fast as the baseline",
+        tooltip,
+        channels,
+        word("state", "criteria", scale=shapes),
+        sentences=[
+            "The geometric mean over all common sizes, and its 95 % interval over launches."
+        ],
+        missing=missing,
+        table=DataTable(("configuration", "score", "95 % interval", "criteria"), cells, (1, 2)),
+    )

@@ -1,4 +1,4 @@
-"""A sweep of a setting or of a collective's algorithms, in words, as tables, as plain values."""
+"""A sweep of a setting or of a collective's algorithms: words, tables, charts, plain values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,29 @@ from netproof.experiments.gains import (
 )
 from netproof.experiments.parameters import BY_NAME, are_sizes
 from netproof.experiments.sweep import Sweep
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.tables import benchmark_name
-from netproof.present.wording import counted, size_in_words
-
-KIND = "Tuning"
+from netproof.present.html import figures
+from netproof.present.html.charts import (
+    FAINT,
+    NUMBER,
+    SERIES,
+    ChartFigure,
+    Rows,
+    quantity,
+    size_axis,
+    tips,
+    word,
+)
+from netproof.present.wording import benchmark_name, counted, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
+
+_ACROSS, _WIDTH, _HEIGHT = 3, 230, 110
+_TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
+_FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
 
 def default_of(sweep: Sweep) -> str:
@@ -148,7 +162,8 @@ def answer(sweep: Sweep, table: SweepTable) -> tuple[str, list[Block]]:
         f"How many times as fast as {default_of(sweep)}, the mean over rounds",
         fold="By message size",
     )
-    return f"{where}, {case.ranks} ranks" if sweep.library else where, [*made, by_size]
+    title = f"{where}, {case.ranks} ranks" if sweep.library else where
+    return title, [*made, by_size, *_charts(sweep, table)]
 
 
 def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
@@ -221,6 +236,86 @@ def _of_setting(sweep: Sweep, tuned: SweepTable) -> Iterator[Block]:
 def _seen(found: EagerLimit | None) -> str:
     """Return between which sizes messages change to rendezvous."""
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
+
+
+def _charts(sweep: Sweep, table: SweepTable) -> list[ChartFigure]:
+    names: dict[str | None, str] = {None: default_of(sweep)}
+    names |= {one: name_of(sweep, one) for one in table.values}
+    launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
+    for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
+        if turn.value in names:
+            launches[names[turn.value]].append(launch.curve)
+    together = {name: (median_curve(found), found) for name, found in launches.items()}
+    case = sweep.case
+    title = f"{sweep.title}, {case.partition} {case.environment}"
+    times = figures.of_curves(title, together, legend=sweep.title)
+    return [_small_charts(sweep, table), times] if sweep.library else [times]
+
+
+def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
+    """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
+    title = "How many times as fast as the library's own choice"
+    names = [name_of(sweep, value) for value in table.values]
+    rows: Rows = [
+        {
+            "algorithm": name,
+            "size_bytes": row.at,
+            "factor": row.gains[value].factor,
+            "low": row.gains[value].interval[0],
+            "high": row.gains[value].interval[1],
+            "won": row.winner == value,
+        }
+        for value, name in zip(table.values, names, strict=True)
+        for row in table.rows
+        if row.at
+    ]
+    if not rows:
+        # A function without a message has one gain, which the table has.
+        return ChartFigure(title, None, {})
+    # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
+    edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
+    scale = {"type": "log", "domain": [1 / edge, edge], "nice": False}
+    axis = {**size_axis(rows), "labelSeparation": 10}
+    x_scale = {"type": "log", "base": 2, "nice": False, "padding": 8}
+    labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
+    x = quantity("size_bytes", scale=x_scale, axis=axis)
+    y = quantity("factor", scale=scale, axis={"values": labelled, "format": "~g"})
+    tooltip = tips(
+        algorithm="algorithm",
+        size_bytes=("bytes", ","),
+        factor=("factor", NUMBER),
+        low=("from", NUMBER),
+        high=("to", NUMBER),
+    )
+    blue, red = SERIES[:2]
+    low = {"y": quantity("low", scale=scale), "y2": {"field": "high"}}
+    marks: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"type": "area", "opacity": 0.2, "color": blue}, {"x": x, **low}),
+        ({"type": "rule", "strokeDash": [4, 3], "color": FAINT}, {"y": {"datum": 1}}),
+        ({"type": "line", "color": blue}, {"x": x, "y": y}),
+        # Every point has a tooltip, whether it won or not.
+        ({"type": "point", "opacity": 0, "size": 90}, {"x": x, "y": y, "tooltip": tooltip}),
+    ]
+    layers: list[dict[str, Any]] = [
+        {"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks
+    ]
+    won = {"type": "point", "clip": True, "filled": True, "opacity": 1, "size": 40, "color": red}
+    layers.append({"mark": won, "encoding": layers[-1]["encoding"]})
+    layers[-1]["transform"] = [{"filter": "datum.won"}]
+    small = {
+        "data": {"name": "points"},
+        "facet": word("algorithm", sort=names),
+        "columns": _ACROSS,
+        "spec": {"width": _WIDTH, "height": _HEIGHT, "layer": layers},
+        # Otherwise a last row that is not full has axes without a chart.
+        "resolve": {"axis": {"x": "independent", "y": "independent"}},
+    }
+    caption = (
+        "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
+        " is the interval that holds for all sizes and algorithms together; a dot is a size at"
+        " which the algorithm is the fastest for sure."
+    )
+    return ChartFigure(title, small, {"points": rows}, sentences=[caption])
 
 
 def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:

@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from netproof.present.characters import visible
 from netproof.present.document import DataTable
+from netproof.present.wording import visible
 
 Rows = list[dict[str, Any]]
 
 BANDS_AT_ONCE = 8
 """Most configurations of a chart that shows the spread of all."""
+
+NUMBER = ",.4~r"
+"""Format of a figure in a tooltip."""
 
 STROKE_SIZE = 400
 """Area of a legend's line, long enough to show its dash."""

@@ -9,7 +9,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present.html.html import file_name
+from netproof.present.wording import file_name
 from netproof.verdict import engine
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 

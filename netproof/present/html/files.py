@@ -11,8 +11,9 @@ from netproof.present.document import Block, Cell, DataTable, Headline, Part, Se
 from netproof.present.html import figures
 from netproof.present.html.charts import Rows
 from netproof.present.html.content import LOOKS
-from netproof.present.html.html import file_name, page_of
+from netproof.present.html.folder import page_of
 from netproof.present.judged_files import columns, summary
+from netproof.present.wording import file_name
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 

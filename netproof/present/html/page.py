@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against
@@ -13,17 +15,20 @@ from netproof.criteria import Level
 from netproof.diagnosis import diagnosis
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import NO_EARLIER
-from netproof.present import compared, cpu, matrix, power
+from netproof.present import compared, studies, terminal
 from netproof.present.diagnosis import headline, rows
 from netproof.present.document import Block, Cell, DataTable, Links, Part, Sentences
-from netproof.present.html import content, key_figures, nodes, provenance, study_page
-from netproof.present.html.charts import ChartFigure
+from netproof.present.export import csv_cell
+from netproof.present.html import content, provenance
+from netproof.present.html.charts import MARKS, ChartFigure
 from netproof.present.html.content import CaseState, Group
-from netproof.present.html.html import file_name, page_of
+from netproof.present.html.folder import draw, page_of, replacing, write_assets
 from netproof.present.html.provenance import stated
-from netproof.present.html.report import MAIN, STUDIES, Report
+from netproof.present.html.report import CSV, HTML, MAIN, STUDIES, Report, key_figures, node_blocks
+from netproof.present.power import power_blocks
+from netproof.present.session import Row, cpu_blocks, scores
 from netproof.present.verdict import remarks, repeated_table, state
-from netproof.present.wording import counted
+from netproof.present.wording import counted, file_name
 from netproof.session.again import MeasuredAgain
 from netproof.verdict import session_verdict
 from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
@@ -33,6 +38,55 @@ MAIN_NETPIPE = ("inter-node", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""
 MAIN_FAILED = 2
 """Charts of failed functions on the main page."""
+
+
+def write(report: Report, folder: Path) -> None:
+    """Write a report into a folder, replacing an earlier one: all of it or nothing.
+
+    Raises NetproofError where the folder holds other things than a report, and OSError where it
+    cannot be written.
+    """
+    with replacing(folder) as new:
+        if HTML in report.formats:
+            with terminal.working("writing the pages"):
+                write_assets(new / "assets", folder / "assets")
+                for name, page in pages(report):
+                    (new / name).write_text(page, encoding="utf-8")
+        if not report.files:
+            return
+        charts = new / "charts"
+        charts.mkdir()
+        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
+            for suffix in report.files if figure.rows else ():
+                path = charts / f"{figure.name}.{suffix}"
+                if suffix == CSV:
+                    _write_csv(figure, path)
+                else:
+                    draw(figure.for_file(), path)
+
+
+def _write_csv(figure: ChartFigure, path: Path) -> None:
+    """Write the chart's points, with the flags at each, and the envelope as further columns.
+
+    Repeated measurements are in a file of their own.
+    """
+    marks: dict[tuple[str, int], list[str]] = {}
+    for flag in (flag for mark in MARKS for flag in figure.data.get(mark, ())):
+        place = (flag["configuration"], flag["size_bytes"])
+        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
+    least = {one["size_bytes"]: one["time_us"] for one in figure.data.get("envelope", ())}
+    rows = []
+    for one in figure.rows:
+        flagged = "; ".join(marks.get((one["configuration"], one["size_bytes"]), []))
+        rows.append({**one, "envelope_us": least.get(one["size_bytes"]), "flags": flagged})
+    again = figure.data.get("measured again", [])
+    for to, several in ((path, rows), (path.with_stem(f"{path.stem}-again"), again)):
+        if several:
+            with to.open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.DictWriter(stream, several[0])
+                writer.writeheader()
+                for row in several:
+                    writer.writerow({key: csv_cell(value) for key, value in row.items()})
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
@@ -53,7 +107,7 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
         title = "Compared with earlier studies"
-        parts = [("studies", title, list(study_page.blocks(report)))]
+        parts = [("studies", title, list(studies.report_blocks(report)))]
         yield STUDIES, page_of(title, parts, heading=f"{system} and earlier studies", back=MAIN)
     for name, groups in by_page.items():
         yield name, _function(report, groups)
@@ -74,8 +128,8 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
         parts.append(("compared_with", "Compared with", _compared_with(judged.compared_with)))
     if not report.partition_pages:
         parts += _results(report, by_page, costs)
-        studies = list(study_page.blocks(report))
-        parts.append(("studies", "Compared with earlier studies", studies))
+        of_studies = list(studies.report_blocks(report))
+        parts.append(("studies", "Compared with earlier studies", of_studies))
     repeat = list(provenance.blocks(report))
     parts.append(("provenance", "Provenance, and how to repeat it", repeat))
     info, labels = report.judged.session.info, report.judged.session.labels()
@@ -97,13 +151,12 @@ def _results(
 ) -> Iterator[Part]:
     """Yield the parts on what was measured, of one partition, or of all where it is empty."""
     groups = [group for several in by_page.values() for group in several]
-    if partition and (figures := key_figures.table(report, partition)) is not None:
+    if partition and (figures := key_figures(report, partition)) is not None:
         yield "figures", "Key figures", [figures]
-    if of_nodes := list(nodes.blocks(report, partition)):
+    if of_nodes := list(node_blocks(report, partition)):
         yield "nodes", "Nodes", of_nodes
-    rows: list[matrix.Row] = [(*group.members, *group.stored) for group in groups]
-    scores = matrix.blocks(rows, report.judged.matrix.baseline, report.links)
-    yield "matrix", "Matrix", list(scores)
+    rows: list[Row] = [(*group.members, *group.stored) for group in groups]
+    yield "matrix", "Matrix", list(scores(rows, report.judged.matrix.baseline, report.links))
     failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
     drawn: list[ChartFigure] = list(islice((one for one in failed if one.rows), MAIN_FAILED))
     lines = []
@@ -130,7 +183,7 @@ def _results(
         above = ["Two ranks on two nodes, one way.", link] if pairs else [text]
         yield "netpipe", "NetPIPE", [*above, *pairs]
     if costs.rows:
-        yield "cpu", "What it costs the CPU", list(cpu.blocks(costs))[1:]
+        yield "cpu", "What it costs the CPU", list(cpu_blocks(costs))[1:]
 
 
 def _time(stated: str) -> str:
@@ -171,7 +224,7 @@ def _verdict(report: Report) -> Iterator[Block]:
     if report.partition_pages:
         yield "Each partition has a page of its own, and so do its functions."
         yield Cell("Compared with earlier studies", link=STUDIES)
-    elif (figures := key_figures.table(report)) is not None:
+    elif (figures := key_figures(report)) is not None:
         yield Cell("Key figures", "heading")
         yield figures
     for one in diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ():
@@ -227,7 +280,7 @@ def _verdict(report: Report) -> Iterator[Block]:
     notes = [f"{block.mark}{one}" for block in remarks(judged)[::-1] for one in block.sentences]
     yield Sentences(notes, "Notes", name="notes")
     if report.power:
-        yield from power.blocks(session_verdict.power_of(judged), report.links)
+        yield from power_blocks(session_verdict.power_of(judged), report.links)
 
 
 def _chips(verdict: Verdict, count: Mapping[CaseState, int]) -> list[Cell]:

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.benchmarks import netpipe
 from netproof.commands.cli import app
+from netproof.commands.stores import Format
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.present.export import csv_cell, export, netpipe_text, run
-from netproof.present.formats import Format
 from netproof.session import session
 from netproof.session.session import CheckResult
 from netproof.store import Store, StoredSession

@@ -16,7 +16,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import sweeps as shown
 from netproof.present.document import DataTable, show
-from netproof.present.html import experiments
+from netproof.present.html.folder import answers_page
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -121,7 +121,7 @@ def test_plain_values_have_every_gain_with_its_interval():
 @pytest.mark.slow
 def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
     one = swept()
-    text = html.unescape(experiments.page([(one, one.table())], shown))
+    text = html.unescape(answers_page("Tuning", [shown.answer(one, one.table())]))
     assert text.index("4 ring") < text.index("application/json")
     assert '"algorithm":"6 rabenseifner"' in text
     assert '"configuration":"the library\'s own"' in text
@@ -135,7 +135,7 @@ def test_a_barrier_has_one_row_and_no_size():
         "-",
         "the library's own",
     )
-    text = experiments.page([(one, table)], shown)
+    text = answers_page("Tuning", [shown.answer(one, table)])
     assert "There is no curve to draw." in text
 
 

@@ -19,7 +19,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import sweeps as shown
 from netproof.present.document import show
-from netproof.present.html import experiments
+from netproof.present.html.folder import answers_page
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -130,7 +130,7 @@ def test_plain_values_have_the_sentence_and_every_size(sweep):
 
 
 def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
-    text = html.unescape(experiments.page([(sweep, sweep.table())], shown))
+    text = html.unescape(answers_page("Tuning", [shown.answer(sweep, sweep.table())]))
     assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
     assert "<dt>set it by</dt><dd>NPtcp -b 131072</dd>" in text
     for name in ("default", "64 KiB", "128 KiB"):
@@ -174,4 +174,4 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     (document,) = shown.document([(swept, found)])["sweeps"]
     steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
     assert steps == {None: None, "4096": [4096, 8192], "65536": None}
-    assert "4096 to 8192 B" in experiments.page([(swept, found)], shown)
+    assert "4096 to 8192 B" in answers_page("Tuning", [shown.answer(swept, found)])

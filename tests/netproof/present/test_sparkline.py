@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netproof.present.sparkline import BLOCKS, columns, sparkline
+from netproof.present.wording import BLOCKS, columns, sparkline
 
 SIZES = tuple(2**power for power in range(20))
 

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 from netproof.criteria import Finding, Level
 from netproof.present.html.charts import mapped, shown, ticks
-from netproof.present.html.folder import write
 from netproof.present.html.page import pages as pages_of
+from netproof.present.html.page import write
 from netproof.present.html.report import Report
 from netproof.session import provenance
 from netproof.session.provenance import File, Software
