@@ -28,6 +28,7 @@ from netproof.present.html.charts import (
     FAINT,
     FILE_LINE,
     FILE_WIDTH,
+    NUMBER,
     SERIES,
     TEXT,
     ChartFigure,
@@ -63,7 +64,12 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
         yield from _crashes_and_counters(verdict)
         yield _notes(verdict)
         return
-    yield _result(verdict)
+    worse = [event for event in verdict.events if event.worse]
+    places = {(event.partition, event.environment) for event in worse}
+    count = sum(shift.worse for event in worse for shift in event.single)
+    changes = f"{counted(len(worse), 'change')} in {counted(len(places), 'configuration')}"
+    result = Cell(f"WORSE: {changes}, {count} series", "failed")
+    yield result if worse else Cell("nothing is worse", "passed")
     for event in verdict.events:
         yield from _event(event)
         shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
@@ -82,16 +88,6 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
     yield from _crashes_and_counters(verdict)
     yield from _counts(verdict)
     yield _notes(verdict)
-
-
-def _result(verdict: HistoryVerdict) -> Cell:
-    worse = [event for event in verdict.events if event.worse]
-    if not worse:
-        return Cell("nothing is worse", "passed")
-    places = {(event.partition, event.environment) for event in worse}
-    count = sum(shift.worse for event in worse for shift in event.single)
-    changes = f"{counted(len(worse), 'change')} in {counted(len(places), 'configuration')}"
-    return Cell(f"WORSE: {changes}, {count} series", "failed")
 
 
 def _more(count: int, what: str) -> list[str]:
@@ -204,19 +200,16 @@ def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
 
 
 def _notes(verdict: HistoryVerdict) -> Sentences:
-    nights, found = verdict.nights, []
-    if nights.baseline is None:
-        none = "No scores are followed: no session names a score baseline."
-        found.append(Cell(none, "warned"))
-    if nights.no_longer_followed:
-        count = nights.no_longer_followed
-        found.append(
-            Cell(f"{count} series are followed no longer: no recent session measured them.")
-        )
+    nights, found = verdict.nights, [Cell(f"accepted: {one}") for one in verdict.acceptances]
     if nights.other_sizes:
         why = "of other message sizes than the newest of their case"
-        found.append(Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
-    found += [Cell(f"accepted: {acceptance}") for acceptance in verdict.acceptances]
+        found.insert(0, Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
+    if nights.no_longer_followed:
+        why = "are followed no longer: no recent session measured them"
+        found.insert(0, Cell(f"{nights.no_longer_followed} series {why}."))
+    if nights.baseline is None:
+        none = "No scores are followed: no session names a score baseline."
+        found.insert(0, Cell(none, "warned"))
     return Sentences(found)
 
 
@@ -330,54 +323,56 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "baseline": nights.baseline and some(nights.baseline, "partition", "environment"),
         **some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
         "inconclusive": [
-            {"session": one.session.name, "case": of_case(one.case), "why": one.why}
+            {**some(one, session="session.name"), "case": of_case(one.case), "why": one.why}
             for one in nights.inconclusive
         ],
         "events": [
             {
-                **some(event, "partition", "environment", "worse"),
-                "session": event.session.name,
+                **_changed(verdict, event),
+                "worse": event.worse,
                 "before_session": event.culprits and event.culprits.before.name,
-                "sentence": event.sentence(),
-                "changes": [_shift(verdict, shift) for shift in event.shifts],
                 "culprits": event.culprits and _culprits(event.culprits),
                 "around": [_culprits(culprits) for culprits in event.around],
             }
             for event in verdict.events
         ],
-        "bad_nights": [
-            {
-                **some(odd, "partition", "environment"),
-                "session": odd.session.name,
-                "sentence": odd.sentence(),
-                "changes": [_shift(verdict, shift) for shift in odd.shifts],
-            }
-            for odd in verdict.bad_nights
-        ],
+        "bad_nights": [_changed(verdict, odd) for odd in verdict.bad_nights],
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
         "accepted": [
             {
                 **some(one, "session", "reason", "name", "at"),
-                "covers": {
-                    "expressions": one.covers.cases,
-                    **some(one.covers, "partition", "environment", "quantity"),
-                },
+                "covers": some(
+                    one.covers, "partition", "environment", "quantity", expressions="cases"
+                ),
             }
             for one in verdict.acceptances
         ],
-        "series": [_series(verdict, one) for one in nights.series] if series else None,
+        "series": [
+            {
+                "case": of_case(one.case),
+                **some(one, "quantity", "values", "inconclusive"),
+                **some(verdict.followed[one], "level", "noise"),
+            }
+            for one in nights.series
+        ]
+        if series
+        else None,
+    }
+
+
+def _changed(verdict: HistoryVerdict, found: Event) -> dict[str, Any]:
+    return {
+        **some(found, "partition", "environment", session="session.name"),
+        "sentence": found.sentence(),
+        "changes": [_shift(verdict, shift) for shift in found.shifts],
     }
 
 
 def _culprits(culprits: Culprits) -> dict[str, Any]:
     return {
-        "from_session": culprits.before.name,
-        "to_session": culprits.after.name,
+        **some(culprits, from_session="before.name", to_session="after.name"),
         "differences": [
-            {
-                **some(one, "what", "before", "after", "nodes"),
-                "of_configuration": one.own,
-            }
+            some(one, "what", "before", "after", "nodes", of_configuration="own")
             for one in culprits.differences
         ],
         "unknown": culprits.unknown,
@@ -385,30 +380,17 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
 
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
-    change, sessions = shift.change, verdict.nights.sessions
-    pooled = shift.of.pooled
+    change, sessions, of = shift.change, verdict.nights.sessions, shift.of
     return {
-        "partition": shift.of.where[0],
-        "environment": shift.of.where[1],
-        "case": None if pooled else of_case(shift.of.case),
-        "pooled": len(shift.of.cases) if pooled else None,
-        "quantity": shift.of.quantity,
-        "kind": change.kind,
-        "state": shift.state,
-        "worse": shift.worse,
+        "partition": of.where[0],
+        "environment": of.where[1],
+        "case": None if of.pooled else of_case(of.case),
+        "pooled": len(of.cases) if of.pooled else None,
+        **some(shift, "state", "worse", quantity="of.quantity", kind="change.kind"),
         "session": sessions[change.index].name,
         "found": sessions[change.found].name,
         "ended": None if change.ended is None else sessions[change.ended].name,
         **some(change, "before", "after", "size", "p_value"),
-    }
-
-
-def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
-    found = verdict.followed[one]
-    return {
-        "case": of_case(one.case),
-        **some(one, "quantity", "values", "inconclusive"),
-        **some(found, "level", "noise"),
     }
 
 
@@ -421,8 +403,12 @@ HEIGHT = 150
 _LABEL_PX = 13
 _LABELS = 3
 """Lines over which labels of nearby changes are spread."""
-_WORDS = {True: "worse", False: "better"}
-_DASHES = {"worse": [1, 0], "better": [7, 3], "bad night": [2, 2]}
+_CHANGES = {
+    "worse": ("var(--failed)", [1, 0]),
+    "better": (SERIES[2], [7, 3]),
+    "bad night": ("var(--warning)", [2, 2]),
+}
+"""Colours and dashes."""
 
 
 def write(verdict: HistoryVerdict, path: Path) -> None:
@@ -458,7 +444,6 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
             for event in verdict.events
         ),
     ]
-    heading = "What was measured, session by session"
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
     x = {
         "field": "began",
@@ -474,39 +459,39 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
         "spacing": 14,
         "resolve": {"scale": {"x": "shared"}},
     }
-    made = ChartFigure(heading, drawn, {}).for_file()
+    made = ChartFigure("What was measured, session by session", drawn, {}).for_file()
     # Each event has a line of its own.
     made["title"]["subtitle"] = [shown(line) for line in lines]
     return made
 
 
 def _layer(rows: Sequence[Any], mark: Mapping[str, Any], **channels: Any) -> dict[str, Any]:
-    return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
+    return {"data": {"values": rows}, "mark": mark, "encoding": channels}
 
 
 def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str, Any]:
-    sessions, unit = verdict.nights.sessions, one.quantity.unit
+    sessions, blue = verdict.nights.sessions, SERIES[0]
+    label, unit = one.quantity.label, one.quantity.unit
+    title = f"{label}, {unit}" if unit else label
+    y = quantity("value", title, scale={"zero": False, "nice": True})
 
-    def values(nights: Sequence[float | None], heading: str) -> tuple[list[dict[str, Any]], Any]:
+    def points(nights: Sequence[float | None], heading: str, mark: Any) -> dict[str, Any]:
         rows = [
             {"began": _moment(stored), "value": value, "session": stored.name}
             for stored, value in zip(sessions, nights, strict=True)
             if value is not None
         ]
-        return rows, tips(session=heading, value=(one.quantity.label, ",.4~r"))
+        tooltip = tips(session=heading, value=(label, NUMBER))
+        return _layer(rows, mark, x=x, y=y, tooltip=tooltip)
 
     levels = [
         {
             "began": _moment(sessions[level.first]),
             "until": _moment(sessions[level.last]),
-            "value": level.value,
-            "low": level.low,
-            "high": level.high,
+            **some(level, "value", "low", "high"),
         }
         for level in verdict.levels(one)
     ]
-    heading = f"{one.quantity.label}{', ' if unit else ''}{unit}"
-    y = quantity("value", heading, scale={"zero": False, "nice": True})
     # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
     ends = [{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])]
     layers = [_layer(ends, {"type": "point", "opacity": 0}, x=x)]
@@ -518,68 +503,55 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
             _layer(levels, band, x=x, x2=until, y=low, y2={"field": "high"}),
             _layer(levels, rule, x=x, x2=until, y=y),
         ]
-    rows, tooltip = values(one.values, "session")
-    blue = SERIES[0]
-    point = {"type": "point", "color": blue, "filled": True, "size": 26, "opacity": 1}
-    layers += [
-        _layer(rows, {"type": "line", "color": blue, "strokeWidth": 1.6}, x=x, y=y),
-        _layer(rows, point, x=x, y=y, tooltip=tooltip),
-    ]
-    unsure, tooltip = values(one.inconclusive, "inconclusive in")
-    if unsure:
+    dot = {"type": "point", "color": blue, "filled": True, "size": 26, "opacity": 1}
+    measured = points(one.values, "session", dot)
+    line = {"type": "line", "color": blue, "strokeWidth": 1.6}
+    layers += [_layer(measured["data"]["values"], line, x=x, y=y), measured]
+    if any(value is not None for value in one.inconclusive):
         # Beside the line, which goes only through points that count.
         mark = {"type": "text", "text": "?", "fontSize": 13, "fontWeight": "bold"}
         mark["color"] = "var(--inconclusive)"
-        layers.append(_layer(unsure, mark, x=x, y=y, tooltip=tooltip))
-    shifts = sorted(
-        (
-            shift
-            for shift in verdict.shifts
-            if shift.of is one and shift.state is not SeriesState.ODD_NIGHT
-        ),
-        key=lambda shift: shift.change.index,
-    )
-    for number, shift in enumerate(shifts):
+        layers.append(points(one.inconclusive, "inconclusive in", mark))
+    shifts = [s for s in verdict.shifts if s.of is one and s.state is not SeriesState.ODD_NIGHT]
+    for number, shift in enumerate(sorted(shifts, key=lambda shift: shift.change.index)):
         layers += _change_layers(verdict, shift, x, number % _LABELS)
-    case = one.case
-    title = {
-        "text": f"{case.partition} {case.environment} {case.what()}: {one.quantity.label}",
+    heading = {
+        "text": f"{_title(one.case)}: {label}",
         **{"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"},
         **{"color": TEXT, "offset": 6},
     }
-    return {"layer": layers, "width": FILE_WIDTH, "height": HEIGHT, "title": title}
+    return {"layer": layers, "width": FILE_WIDTH, "height": HEIGHT, "title": heading}
 
 
 def _change_layers(
     verdict: HistoryVerdict, shift: Shift, x: Mapping[str, Any], line: int
 ) -> list[dict[str, Any]]:
     """Return a rule where the change begins, and its label above the chart."""
-    change = shift.change
-    bad = change.kind is ChangeKind.BAD_NIGHT
-    word = "bad night" if bad else _WORDS[shift.worse]
-    colours = {"worse": "var(--failed)", "better": SERIES[2], "bad night": "var(--warning)"}
-    stored = verdict.nights.sessions[change.index]
-    state = "" if bad else f", {shift.state}"
+    change, sessions = shift.change, verdict.nights.sessions
+    stored, late = sessions[change.index], change.index > len(sessions) / 2
+    word, state = "worse" if shift.worse else "better", f", {shift.state}"
+    if change.kind is ChangeKind.BAD_NIGHT:
+        word, state = "bad night", ""
     text = (
         f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
         f" ({confidence(change.p_value)})"
     )
-    row: dict[str, Any] = {"began": _moment(stored), "text": text, "session": stored.name}
-    late = change.index > len(verdict.nights.sessions) / 2
-    quiet = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
-    rule: dict[str, Any] = {"type": "rule", "color": colours[word], "strokeDash": _DASHES[word]}
-    rule |= {"strokeWidth": 1.8, "opacity": 0.55 if quiet else 1}
-    label: dict[str, Any] = {"type": "text", "color": colours[word], "fontSize": 10.5}
-    label["baseline"] = "bottom"
-    label |= {"align": "right" if late else "left", "dx": 4 if late else -4}
-    label["dy"] = -2 - _LABEL_PX * line
+    row = {"began": _moment(stored), "text": text, "session": stored.name}
+    colour, dash = _CHANGES[word]
+    faint = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
+    rule = {"type": "rule", "color": colour, "strokeDash": dash, "strokeWidth": 1.8}
+    label = {
+        **{"type": "text", "color": colour, "fontSize": 10.5, "baseline": "bottom"},
+        **{"align": "right" if late else "left", "dx": 4 if late else -4},
+        "dy": -2 - _LABEL_PX * line,
+    }
     tooltip = tips(text="change", session="session")
     text_channel = {"field": "text", "type": "nominal"}
     return [
-        _layer([row], rule, x=x, tooltip=tooltip),
+        _layer([row], {**rule, "opacity": 0.55 if faint else 1}, x=x, tooltip=tooltip),
         _layer([row], label, x=x, y={"value": 0}, text=text_channel),
     ]
 
 
-def _moment(stored: Any) -> str:
+def _moment(stored: StoredSession) -> str:
     return f"{stored.start:%Y-%m-%dT%H:%M:%SZ}"
