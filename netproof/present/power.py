@@ -74,10 +74,7 @@ def of_power(one: CasePower) -> dict[str, Any]:
     return {
         "launches": one.launches,
         "changes": [
-            {
-                **some(each, "change", "factor", "sure", "size"),
-                "criterion": each.by or None,
-            }
+            {**some(each, "change", "factor", "sure", "size"), "criterion": each.by or None}
             for each in one.smallest
         ],
     }
@@ -147,15 +144,14 @@ def of_risk(one: ReferenceRisk) -> dict[str, Any]:
             for ratio, shares in zip(curve.ratios, curve.shares, strict=True)
         ]
     return {
-        "landmark": one.variable,
-        **some(one, "unit", "agreed"),
-        "scatter": {"launches": one.scatter.within, "sessions": one.scatter.between},
+        **some(one, "unit", "agreed", landmark="variable"),
+        "scatter": some(one.scatter, launches="within", sessions="between"),
         "bound": curve and curve.bound,
         "curve": points,
         "plan": plan
         and {
             **some(plan, "sessions", "launches", "bound"),
-            **dict.fromkeys(("seller", "buyer"), plan.risk),
+            **some(plan, seller="risk", buyer="risk"),
         },
         "why": one.why or None,
     }

@@ -20,6 +20,7 @@ from netproof.experiments.sweep import Sweep
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
+from netproof.present.documents import some
 from netproof.present.html import figures
 from netproof.present.html.charts import (
     FAINT,
@@ -280,27 +281,23 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
     labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
     x = quantity("size_bytes", scale=x_scale, axis=axis)
     y = quantity("factor", scale=scale, axis={"values": labelled, "format": "~g"})
-    tooltip = tips(
-        algorithm="algorithm",
-        size_bytes=("bytes", ","),
-        factor=("factor", NUMBER),
-        low=("from", NUMBER),
-        high=("to", NUMBER),
-    )
+    interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
+    sizes: dict[str, Any] = {"size_bytes": ("bytes", ","), "factor": ("factor", NUMBER)}
+    tooltip = tips(algorithm="algorithm", **sizes, **interval)
     blue, red = SERIES[:2]
     low = {"y": quantity("low", scale=scale), "y2": {"field": "high"}}
+    every = {"x": x, "y": y, "tooltip": tooltip}
     marks: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"type": "area", "opacity": 0.2, "color": blue}, {"x": x, **low}),
         ({"type": "rule", "strokeDash": [4, 3], "color": FAINT}, {"y": {"datum": 1}}),
         ({"type": "line", "color": blue}, {"x": x, "y": y}),
         # Every point has a tooltip, whether it won or not.
-        ({"type": "point", "opacity": 0, "size": 90}, {"x": x, "y": y, "tooltip": tooltip}),
+        ({"type": "point", "opacity": 0, "size": 90}, every),
+        ({"type": "point", "filled": True, "opacity": 1, "size": 40, "color": red}, every),
     ]
     layers: list[dict[str, Any]] = [
         {"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks
     ]
-    won = {"type": "point", "clip": True, "filled": True, "opacity": 1, "size": 40, "color": red}
-    layers.append({"mark": won, "encoding": layers[-1]["encoding"]})
     layers[-1]["transform"] = [{"filter": "datum.won"}]
     small = {
         "data": {"name": "points"},
@@ -325,9 +322,7 @@ def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
             {
                 "case": str(sweep.case),
                 "parameter": sweep.parameter,
-                "rounds": table.rounds,
-                "drift": table.drift,
-                "disturbed": table.disturbed,
+                **some(table, "rounds", "drift", "disturbed"),
                 **(_algorithms if sweep.library else _setting)(sweep, table),
             }
             for sweep, table in several
@@ -340,9 +335,7 @@ def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         return [{"value": value, "said": remark} for value, remark in several.items()]
 
     return {
-        "library": sweep.library,
-        "function": sweep.case.function,
-        "ranks": sweep.case.ranks,
+        **some(sweep, "library", function="case.function", ranks="case.ranks"),
         "conclusion": conclusion(sweep, table),
         "algorithms": [
             {"value": value, "name": sweep.names.get(value) or value, "set": setting(sweep, value)}
@@ -353,24 +346,30 @@ def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         "left_out": table.disturbed_values,
         "sizes": [
             {
-                "bytes": row.at,
-                "winner": row.winner,
+                **some(row, "winner", "as_good", bytes="at"),
                 "sentence": winner_in_words(sweep, row),
-                "as_good": row.as_good,
-                "gains": {value: dataclasses.asdict(gain) for value, gain in row.gains.items()},
+                "gains": _gains(row.gains),
             }
             for row in table.rows
         ],
     }
 
 
+def _gains(gains: Mapping[Any, Gain]) -> dict[str, Any]:
+    return {str(of): dataclasses.asdict(gain) for of, gain in gains.items()}
+
+
 def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
-    best, seen = tuned.best, sweep.eager_limits()
-
-    def plain(value: str) -> dict[str, Any]:
-        gains = tuned.gains_of(value).items()
-        return {str(kind): dataclasses.asdict(gain) for kind, gain in gains}
-
+    best, seen, recommended = tuned.best, sweep.eager_limits(), None
+    if best is not None and best.winner is not None:
+        gains = tuned.gains_of(best.winner)
+        recommended = {
+            **some(best, "as_good", value="winner", **{"for": "at"}),
+            "set": setting(sweep, best.winner),
+            "gain": dataclasses.asdict(best.gains[best.winner]),
+            "costs": _gains({kind: gain for kind, gain in gains.items() if gain.costs}),
+            "sentence": recommendation(sweep, tuned),
+        }
     return {
         "own": sweep.own,
         "eager_steps": None
@@ -383,24 +382,10 @@ def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
             {
                 "value": value,
                 "set": setting(sweep, value),
-                "ranges": plain(value),
+                "ranges": _gains(tuned.gains_of(value)),
                 "by_size": list(by_size.items()),
             }
             for value, by_size in tuned.by_size.items()
         ],
-        "recommended": None
-        if best is None or best.winner is None
-        else {
-            "value": best.winner,
-            "set": setting(sweep, best.winner),
-            "for": best.at,
-            "gain": dataclasses.asdict(best.gains[best.winner]),
-            "costs": {
-                kind: dataclasses.asdict(gain)
-                for kind, gain in tuned.gains_of(best.winner).items()
-                if gain.costs
-            },
-            "as_good": best.as_good,
-            "sentence": recommendation(sweep, tuned),
-        },
+        "recommended": recommended,
     }

@@ -25,7 +25,6 @@ from netproof.present.session import NOT_KNOWN, sent_again
 from netproof.present.wording import columns, counted, file_name, readable, sparkline
 from netproof.verdict import engine, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
-from netproof.verdict.nodes import NodeFinding
 from netproof.verdict.rejudge import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
@@ -180,6 +179,11 @@ class Report:
             yield from several
 
 
+NONE = "–"
+_HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
+MOST_NODES = 64
+"""Nodes of a partition up to which all are in its table; beyond, only those with remarks."""
+
 NIGHTS = 14
 """Newest sessions of the history that are shown."""
 
@@ -202,8 +206,9 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
         and (one.case.path, one.case.direction, one.case.ranks) == ("inter-node", "oneway", 2)
         and registry.function_of(one.case).single
     ]
-    nights = report.nights
-    followed = _series(nights) if nights is not None and len(nights.sessions) > 1 else {}
+    nights, followed = report.nights, {}
+    if nights is not None and len(nights.sessions) > 1:
+        followed = {(one.case.key(), one.quantity): one.values for one in nights.series}
     head, rows = ["configuration", "measured"], []
     for quantity, title in _QUANTITIES.items():
         head += [title, "of line rate"] if quantity is Quantity.ASYMPTOTIC else [title]
@@ -213,15 +218,16 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
         row = [f"{state.sign} {content.configuration(one.case)}", content.function_name(one.case)]
         for quantity in _QUANTITIES:
             value = getattr(found, quantity)
-            row.append("–" if value is None else f"{value:.4g}")
+            row.append(NONE if value is None else f"{value:.4g}")
             if quantity is Quantity.ASYMPTOTIC:
                 share = found.line_rate_share
-                row.append("–" if share is None else f"{share:.1%}")
+                row.append(NONE if share is None else f"{share:.1%}")
             row.append(_reference(report.limits(one.case).get(quantity)))
             if followed:
                 row.append(_last_nights(followed.get((one.case.key(), quantity), ()), quantity))
         rows.append(row)
-    used = [at for at, name in enumerate(head) if name != "reference" or _any_known(rows, at)]
+    known = [any(row[at] != NONE for row in rows) for at in range(len(head))]
+    used = [at for at, name in enumerate(head) if name != "reference" or known[at]]
     head, rows = [head[at] for at in used], [[row[at] for at in used] for row in rows]
     numbers = [at for at, name in enumerate(head) if at > 1 and name != "last nights"]
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
@@ -230,22 +236,9 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
     return DataTable(head, rows, numbers, caption) if rows else None
 
 
-def _any_known(rows: Sequence[Sequence[str]], at: int) -> bool:
-    return any(row[at] != "–" for row in rows)
-
-
-def _series(nights: Nights) -> dict[tuple[tuple[object, ...], str], Sequence[float | None]]:
-    """Return the values of the followed quantities by case and quantity."""
-    return {
-        (one.case.key(), one.quantity): one.values
-        for one in nights.series
-        if one.quantity in _QUANTITIES
-    }
-
-
 def _reference(limits: Limits | None) -> str:
-    if limits is None or not limits.asserted:
-        return "–"
+    if limits is None:
+        return NONE
     if math.isinf(limits.low):
         return f"≤ {limits.high:.4g}"
     least = f"{limits.low:.4g}"
@@ -257,20 +250,13 @@ def _last_nights(values: Sequence[float | None], quantity: Quantity) -> str:
     at = {night: value for night, value in enumerate(values[-NIGHTS:]) if value is not None}
     known = readable(at.values())
     if not known:
-        return "–"
+        return NONE
     worst = max if quantity.rising_is_worse else min
     # Noise stays flat, in the middle.
     middle, half = math.sqrt(min(known) * max(known)), math.sqrt(max(known) / min(known))
     scale = (middle / max(half, _LEAST_HALF), middle * max(half, _LEAST_HALF))
     drawn = sparkline(at, columns(range(min(len(values), NIGHTS)), NIGHTS), scale, worst)
     return f"{drawn} {min(known):.4g}–{max(known):.4g}"
-
-
-MOST_NODES = 64
-"""Nodes of a partition up to which all are in its table; beyond, only those with remarks."""
-
-NONE = "–"
-_HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
 
 
 def node_blocks(report: Report, only: str = "") -> Iterator[Block]:
@@ -280,88 +266,56 @@ def node_blocks(report: Report, only: str = "") -> Iterator[Block]:
     """
     for partition in [only] if only else report.judged.matrix.partitions:
         maps = report.maps.get(partition, [])
-        table, left = _node_table(report.judged.verdict, partition)
-        if maps or table is not None:
+        rows, left = _node_rows(report.judged.verdict, partition)
+        if maps or rows or left:
             yield Cell(partition, "heading")
             yield from [maps] if maps else []
-            yield from [table] if table is not None else []
-            yield from [left] if left else []
+            yield DataTable(_HEAD, rows)
+            yield f"{counted(left, 'more node')} without findings" if left else ""
 
 
-def _node_table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
-    """Return the nodes with their states and findings; of many only those with findings."""
-    states: dict[str, list[str]] = defaultdict(list)
-    effects: dict[str, list[str]] = defaultdict(list)
+def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
+    """Return a row for each node, of many only those with findings, and how many it leaves out."""
+    cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     amiss: set[str] = set()
-    for one in verdict.pairs:
-        if one.rounds.partition != partition:
-            continue
+    for one in (one for one in verdict.pairs if one.rounds.partition == partition):
         for node, state in one.judgement.nodes.items():
-            states[node].append(f"{one.rounds.environment}: {state.state}")
-            effects[node] += map(str, state.effects)
+            cells[node]["rounds of pairs"].append(f"{one.rounds.environment}: {state.state}")
+            cells[node]["effect"] += map(str, state.effects)
             amiss |= {node} if state.state is not State.CLEARED else set()
-    findings: dict[str, list[NodeFinding]] = defaultdict(list)
-    for finding in verdict.nodes:
-        for node in finding.nodes if finding.partition == partition else ():
-            findings[node].append(finding)
-    traffic: dict[str, list[InterfaceTotals]] = defaultdict(list)
-    for totals in verdict.traffic:
-        if totals.partition == partition:
-            traffic[totals.node].append(totals)
-    for covered in verdict.coverage:
-        if covered.partition != partition:
-            continue
+    for covered in (one for one in verdict.coverage if one.partition == partition):
         for word in ("unmeasured", "down", "drained"):
             for node in getattr(covered, word):
-                states[node].append("not measured" if word == "unmeasured" else word)
+                said = "not measured" if word == "unmeasured" else word
+                cells[node]["rounds of pairs"].append(said)
                 amiss.add(node)
-    names = list(dict.fromkeys([*states, *sorted({*findings, *traffic})]))
-    if not names:
-        return None, ""
-    amiss |= set(findings)
-    amiss |= {
-        node
-        for node, several in traffic.items()
-        if any(each.rail and each.amiss() for each in several)
-    }
+    placed = list(cells)
+    for finding in (one for one in verdict.nodes if one.partition == partition):
+        differs = finding.fact
+        if finding.value is not None and finding.others is not None:
+            differs += f": {finding.value}, others {finding.others}"
+        for node in finding.nodes:
+            cells[node]["what differs"].append(differs)
+            amiss.add(node)
+    for totals in (one for one in verdict.traffic if one.partition == partition):
+        of_node = cells[totals.node]
+        of_node["interfaces"].append(_counted(totals))
+        if totals.rail:
+            of_node["sent again"] = of_node["sent again"] or [sent_again(totals)]
+            amiss |= {totals.node} if totals.amiss() else set()
+    names = [*placed, *sorted(cells.keys() - set(placed))]
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
     rows = [
-        (
-            node,
-            *(
-                "\n".join(several) or NONE
-                for several in (
-                    states[node],
-                    effects[node],
-                    map(_differs, findings[node]),
-                    map(_counted, traffic[node]),
-                )
-            ),
-            next((sent_again(each) for each in traffic[node] if each.rail), NONE),
-        )
-        for node in shown
+        [node, *("\n".join(cells[node][title]) or NONE for title in _HEAD[1:])] for node in shown
     ]
-    more = len(names) - len(shown)
-    left = f"{counted(more, 'more node')} without findings" if more else ""
-    return DataTable(_HEAD, rows), left
-
-
-def _differs(finding: NodeFinding) -> str:
-    """Return the fact with the node's own value and that of the others."""
-    if finding.value is None or finding.others is None:
-        return finding.fact
-    return f"{finding.fact}: {finding.value}, others {finding.others}"
+    return rows, len(names) - len(shown)
 
 
 def _counted(totals: InterfaceTotals) -> str:
-    counts = {
-        "errors": totals.errors(),
-        "dropped": totals.drops(),
-        "carrier changes": totals.carrier_changes(),
-    }
+    counts = (totals.errors(), totals.drops(), totals.carrier_changes())
     changed = ", ".join(
         f"{name} {NOT_KNOWN}" if count is None else f"{count:,} {name}"
-        for name, count in counts.items()
+        for name, count in zip(("errors", "dropped", "carrier changes"), counts, strict=True)
         if count != 0
     )
     return f"{totals.interface}: {changed or 'nothing amiss'}"
