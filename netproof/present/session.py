@@ -56,27 +56,22 @@ def scores(
         "faint",
     )
     environments = list(dict.fromkeys(one.case.environment for row in rows for one in row))
-    found: dict[str, list[tuple[Row, dict[str, CaseVerdict | StoredResult]]]] = {}
+    lines: dict[str, list[list[str | Cell]]] = defaultdict(list)
     for row in rows:
-        by_switch: dict[str, dict[str, CaseVerdict | StoredResult]] = {}
+        case = row[0].case
+        by_switch: dict[str, dict[str, CaseVerdict | StoredResult]] = defaultdict(dict)
         for one in row:
-            by_switch.setdefault(switch(one), {})[one.case.environment] = one
+            by_switch[switch(one)][one.case.environment] = one
         for name, cells in by_switch.items():
-            found.setdefault(name, []).append((row, cells))
+            function = Cell(benchmark_name(case), link=(links or {}).get(case.key(), ""))
+            scored = (_score_cell(cells.get(one), links or {}) for one in environments)
+            lines[name].append([function, str(case.ranks), *scored])
     yield DataTable(
         ("function", "ranks", *environments),
-        [
-            (
-                Cell(benchmark_name(row[0].case), link=(links or {}).get(row[0].case.key(), "")),
-                str(row[0].case.ranks),
-                *(_score_cell(cells.get(name), links or {}) for name in environments),
-            )
-            for several in found.values()
-            for row, cells in several
-        ],
+        [line for several in lines.values() for line in several],
         EVERY[1:],
         _sizes_compared(rows),
-        groups={name: len(several) for name, several in found.items()},
+        groups={name: len(several) for name, several in lines.items()},
         heads=2,
     )
 
@@ -253,20 +248,20 @@ def print_whole(judged: JudgedSession, out: Console) -> None:
     for one in every:
         several[group(one.case)].append(one)
     rows: list[Row] = list(several.values())
-    show([state(verdict)], out)
-    labels = judged.session.labels()
-    if labels:
-        stated = ", ".join(f"{key}={value}" for key, value in labels.items())
-        say(out, f"labels {' '.join(stated.split())}")
+    stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
+    show([state(verdict), *([f"labels {' '.join(stated.split())}"] if stated else [])], out)
     show(scores(rows, judged.matrix.baseline), out)
     show(_crossovers(verdict), out)
     show(_against(judged), out)
     show(traffic_blocks(verdict.traffic, judged.session.results), out)
     show(cpu_blocks(cpu_rows(verdict)), out)
-    out.print()
-    say(out, _legend(judged), "dim")
-    show([_landmarks(rows)], out)
-    out.print()
+    legend = _LEGEND
+    least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
+    if least:
+        bytes_ = " or ".join(map(str, sorted(least)))
+        legend += f"; over a link, peaks are of {bytes_} bytes and more, since shorter bursts"
+        legend += " pass above its rate"
+    show(["", Cell(legend, "faint"), _landmarks(rows), ""], out)
     print_verdict(judged, out)
     say(out, f"session {judged.session.path}")
 
@@ -294,26 +289,12 @@ def _against(judged: JudgedSession) -> Iterator[Block]:
         yield Sentences(lines, f"{found.partition} compared with the other switches")
 
 
-def _legend(judged: JudgedSession) -> str:
-    """Return the meaning of the landmarks' headings, and which messages cannot be the peak."""
-    least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
-    if not least:
-        return _LEGEND
-    bytes_ = " or ".join(map(str, sorted(least)))
-    return (
-        f"{_LEGEND}; over a link, peaks are of {bytes_} bytes and more, since shorter bursts pass"
-        " above its rate"
-    )
-
-
 def _landmarks(rows: Sequence[Row]) -> DataTable:
     """Return a line for each case, by function and rank count, its curves drawn to one scale."""
     every = [one for row in rows for one in row]
-    paired = any(
-        one.measured is not None and one.measured.landmarks.paired_share is not None
-        for one in every
-    )
-    columns = _COLUMNS if paired else {k: v for k, v in _COLUMNS.items() if k != "paired"}
+    shares = (one.measured and one.measured.landmarks.paired_share for one in every)
+    paired = any(share is not None for share in shares)
+    columns = {name: one for name, one in _COLUMNS.items() if paired or name != "paired"}
     groups = {}
     for row in rows:
         case, (by_size, scale, unit) = row[0].case, _drawn(row)
@@ -326,7 +307,7 @@ def _landmarks(rows: Sequence[Row]) -> DataTable:
 
     return DataTable(
         ("verdict", "partition", "environment", *columns, "score"),
-        [(*_named(one), *_figures(one, columns), _score(one)) for one in every],
+        [(*_named(one), *_figures(one, columns)) for one in every],
         EVERY[3:],
         ranks={**{name: rank for name, (_, _, rank) in columns.items()}, "score": 4},
         groups=groups,
@@ -352,19 +333,17 @@ _COLUMNS = {
 def _figures(
     one: CaseVerdict | StoredResult, columns: Mapping[str, tuple[str, str, int]]
 ) -> Iterator[str]:
+    """Yield a case's landmarks, then its score."""
     for name, form, _ in columns.values():
         value = None if one.measured is None else getattr(one.measured.landmarks, name)
         if value is not None and name == "eager_limit":
             value = value.size_below
         yield "-" if value is None else f"{value:{form}}"
-
-
-def _score(one: CaseVerdict | StoredResult) -> str:
     score = one.score()
     if score is None or score.interval is None:
-        return "-"
-    low, high = score.interval
-    return f"{score.value:.2f} ({low:.2f} to {high:.2f})"
+        yield "-"
+    else:
+        yield f"{score.value:.2f} ({score.interval[0]:.2f} to {score.interval[1]:.2f})"
 
 
 def _named(one: CaseVerdict | StoredResult) -> tuple[Cell, str, Cell]:

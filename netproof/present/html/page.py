@@ -91,18 +91,15 @@ def _write_csv(figure: ChartFigure, path: Path) -> None:
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
     """Yield every page of a report: its file and its text."""
-    by_page: dict[str, list[Group]] = {}
+    by_page: dict[str, list[Group]] = defaultdict(list)
     for group in report.groups:
-        by_page.setdefault(group.page, []).append(group)
+        by_page[group.page].append(group)
     costs, system = cpu_rows(report.judged.verdict), report.system
-    parts: list[Part]
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
-        several = {
-            page: groups for page, groups in by_page.items() if groups[0].partition == partition
-        }
+        own = {page: one for page, one in by_page.items() if one[0].partition == partition}
         of_partition = tuple(row for row in costs.rows if row.case.partition == partition)
-        parts = list(_results(report, several, CpuRows(of_partition, {}), partition))
+        parts = list(_results(report, own, CpuRows(of_partition, {}), partition))
         heading = f"{partition} on {system}"
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
@@ -133,7 +130,14 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
     repeat = list(provenance.blocks(report))
     parts.append(("provenance", "Provenance, and how to repeat it", repeat))
     info, labels = report.judged.session.info, report.judged.session.labels()
-    start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
+
+    def time_of_day(key: str) -> str:
+        try:
+            return f"{datetime.strptime(stated(info, key), '%Y%m%dT%H%M%S%z'):%Y-%m-%d %H:%M:%S %z}"
+        except ValueError:
+            return stated(info, key)
+
+    start, end = map(time_of_day, ("time_start", "time_end"))
     when = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
     if labels:
         when += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
@@ -186,14 +190,6 @@ def _results(
         yield "cpu", "What it costs the CPU", list(cpu_blocks(costs))[1:]
 
 
-def _time(stated: str) -> str:
-    """Return ReFrame's time of day as people read it; anything else as it is."""
-    try:
-        return f"{datetime.strptime(stated, '%Y%m%dT%H%M%S%z'):%Y-%m-%d %H:%M:%S %z}"
-    except ValueError:
-        return stated
-
-
 def _compared_with(found: StoredResults) -> list[Block]:
     """Return the configurations that other sessions measured, with their marks."""
     lines = []
@@ -238,45 +234,39 @@ def _verdict(report: Report) -> Iterator[Block]:
         look: str,
         reasons: Callable[[CaseVerdict], Iterable[str]],
         only: CaseState | None = None,
-        *,
-        folded: bool = False,
     ) -> Sentences:
         """Return cases by their reasons, those of one together; ``look``: its anchor too."""
-        found: dict[tuple[str, ...], list[Cell]] = {}
+        found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
         for one in verdict.cases:
             why = tuple(reasons(one)) if only in (None, states[id(one)]) else ()
             if why:
                 name = f"{content.configuration(one.case)}: {content.named(one.case)}"
-                found.setdefault(why, []).append(Cell(name, link=report.links[one.case.key()]))
-        count = sum(map(len, found.values()))
+                found[why].append(Cell(name, link=report.links[one.case.key()]))
         lines = [
             Cell(cases[0].text, look, why, link=cases[0].link)
             if len(cases) == 1
             else Cell(counted(len(cases)), look, why, more=cases)
             for why, cases in found.items()
         ]
-        return Sentences(lines, f"{title}: {counted(count)}", look, name=look, folded=folded)
+        title = f"{title}: {counted(sum(map(len, found.values())))}"
+        return Sentences(lines, title, look, name=look, folded=only is None)
 
     def of(level: Level) -> Callable[[CaseVerdict], list[str]]:
         return lambda one: content.reasons(one, level)
 
-    failed = entries(
-        "What failed",
-        "failed",
-        lambda one: (*one.faults, *content.reasons(one, Level.FAIL)),
-        CaseState.FAILED,
-    )
+    def why_failed(one: CaseVerdict) -> Iterable[str]:
+        return *one.faults, *content.reasons(one, Level.FAIL)
+
+    def forgiven(one: CaseVerdict) -> Iterable[str]:
+        return (finding.reason for finding in one.findings if finding.forgiven)
+
+    failed = entries("What failed", "failed", why_failed, CaseState.FAILED)
     yield failed if failed.sentences else "No case that ran failed."
     inconclusive = of(Level.INCONCLUSIVE)
     yield entries("What is inconclusive", "inconclusive", inconclusive, CaseState.INCONCLUSIVE)
     yield from _not_run(verdict, states)
-    yield entries("Warnings", "warned", of(Level.WARN), folded=True)
-    yield entries(
-        "Flagged but not confirmed, or known",
-        "shown",
-        lambda one: [finding.reason for finding in one.findings if finding.forgiven],
-        folded=True,
-    )
+    yield entries("Warnings", "warned", of(Level.WARN))
+    yield entries("Flagged but not confirmed, or known", "shown", forgiven)
     notes = [f"{block.mark}{one}" for block in remarks(judged)[::-1] for one in block.sentences]
     yield Sentences(notes, "Notes", name="notes")
     if report.power:
@@ -285,18 +275,19 @@ def _verdict(report: Report) -> Iterator[Block]:
 
 def _chips(verdict: Verdict, count: Mapping[CaseState, int]) -> list[Cell]:
     """Return links to what a reader has to look at besides the result."""
-    faults = f"✗ {counted(len(verdict.faults), 'fault')}"
-    found = [Cell(faults, "failed", link="#faults")] if verdict.faults else []
-    for one, word, name in (
+    faults, warnings = len(verdict.faults), len(verdict.node_warnings)
+    of_cases = (
         (CaseState.FAILED, "failed", "failed"),
         (CaseState.INCONCLUSIVE, "inconclusive", "inconclusive"),
         (CaseState.ABSENT, "did not run", "not-run"),
         (CaseState.WARNED, "with a warning", "warned"),
-    ):
-        if count[one]:
-            found.append(Cell(f"{one.sign} {count[one]} {word}", one.look, link=f"#{name}"))
-    warned = f"▲ {counted(len(verdict.node_warnings), 'node warning')}"
-    return [*found, *([Cell(warned, "warned", link="#notes")] if verdict.node_warnings else [])]
+    )
+    every = [
+        (faults, f"✗ {counted(faults, 'fault')}", "failed", "faults"),
+        *((count[s], f"{s.sign} {count[s]} {word}", s.look, name) for s, word, name in of_cases),
+        (warnings, f"▲ {counted(warnings, 'node warning')}", "warned", "notes"),
+    ]
+    return [Cell(text, look, link=f"#{name}") for several, text, look, name in every if several]
 
 
 def _diagnosis(one: Diagnosis) -> Iterator[Block]:
@@ -428,27 +419,26 @@ def _switch(report: Report, against: Against) -> str:
 def _breakdown(functions: Sequence[Crossover], links: Links) -> list[Block]:
     """Return at which rank counts and sizes each function is red."""
     environments = list(dict.fromkeys(one.case.environment for one in functions))
-    found: dict[str, dict[str, Cell]] = {}
+    found: dict[str, dict[str, Cell]] = defaultdict(dict)
     for one in functions:
         name = content.function_name(one.case)
         if registry.of(one.case).by_protocol:
             name = f"{name} {content.variant(one.case)}"
-        cell = Cell(
-            one.sentence(), "inconclusive" if one.inconclusive else "absent" if one.missing else ""
-        )
+        look = "inconclusive" if one.inconclusive else "absent" if one.missing else ""
+        cell = Cell(one.sentence(), look)
         if one.red:
             link = links[one.red[0].case.key()]
             cell = Cell(f"{one.least} ranks", "failed", [one.sentence()], link=link)
-        found.setdefault(name, {})[one.case.environment] = cell
-    lines: list[tuple[str | Cell, ...]] = [
-        (
-            name,
-            *(cells.get(one, Cell("–", title="not in the configuration")) for one in environments),
-        )
-        for name, cells in found.items()
-    ]
+        found[name][one.case.environment] = cell
+    missing = Cell("–", title="not in the configuration")
     return [
         "The rank counts at which a function is red, and at which message sizes; the least of them"
         " is where it breaks down.",
-        DataTable(("function", *environments), lines),
+        DataTable(
+            ("function", *environments),
+            [
+                (name, *(cells.get(one, missing) for one in environments))
+                for name, cells in found.items()
+            ],
+        ),
     ]
