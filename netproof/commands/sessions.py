@@ -108,12 +108,12 @@ def verdict(
         documents.write(document, sys.stdout)
         return judged.verdict.status
     if form is VerdictForm.JUNIT:
-        from netproof.present import junit
+        from netproof.present.verdict import junit
 
         info, system = judged.session.info, judged.matrix.cases[0].system
         began = datetime.fromtimestamp(info.get("time_start_unix", 0), UTC).isoformat()
         seconds = info.get("time_elapsed", 0)
-        sys.stdout.buffer.write(junit.document(system, judged.verdict, began, seconds))
+        sys.stdout.buffer.write(junit(system, judged.verdict, began, seconds))
         return judged.verdict.status
     out = terminal.console()
     if everything:

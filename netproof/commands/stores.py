@@ -96,9 +96,10 @@ def export(
     from netproof.store import Store
 
     Store(store)
-    from netproof.present.export import run
+    from netproof.present import export as exporting
 
-    return run(store, session, form, folder)
+    exporting.export(store, session, form, folder)
+    return PASSED
 
 
 @verb("", "store check --store store")
