@@ -356,10 +356,10 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
     assert [one for one in ticks(times) if times[0] <= one <= times[1]] == labels
 
 
-def test_a_switch_keeps_its_colour_and_dash_in_every_chart(judge):
+def test_a_switch_keeps_its_look_in_every_chart(judge):
     looks = Report(judge("two-switches.json")).looks
-    both = looks.dashes(["gige", "fast-ethernet"])
-    assert looks.dashes(["fast-ethernet"]) == both[1:]
+    both = looks.colours(["gige", "fast-ethernet"], of="partition")
+    assert looks.colours(["fast-ethernet"], of="partition") == both[1:]
 
 
 @pytest.fixture
