@@ -13,8 +13,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.present import documents
-from netproof.present.tables import TableColumn, fitting, print_table, width_of
-from netproof.present.terminal import say
+from netproof.present.terminal import TableColumn, fitting, print_table, say, width_of
 from netproof.verdict.files import CurveVerdict, FilesVerdict
 
 _STYLES = {
