@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from netproof.criteria.findings import (
     FLAGGED,
-    AtSize,
+    AtSizes,
     Bounds,
     CannotJudgeError,
     Confirmation,
     Finding,
     Level,
     sizes_in_words,
-    times_of,
 )
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.errors import NetproofError
@@ -130,14 +130,14 @@ def confirm(
                 raise CannotJudgeError(
                     f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
                 )
-            points = read(curve, bounds, at_least=3)
+            points = read(bounds, curve, at_least=3)
         except CannotJudgeError as error:
             unused += f"; launch {number} could not be used: {error}"
             continue
         reached = {
-            bounds.level(found.value)[0]
-            for found in at_sizes(points)
-            if window[0] <= found.size <= window[-1]
+            bounds.level(value)[0]
+            for size, (value, _) in at_sizes(points).items()
+            if window[0] <= size <= window[-1]
         }
         worst = [level for level in (Level.FAIL, Level.WARN) if level in reached]
         levels.append((*worst, Level.PASS)[0])
@@ -156,7 +156,7 @@ def confirm(
 
 def _again(
     criterion: str,
-) -> tuple[Callable[..., dict[int, float]], Callable[[Mapping[int, float]], list[AtSize]], str]:
+) -> tuple[Callable[..., dict[int, float]], Callable[[Mapping[int, float]], AtSizes], str]:
     """Return how a criterion of single sizes reads and judges; NetproofError for others."""
     how = BY_FINDING.get(criterion)
     if how is None or how.at_sizes is None:
@@ -225,7 +225,7 @@ def kinks(launches: Sequence[Curve], slopes: float | None, least_size: int = 4) 
         return ()
     try:
         bounds = Bounds(least_size=least_size)
-        several = [times_of(curve, bounds, at_least=3) for curve in launches]
+        several = [bounds.times(curve, at_least=3) for curve in launches]
     except CannotJudgeError:
         return ()
     sizes = _apart(list(several[0]))
@@ -308,35 +308,34 @@ def found_closer(
     worst: list[tuple[bool, float, Finding, Confirmation]] = []
     for name, held in bounds.items():
         read, at_sizes, sentence = _again(name)
-        by_size: dict[int, list[AtSize]] = {}
+        by_size: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
         for launch in launches:
             try:
-                points = read(launch, held)
+                points = read(held, launch)
             except CannotJudgeError:
                 continue
             inside = {s: v for s, v in points.items() if region[0].below <= s <= region[-1].above}
-            for found in at_sizes(inside) if len(inside) >= 3 else ():
-                by_size.setdefault(found.size, []).append(found)
+            for size, found in at_sizes(inside).items() if len(inside) >= 3 else ():
+                by_size[size].append(found)
         for size, several in by_size.items():
             if 2 * len(several) <= len(launches):
                 continue
-            by_worst = sorted(several, key=lambda one: one.value, reverse=not held.flags_small)
-            found = by_worst[len(launches) // 2]
-            level, bound = held.level(found.value)
+            by_worst = sorted(several, key=lambda one: one[0], reverse=not held.flags_small)
+            value, others = by_worst[len(launches) // 2]
+            level, bound = held.level(value)
             if level not in FLAGGED or bound is None:
                 continue
-            flagged = sum(held.reached(one.value, bound) for one in several)
-            beyond = abs(math.log(max(found.value, TINY) / max(bound, TINY)))
+            flagged = sum(held.reached(one, bound) for one, _ in several)
+            beyond = abs(math.log(max(value, TINY) / max(bound, TINY)))
             smaller, larger = ([s for s in grid if s < size], [s for s in grid if s > size])
             place = "between" if smaller and larger else "next to"
             nearest = " and ".join(map(str, (*smaller[-1:], *larger[:1])))
             reason = (
                 f"at {size} bytes, {place} the {nearest} bytes of its curve,"
-                f" {sentence.format(f'{found.value:.3g}')}"
+                f" {sentence.format(f'{value:.3g}')}"
             )
-            finding = held.finding(
-                name, where, found.value, reason, size=size, compared_sizes=found.compared
-            )
+            finding = held.finding(value, reason, size=size, compared_sizes=others)
+            finding = replace(finding, criterion=name, where=where)
             confirmed = Confirmation(level, flagged, len(launches))
             worst.append((level is Level.FAIL, beyond, finding, confirmed))
     return max(worst, key=lambda one: one[:2])[2:] if worst else None

@@ -15,14 +15,11 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    bandwidths_of,
     common_sizes,
     figure,
     in_brackets,
     in_common,
-    interval_in_words,
     rate_in_words,
-    times_of,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
@@ -144,10 +141,10 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
         interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
     level, bound, below = settings.of_interval(share, interval)
     known = interval is not None and interval[0] < interval[1]
-    spoken = interval_in_words(interval, ".1%") if known else "no interval"
+    spoken = in_brackets(interval if known else None, ".1%", "no interval")
     reason = (
         f"{what.format(rate_in_words(r_mb_s))} is {share:.1%} of the line"
-        f" rate of {rate_in_words(line_rate_mb_s)} ({spoken})"
+        f" rate of {rate_in_words(line_rate_mb_s)}{spoken}"
     )
     if bound is not None:
         reason += f" ({level.value}: {'below' if below else 'above'} {bound:g} is flagged)"
@@ -174,15 +171,13 @@ def too_fast(case: CaseCurves, settings: Above) -> Finding | None:
     """
     if case.curve.sizes[-1] < settings.least_size:
         return None
-    times = times_of(case.curve, settings)
+    times = settings.times(case.curve)
     least, most = min(times), max(times)
     rate = most / times[most]
     grown = times[most] / times[least]
     if most < SPAN * least or grown > FLAT or settings.level(rate)[0] not in FLAGGED:
         return None
     return settings.finding(
-        "too fast",
-        case.where,
         rate,
         f"{most} bytes took {figure(times[most])} µs, and {least} bytes no less,"
         f" {figure(times[least])} µs: {figure(rate)} MB/s, too fast to be true",
@@ -211,7 +206,7 @@ def losses(mpi: Curve, tcp: Curve, settings: Bounds) -> dict[int, float]:
     Raises CannotJudgeError where one of them has no bandwidth to compare.
     """
     rates = [
-        bandwidths_of(curve, settings, of=f"no loss of MPI over TCP: of {label}, ")
+        settings.rates(curve, of=f"no loss of MPI over TCP: of {label}, ")
         for label, curve in (("MPI", mpi), ("TCP", tcp))
     ]
     return {size: loss(rates[0][size], rates[1][size]) for size in in_common(rates)}
@@ -230,23 +225,20 @@ def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
     losses(case.curve, tcp.curve, Bounds())
     (mpi_size, mpi_peak), (tcp_size, tcp_peak) = (
         max(
-            bandwidths_of(curve, settings, of=f"no peak of {label}: ").items(),
+            settings.rates(curve, of=f"no peak of {label}: ").items(),
             key=lambda point: (point[1], -point[0]),
         )
         for label, curve in (("MPI", case.curve), ("TCP", tcp.curve))
     )
     try:
         of_mpi, of_tcp = (
-            [max(bandwidths_of(curve, settings).values()) for curve in side.launches]
-            for side in (case, tcp)
+            [max(settings.rates(curve).values()) for curve in side.launches] for side in (case, tcp)
         )
     except CannotJudgeError:
         of_mpi, of_tcp = [], []
     value, interval = loss(mpi_peak, tcp_peak), _of_losses(of_mpi, of_tcp)
-    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    spoken = in_brackets(interval, ".1%")
     return settings.finding(
-        AT_THE_PEAK,
-        case.where,
         value,
         f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
         f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {value:.1%}{spoken}",
@@ -277,10 +269,8 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     failing = [one for one in compared if settings.level(*one[1:])[0] is Level.FAIL]
     size, lost, interval = max(failing or compared, key=lambda one: one[1])
     common = common_sizes(at_sizes)
-    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    spoken = in_brackets(interval, ".1%")
     return settings.finding(
-        AT_A_SIZE,
-        case.where,
         lost,
         f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
         _ADVICE,

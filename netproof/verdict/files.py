@@ -536,7 +536,8 @@ def _values(finding: Finding, curve: Curve, bounds: Bounds) -> dict[int, float]:
     criterion = BY_FINDING[finding.criterion]
     if criterion.at_sizes is None:
         return {}
-    return {one.size: one.value for one in criterion.at_sizes(criterion.read(curve, bounds))}
+    at_sizes = criterion.at_sizes(criterion.read(bounds, curve))
+    return {size: value for size, (value, _) in at_sizes.items()}
 
 
 def _impossible(finding: Finding) -> bool:

@@ -13,7 +13,9 @@ from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.criteria import Level
 from netproof.criteria.interface import CaseCurves, ComparedCases
-from netproof.criteria.slower import ENVELOPE, above_envelope
+from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.settings import Settings
+from netproof.criteria.slower import ENVELOPE
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import (
     Crossing,
@@ -77,8 +79,8 @@ def compared(curves, crossings, settings=ENVELOPE):
         where: CaseCurves.of_launches(where, [curve] * 3, crossing=crossings[where])
         for where, curve in curves.items()
     }
-    several = ComparedCases(cases)
-    return [f for one in cases.values() for f in above_envelope(one, several, settings)]
+    several, held = ComparedCases(cases), replace(Settings(), envelope=settings)
+    return [f for one in cases.values() for f in BY_FINDING["envelope"].on(one, held, several)]
 
 
 @given(like_configurations())
