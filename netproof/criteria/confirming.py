@@ -33,7 +33,9 @@ class ConfirmSettings:
     ``launches``: at least so many repeats; ``most_launches``: at most so many of a case, the first
     ones included; ``sizes``: at least so many between half and twice the flagged size;
     ``element_bytes``: the unit of a size, 4 for IMB's reductions; ``least_bytes``, ``most_bytes``:
-    the messages to measure, but for a flagged size's neighbour. Raises NetproofError.
+    the messages to measure, but for a flagged size's neighbour. ``slopes``: neighbouring slopes
+    d(ln t)/d(ln n) that differ by this are measured at closer sizes; None: none are. Raises
+    NetproofError.
     """
 
     launches: int = 3
@@ -42,6 +44,7 @@ class ConfirmSettings:
     element_bytes: int = 1
     least_bytes: int = 1
     most_bytes: int | None = None
+    slopes: float | None = None
 
     def __post_init__(self) -> None:
         if self.launches < 3 or self.sizes < 8 or self.element_bytes < 1:
@@ -54,6 +57,8 @@ class ConfirmSettings:
             )
         if self.most_bytes is not None and self.most_bytes < 8:
             raise NetproofError(f"{self}: messages of 8 bytes at least have to be allowed")
+        if self.slopes is not None and not 0 < self.slopes < math.inf:
+            raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
@@ -178,20 +183,6 @@ STEP = 1.2
 
 
 @dataclass(frozen=True)
-class RefineSettings:
-    """Where a curve is measured at closer sizes.
-
-    ``slopes``: from this disagreement of neighbouring slopes d(ln t)/d(ln n) on; None: nowhere.
-    """
-
-    slopes: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.slopes is not None and not 0 < self.slopes < math.inf:
-            raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
-
-
-@dataclass(frozen=True)
 class Bend:
     """A size in bytes where the slopes to its neighbours disagree, by a pure number."""
 
@@ -217,7 +208,7 @@ Region = tuple[Bend, ...]
 def kinks(launches: Sequence[Curve], slopes: float | None, least_size: int = 4) -> tuple[Bend, ...]:
     """Return the sizes where the slopes on both sides disagree, the strongest first.
 
-    ``slopes``: as in ``RefineSettings``. By more than half of the launches, with the same sign;
+    ``slopes``: as in ``ConfirmSettings``. By more than half of the launches, with the same sign;
     none if one cannot be judged. On t = t₀ + n/r it is 0.17 at most where sizes double, at
     n = t₀·r. After SKaMPI's refinement (Reussner and others, EuroPVM/MPI 1998).
     """

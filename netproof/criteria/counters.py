@@ -32,26 +32,38 @@ from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
 
-_PORT_ERRORS = tuple(
-    f"counters/{name}"
-    for name in (
-        *("symbol_error", "link_error_recovery", "port_rcv_errors"),
-        *("port_rcv_remote_physical_errors", "local_link_integrity_errors"),
-        *("excessive_buffer_overrun_errors", "port_xmit_constraint_errors"),
-        "port_rcv_constraint_errors",
-    )
-)
-_PORT_DROPS = ("counters/port_xmit_discards",)
-_PORT_AGAIN = (
-    *("hw_counters/packet_seq_err", "hw_counters/implied_nak_seq_err"),
-    "hw_counters/local_ack_timeout_err",
-)
-_PORT_DOWN = ("counters/link_downed",)
+_ALL, _ERRORS, _DROPS, _AGAIN, _DOWN = "all packets", "errors", "drops", "sent again", "link down"
+_COUNTED: dict[str, dict[str, tuple[str, ...]]] = {
+    INTERFACE: {
+        _ALL: ("rx_packets", "tx_packets"),
+        _ERRORS: ("rx_errs", "tx_errs", "tx_colls"),
+        _DROPS: ("rx_drop", "tx_drop"),
+    },
+    DRIVER: {
+        _DROPS: ("rx_discards_phy", "tx_discards_phy"),
+        _DOWN: ("link_down_events_phy",),
+    },
+    INFINIBAND: {
+        _ALL: ("counters/port_xmit_packets", "counters/port_rcv_packets"),
+        _ERRORS: (
+            *("counters/symbol_error", "counters/link_error_recovery", "counters/port_rcv_errors"),
+            "counters/port_rcv_remote_physical_errors",
+            "counters/local_link_integrity_errors",
+            "counters/excessive_buffer_overrun_errors",
+            *("counters/port_xmit_constraint_errors", "counters/port_rcv_constraint_errors"),
+        ),
+        _DROPS: ("counters/port_xmit_discards",),
+        _AGAIN: (
+            *("hw_counters/packet_seq_err", "hw_counters/implied_nak_seq_err"),
+            "hw_counters/local_ack_timeout_err",
+        ),
+        _DOWN: ("counters/link_downed",),
+    },
+    SOFTNET: {_ALL: ("processed",), _DROPS: ("dropped",)},
+}
+"""Counters by the kind of their source and what they count."""
+
 _PORT_SENT = "counters/port_xmit_data"
-_PORT_PACKETS = ("counters/port_xmit_packets", "counters/port_rcv_packets")
-_DRIVER_DOWN = ("link_down_events_phy",)
-_DRIVER_DROPS = ("rx_discards_phy", "tx_discards_phy")
-_INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 
 CARRIERS, PATH = "carrier changes", "path"
 """Names of findings on carriers that came or went, and on the interface that traffic took."""
@@ -173,58 +185,32 @@ def _sum(counters: Counters, source: CounterSource, names: Iterable[str]) -> tup
     return total, ""
 
 
-def _share(
-    counters: Counters,
-    node: NodeCounters,
-    source: CounterSource,
-    names: Iterable[str],
-    packets: Iterable[str],
-    *,
-    interface: str = "",
-    packets_of: CounterSource | None = None,
-) -> Share:
-    """Return the packets of ``names``, of all ``packets`` that this or another source counted."""
-    count, why = _sum(counters, source, names)
-    of, why_of = _sum(counters, packets_of or source, packets)
-    return Share(node.node, interface or source.name, count, of, why or why_of)
-
-
 _Read = Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]]
-"""Reader of the packets of a kind on each rail of a node, its port, its card, or the node."""
 
 
-def _errors(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    yield from _on_interfaces(counters, node, rails, ("rx_errs", "tx_errs", "tx_colls"))
-    for port in _ports_of(node, rails):
-        yield _share(counters, node, port, _PORT_ERRORS, _PORT_PACKETS)
-
-
-def _drops(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    yield from _on_interfaces(counters, node, rails, ("rx_drop", "tx_drop"))
-    for card in node.of_kind(DRIVER):
-        sent, label = node.source(INTERFACE, card.name), f"{card.name} (card)"
-        if card.name in rails and sent is not None:
-            drops, packets = _DRIVER_DROPS, _INTERFACE_PACKETS
-            yield _share(counters, node, card, drops, packets, interface=label, packets_of=sent)
-    for port in _ports_of(node, rails):
-        yield _share(counters, node, port, _PORT_DROPS, _PORT_PACKETS)
-    kernel = node.source(SOFTNET)
-    if kernel is None:
-        yield Share(node.node, SOFTNET, None, None, node.absent.get(SOFTNET, "was not read"))
-    else:
-        yield _share(counters, node, kernel, ("dropped",), ("processed",), interface=SOFTNET)
-
-
-def _on_interfaces(
-    counters: Counters, node: NodeCounters, rails: Sequence[str], names: Iterable[str]
+def _packets(
+    what: str, counters: Counters, node: NodeCounters, rails: Sequence[str]
 ) -> Iterator[Share]:
-    for name in rails:
-        source = node.source(INTERFACE, name)
-        if source is not None:
-            yield _share(counters, node, source, names, _INTERFACE_PACKETS)
-        elif not _ports_of(node, [name]):
+    """Yield the packets of ``what`` on each rail, its card and its port, and in the kernel."""
+    sources = {name: node.source(INTERFACE, name) for name in rails}
+    for name, source in sources.items():
+        if source is None and not _ports_of(node, [name]):
             why = _why_no_interface(node, name) or f"{node.node} has no {name}"
             yield Share(node.node, name, None, None, why)
+    kernel = node.of_kind(SOFTNET)
+    if what == _DROPS and not kernel:
+        yield Share(node.node, SOFTNET, None, None, node.absent.get(SOFTNET, "was not read"))
+    counted = [(one.name, one, one) for one in sources.values() if one]
+    for card in node.of_kind(DRIVER):
+        if (own := sources.get(card.name)) is not None:
+            counted.append((f"{card.name} (card)", card, own))
+    counted += [(port.name, port, port) for port in _ports_of(node, rails)]
+    counted += [(SOFTNET, one, one) for one in kernel]
+    for label, source, of_all in counted:
+        if what in _COUNTED[source.kind]:
+            count, why = _sum(counters, source, _COUNTED[source.kind][what])
+            of, why_of = _sum(counters, of_all, _COUNTED[of_all.kind][_ALL])
+            yield Share(node.node, label, count, of, why or why_of)
 
 
 def _why_no_interface(node: NodeCounters, name: str) -> str | None:
@@ -232,10 +218,14 @@ def _why_no_interface(node: NodeCounters, name: str) -> str | None:
 
 
 def _again(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
+    """Yield the retransmissions of TCP, and of each port that counts them."""
     yield replace(sent_again(counters, node.node), interface=", ".join(rails))
     for port in _ports_of(node, rails):
-        if any(counters.of_source(port, name) is not None for name in _PORT_AGAIN):
-            yield _share(counters, node, port, _PORT_AGAIN, _PORT_PACKETS[:1])
+        names, sent = _COUNTED[INFINIBAND][_AGAIN], _COUNTED[INFINIBAND][_ALL][:1]
+        if any(counters.of_source(port, name) is not None for name in names):
+            count, why = _sum(counters, port, names)
+            of, why_of = _sum(counters, port, sent)
+            yield Share(node.node, port.name, count, of, why or why_of)
 
 
 def _shares(
@@ -332,11 +322,11 @@ def _carriers(
         if source.name != LOOPBACK and (value is not None or on_rail):
             yield source.name, on_rail, value, source.absent.get(CARRIER, "was not read")
     for source in node.of_kind(DRIVER):
-        value, _ = _sum(counters, source, _DRIVER_DOWN)
+        value, _ = _sum(counters, source, _COUNTED[DRIVER][_DOWN])
         if value:
             yield f"{source.name} (card)", source.name in rails, value, ""
     for port in _ports_of(node, rails):
-        value, why = _sum(counters, port, _PORT_DOWN)
+        value, why = _sum(counters, port, _COUNTED[INFINIBAND][_DOWN])
         yield port.name, True, value, why
 
 
@@ -581,7 +571,7 @@ CRITERIA = (
         "interface errors",
         "interface_error",
         INTERFACE_ERRORS,
-        _errors,
+        partial(_packets, _ERRORS),
         "packets had errors",
         "look at the cable, the transceiver and the settings of both ends",
         Shows.DAMAGE,
@@ -590,7 +580,7 @@ CRITERIA = (
         "drops",
         "drop",
         DROPS,
-        _drops,
+        partial(_packets, _DROPS),
         "packets were dropped",
         "look at the rings, the interrupts and flow control",
         Shows.DAMAGE,

@@ -72,7 +72,9 @@ class CaseCurves:
     complete; ``cpu_seconds``: on each node in ``seconds``; ``counted``: launches with counters;
     ``counted_alongside``: paired and crashed ones; ``rails``: interfaces, or RDMA devices, that
     should carry the traffic; ``others``: operations of the same job; ``ping_pong``: a time is of
-    one message there and one back; ``at_least``: launches, and sizes whose rate they print as 0.
+    one message there and one back; ``at_least``: launches, and sizes whose rate they print as 0;
+    ``of_files``: the bytes of a largest message whose rate stands for that of the line, 0 for a
+    run: of files nothing will decide further, so that one launch warns.
 
     To compare it: ``name``: in sentences on others; ``function``: benchmark, function, ranks, path
     and direction; ``configuration``: system, partition, environment and day; ``place``: partition
@@ -101,6 +103,7 @@ class CaseCurves:
     ping_pong: bool = False
     crashes: tuple[str, ...] = ()
     at_least: tuple[tuple[Curve, int], ...] = ()
+    of_files: int = 0
     layer: Layer = Layer.NETWORK
     settings: Any = None
     name: str = ""

@@ -66,14 +66,11 @@ class LineRateSettings(Above):
     """``fail``: a share of the line rate above this is an error of measurement.
 
     ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
-    ``of_files``: nothing will decide further, so that the value alone warns, and where r∞ is not
-    defined the rate of the largest message is judged if it has so many bytes; 0: it is of a run.
     """
 
     fail: float | None = 1.02
     warn_below: float | None = None
     fail_below: float | None = None
-    of_files: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,15 +87,15 @@ class LineRateSettings(Above):
             )
 
     def of_interval(
-        self, value: float, interval: Interval | None
+        self, value: float, interval: Interval | None, *, warns_alone: bool
     ) -> tuple[Level, float | None, bool]:
         """Return the level of a share, the bound that decided it, and whether it is a lower bound.
 
         A bound is violated by the whole interval. It is inconclusive where only the value is
-        beyond the bound, or the interval is missing.
+        beyond the bound, or the interval is missing; ``warns_alone``: a value warns by itself.
         """
         low, high = interval or (-math.inf, math.inf)
-        by_value = Level.WARN if self.of_files else None
+        by_value = Level.WARN if warns_alone else None
         sides = ((Level.FAIL, self.fail, self.fail_below), (Level.WARN, self.warn, self.warn_below))
         for level, above, below in sides:
             if above is not None and value > above:
@@ -124,8 +121,8 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
         return None
     r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
     what = "an asymptotic bandwidth of {}"
-    largest = case.launches[0].sizes[-1] if case.launches and settings.of_files else 0
-    if r_mb_s is None and largest >= settings.of_files > 0:
+    largest = case.launches[0].sizes[-1] if case.launches and case.of_files else 0
+    if r_mb_s is None and largest >= case.of_files > 0:
         rates = [curve.bandwidth_mb_s[-1] for curve in case.launches if curve.bandwidth_mb_s]
         r_mb_s = median(rates)
         interval = intervals.of_median(rates) or (r_mb_s, r_mb_s)
@@ -139,7 +136,7 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     share = line_rate_share(r_mb_s, line_rate_mb_s)
     if interval is not None:
         interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
-    level, bound, below = settings.of_interval(share, interval)
+    level, bound, below = settings.of_interval(share, interval, warns_alone=case.of_files > 0)
     known = interval is not None and interval[0] < interval[1]
     spoken = in_brackets(interval if known else None, ".1%", "no interval")
     reason = (

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from pydantic import ValidationError, create_model
 
-from netproof.criteria.confirming import ConfirmSettings, RefineSettings
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import Bounds
 from netproof.criteria.registry import CRITERIA
@@ -25,7 +25,7 @@ _OF_ALL = {
     "counters": (CountedSettings(), ("not_known",)),
     "confirm": (ConfirmSettings(), ("most_launches",)),
     "disturbance": (DisturbanceSettings(), ("others", "steal")),
-    "refine": (RefineSettings(), ("slopes",)),
+    "refine": (ConfirmSettings(), ("slopes",)),
 }
 """Keys that are no criteria's, with their defaults, and what a site may change of them."""
 

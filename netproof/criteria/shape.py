@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
@@ -61,19 +61,12 @@ NVIDIA's and AMD's own harnesses fail a dip of 5 % between neighbouring sizes of
 """
 
 
-@dataclass(frozen=True)
-class DeclineSettings(Bounds):
-    """How many times the best rate is that of the largest messages, by the whole interval.
+DECLINE, DECLINE_ALONE = Bounds(1.5), 1.5
+"""How many times the best rate is that of the largest messages, by the whole interval.
 
-    Between nodes the rate rises to that of the line. Inside one it falls where messages outgrow a
-    cache. ``alone``: the value that warns where one launch has no interval; None: none does.
-    """
-
-    alone: float | None = None
-
-
-DECLINE = DeclineSettings(1.5)
-"""Bounds of runs, which warn."""
+Between nodes the rate rises to that of the line. Inside one it falls where messages outgrow a
+cache. The second is the value that warns where one launch of files has no interval.
+"""
 
 DECLINE_TO = 128 * 1024
 """Bytes of a largest message that shows whether a rate stays down.
@@ -344,7 +337,7 @@ def _by_one_side(
     )
 
 
-def decline(case: CaseCurves, settings: DeclineSettings) -> Finding | None:
+def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return where the rate falls and stays down to the largest message; None where it does not.
 
     The value is the best rate over that of all larger messages from some size on, two at least,
@@ -375,7 +368,8 @@ def decline(case: CaseCurves, settings: DeclineSettings) -> Finding | None:
     since, (_, (peak,)) = _largest(falls)
     shares = [one[peak] / max(one[size] for size in sizes if size >= since) for one in each]
     interval, value = intervals.of_median(shares), median(shares)
-    warn = settings.alone if interval is None else settings.warn
+    alone = DECLINE_ALONE if case.of_files else None
+    warn = alone if interval is None else settings.warn
     sure = value if interval is None else min(value, interval[0])
     bounds = ((Level.FAIL, settings.fail), (Level.WARN, warn))
     beyond = [one for one in bounds if one[1] is not None and sure >= one[1]]

@@ -13,7 +13,7 @@ from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.criteria import Level
 from netproof.criteria.confirming import (
     Bend,
-    RefineSettings,
+    ConfirmSettings,
     closer_sizes,
     found_closer,
     kinks,
@@ -201,4 +201,4 @@ class TestFound:
 @pytest.mark.parametrize("slopes", [0.0, math.inf, math.nan])
 def test_slopes_that_make_no_sense_are_refused(slopes):
     with pytest.raises(NetproofError):
-        RefineSettings(slopes)
+        ConfirmSettings(slopes=slopes)

@@ -8,11 +8,11 @@ import pytest
 from made_cases import along
 
 from netproof.criteria import Level
-from netproof.criteria.shape import DECLINE, DeclineSettings
+from netproof.criteria.findings import Bounds
 from netproof.measurement.curve import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 23))
-OF_FILES = DeclineSettings(1.25, 10.0, alone=1.5)
+OF_FILES = {"settings": Bounds(1.25, 10.0), "of_files": 2**20}
 
 
 def launches(falls: float, from_bytes: int = 2**20, count: int = 1, noise: float = 0.0):
@@ -33,9 +33,8 @@ def launches(falls: float, from_bytes: int = 2**20, count: int = 1, noise: float
     ]
 
 
-def found(*args, settings=OF_FILES, line_rate_mb_s=None, **kwargs):
-    curves = launches(*args, **kwargs)
-    return along("decline", curves, settings=settings, line_rate=line_rate_mb_s)
+def found(*args, case=OF_FILES, line_rate_mb_s=None, **kwargs):
+    return along("decline", launches(*args, **kwargs), line_rate=line_rate_mb_s, **case)
 
 
 @pytest.mark.parametrize(("falls", "level"), [(1.7, Level.WARN), (6, Level.WARN), (13, Level.FAIL)])
@@ -68,7 +67,7 @@ def test_a_rate_that_recovers_is_none():
         for size, rate in zip(POWERS, curve.bandwidth_mb_s, strict=True)
     )
     times = tuple(size / rate for size, rate in zip(POWERS, rates, strict=True))
-    assert along("decline", Curve(POWERS, times, rates), settings=OF_FILES) == ()
+    assert along("decline", Curve(POWERS, times, rates), **OF_FILES) == ()
 
 
 def test_bursts_above_the_line_do_not_count():
@@ -78,8 +77,8 @@ def test_bursts_above_the_line_do_not_count():
 
 
 def test_a_run_is_warned_by_launches_only():
-    assert found(6, settings=DECLINE) == ()
-    (one,) = found(60, count=4, noise=0.01, settings=DECLINE)
+    assert found(6, case={}) == ()
+    (one,) = found(60, count=4, noise=0.01, case={})
     assert one.level is Level.WARN
 
 
@@ -87,4 +86,4 @@ def test_a_curve_of_short_messages_shows_no_decline():
     curve = launches(5, from_bytes=2**13)[0]
     short = Curve(POWERS[:15], curve.time_us[:15], curve.bandwidth_mb_s[:15])
     assert short.sizes[-1] == 65536
-    assert along("decline", short, settings=OF_FILES) == ()
+    assert along("decline", short, **OF_FILES) == ()
