@@ -162,18 +162,19 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
     ]
     if not sizes:
         why = every.faults[case.where] or every.why_none(case)
-        finding = undefined("envelope", case.where, why)
+        none = undefined("envelope", case.where, why)
         # One alone has no envelope, which is only shown.
-        return [finding.ruled(Level.SHOWN) if len(compared.cases) == 1 else finding]
+        return [none.ruled(Level.SHOWN) if len(compared.cases) == 1 else none]
     common = common_sizes(sizes)
     of_sizes = [_of_size(case, size, compared, every, settings, common) for size in sizes]
     against = (*FLAGGED, Level.INCONCLUSIVE)
-    flagged = [finding for _, finding in of_sizes if finding.level in against]
-    nearest = max((finding for _, finding in of_sizes), key=lambda one: one.value or 0)
-    steps = [abs(math.log(after / before)) for (before, _), (after, _) in pairwise(of_sizes)]
+    flagged = [finding for _, level, finding in of_sizes if level in against]
+    _, _, nearest = max(of_sizes, key=lambda one: max(one[0], 1))
+    steps = [abs(math.log(two[0] / one[0])) for one, two in pairwise(of_sizes)]
     apart = math.exp(median(steps)) if len(steps) > 2 else 1.0
     findings = []
-    for one in flagged or [nearest]:
+    for finding in flagged or [nearest]:
+        one = finding()
         other = compared.cases.get(one.against or "")
         one_each = other is not None and len(case.launches) == len(other.launches) == 1
         if one_each and settings.level((one.value or 0) / apart)[0] is not Level.FAIL:
@@ -191,8 +192,8 @@ def _of_size(
     every: _Envelope,
     settings: Above,
     common: CommonSizes,
-) -> tuple[float, Finding]:
-    """Return the ratio that decides at a size, and its finding."""
+) -> tuple[float, Level, Callable[[], Finding]]:
+    """Return the ratio that decides at a size, its level, and what words its finding."""
     others, added, times, places = every.expected(size, case.crossing)
 
     def paired(place: int) -> list[tuple[float, float]]:
@@ -231,36 +232,41 @@ def _of_size(
             and settings.level(value, interval(place))[0] is Level.FAIL
         ]
         decides = max(failing or [decides], key=values.__getitem__)
-    value, other, both = float(values[decides]), others[decides], paired(decides)
-    own, theirs = every.times[case.where][size], every.times[other.where][size]
-    if both:
-        own, theirs = (median(side) for side in zip(*both, strict=True))
-    took = f"{figure(own)} µs at {size} bytes"
+    value, other = float(values[decides]), others[decides]
     level = settings.level(value, interval(decides))[0]
-    if value < 1 and level is not Level.INCONCLUSIVE:
-        reason = f"{took} is the least of all, compared {common}"
-        return value, settings.finding(1, reason, size=size, common=common)
-    whose = f"the {figure(theirs)} µs of {other.where}"
-    if added[decides] > 0 and case.crossing is not None and other.crossing is not None:
-        whose = (
-            f"the {theirs + added[decides]:.4g} µs that {other.where} would take over"
-            f" {case.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+
+    def finding() -> Finding:
+        both = paired(decides)
+        own, theirs = every.times[case.where][size], every.times[other.where][size]
+        if both:
+            own, theirs = (median(side) for side in zip(*both, strict=True))
+        took = f"{figure(own)} µs at {size} bytes"
+        if value < 1 and level is not Level.INCONCLUSIVE:
+            reason = f"{took} is the least of all, compared {common}"
+            return settings.finding(1, reason, size=size, common=common)
+        whose = f"the {figure(theirs)} µs of {other.where}"
+        if added[decides] > 0 and case.crossing is not None and other.crossing is not None:
+            whose = (
+                f"the {theirs + added[decides]:.4g} µs that {other.where} would take over"
+                f" {case.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+            )
+        if both:
+            whose += f", in {len(both)} interleaved pairs of launches"
+        placed_apart = other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE
+        return settings.finding(
+            value,
+            f"{took} is {value:.3g} times{in_brackets(interval(decides))} {whose}, compared"
+            f" {common}",
+            ""
+            if placed_apart
+            else f"avoid or mend this configuration for messages of about {size} bytes",
+            interval=interval(decides),
+            size=size,
+            common=common,
+            against=other.where,
         )
-    if both:
-        whose += f", in {len(both)} interleaved pairs of launches"
-    spoken = in_brackets(interval(decides))
-    advice = f"avoid or mend this configuration for messages of about {size} bytes"
-    if other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE:
-        advice = ""
-    return value, settings.finding(
-        value,
-        f"{took} is {value:.3g} times{spoken} {whose}, compared {common}",
-        advice,
-        interval=interval(decides),
-        size=size,
-        common=common,
-        against=other.where,
-    )
+
+    return value, level, finding
 
 
 def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:

@@ -214,8 +214,9 @@ def _read_load(errors: Path, found: re.Match[str]) -> tuple[NodeLoad, _Counted, 
         cpus = _known(fields[2], "cpus", absent)
         count = None if cpus is None else _cpus(cpus)
         before, after = _counted(fields[3:7], absent), _counted(fields[7:11], absent)
-        none: tuple[None, ...] = (None,) * 7
-        return NodeLoad(found[1], machine, count, *none, tuple(absent.items())), before, after
+        # Its figures take what all nodes of its machine counted.
+        load = NodeLoad(found[1], machine, count, None, None, None, None, None, None, None)
+        return dataclasses.replace(load, absent=tuple(absent.items())), before, after
     except ValueError as error:
         reason = f"is no load of a node: {error}"
         raise ParseError(str(errors), line_of(found), found[0], reason) from error
