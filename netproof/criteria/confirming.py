@@ -205,14 +205,14 @@ Region = tuple[Bend, ...]
 """Places whose gaps overlap, in increasing order."""
 
 
-def kinks(launches: Sequence[Curve], slopes: float | None, least_size: int = 4) -> tuple[Bend, ...]:
+def kinks(launches: Sequence[Curve], least: float | None, least_size: int = 4) -> tuple[Bend, ...]:
     """Return the sizes where the slopes on both sides disagree, the strongest first.
 
-    ``slopes``: as in ``ConfirmSettings``. By more than half of the launches, with the same sign;
+    ``least``: as ``ConfirmSettings.slopes``. By more than half of the launches, with the same sign;
     none if one cannot be judged. On t = t₀ + n/r it is 0.17 at most where sizes double, at
     n = t₀·r. After SKaMPI's refinement (Reussner and others, EuroPVM/MPI 1998).
     """
-    if slopes is None or not launches:
+    if least is None or not launches:
         return ()
     try:
         bounds = Bounds(least_size=least_size)
@@ -220,24 +220,21 @@ def kinks(launches: Sequence[Curve], slopes: float | None, least_size: int = 4) 
     except CannotJudgeError:
         return ()
     sizes = _apart(list(several[0]))
-    changes = [_changes(one, sizes) for one in several]
+    changes = []
+    for times in several:
+        slopes = [
+            math.log(times[size] / times[before]) / math.log(size / before)
+            for before, size in pairwise(sizes)
+        ]
+        changes.append([after - before for before, after in pairwise(slopes)])
     found = []
-    for at, (below, size, above) in enumerate(zip(sizes, sizes[1:], sizes[2:], strict=False)):
-        rising = sorted(change[at] for change in changes)
+    for below, size, above, *rising in zip(sizes, sizes[1:], sizes[2:], *changes, strict=False):
+        rising.sort()
         most = len(rising) // 2
         disagreement = max(rising[::-1][most], -rising[most])
-        if disagreement >= slopes:
+        if disagreement >= least:
             found.append(Bend(below, size, above, disagreement))
     return tuple(sorted(found, key=lambda place: -place.disagreement))
-
-
-def _changes(times: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
-    """Return the change of the slope at each size but the first and the last."""
-    slopes = [
-        math.log(times[size] / times[before]) / math.log(size / before)
-        for before, size in pairwise(sizes)
-    ]
-    return [after - before for before, after in pairwise(slopes)]
 
 
 def _apart(sizes: Sequence[int]) -> list[int]:

@@ -246,15 +246,17 @@ class Bounds:
         *,
         interval: tuple[float, float] | None = None,
         decided: tuple[Level, float | None] | None = None,
+        below: bool = False,
         **more: Any,
     ) -> Finding:
         """Return the finding on a value, to be named: ``reason``, deciding bound, and ``advice``.
 
         The advice stands only where the value is flagged. ``decided``: level and bound, where
-        these are not those of ``level``; ``more``: further fields of the finding.
+        these are not those of ``level``, and whether values ``below`` are flagged; ``more``:
+        further fields of the finding.
         """
         level, bound = decided or self.level(value, interval)
-        side = "below" if self.flags_small else "above"
+        side = "below" if below or self.flags_small else "above"
         held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
         advised = then(advice) if level in FLAGGED else ""
         if level is Level.INCONCLUSIVE:

@@ -139,25 +139,19 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     level, bound, below = settings.of_interval(share, interval, warns_alone=case.of_files > 0)
     known = interval is not None and interval[0] < interval[1]
     spoken = in_brackets(interval if known else None, ".1%", "no interval")
-    reason = (
+    return settings.finding(
+        share,
         f"{what.format(rate_in_words(r_mb_s))} is {share:.1%} of the line"
-        f" rate of {rate_in_words(line_rate_mb_s)}{spoken}"
+        f" rate of {rate_in_words(line_rate_mb_s)}{spoken}",
+        "look at the transport that the library took, at the link's rate, duplex and errors, and at"
+        " what else it carried"
+        if below
+        else "too fast to be true: no link carries that, so the link rate given is wrong, or the"
+        " messages took another network or shared memory",
+        interval=interval,
+        decided=(level, bound),
+        below=below,
     )
-    if bound is not None:
-        reason += f" ({level.value}: {'below' if below else 'above'} {bound:g} is flagged)"
-    if level is Level.INCONCLUSIVE:
-        reason += "; more launches would show on which side of the bound it lies"
-    elif level in FLAGGED and below:
-        reason += (
-            "; look at the transport that the library took, at the link's rate, duplex and errors,"
-            " and at what else it carried"
-        )
-    elif level in FLAGGED:
-        reason += (
-            "; too fast to be true: no link carries that, so the link rate given is wrong, or the"
-            " messages took another network or shared memory"
-        )
-    return Finding(OF_LINE, level, case.where, reason, value=share, bound=bound, interval=interval)
 
 
 def too_fast(case: CaseCurves, settings: Above) -> Finding | None:
