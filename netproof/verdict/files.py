@@ -27,7 +27,6 @@ from netproof.criteria.interface import CaseCurves, Layer
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
-from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
@@ -35,7 +34,7 @@ from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.file_names import NameList, Pattern, Sets
 
-ONLY_TOO_FAST = LineRateSettings(of_files=LARGEST_FROM)
+ONLY_TOO_FAST = LineRateSettings()
 OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
 """Shares of the line rate, the lower ones of large messages one way between nodes.
 
@@ -43,7 +42,7 @@ Half is what a card in a slot with half of its lanes gives, or a path through on
 """
 LARGE = 64 * 1024
 """Bytes of a message that is large."""
-DECLINE = DeclineSettings(1.25, 10.0, alone=1.5)
+DECLINE = Bounds(1.25, 10.0)
 """How many times the best rate is that of the largest messages: an order of magnitude fails."""
 DIFFER = 0.5
 """Share by which one of two configurations is slower that warns; any less is noted."""
@@ -412,13 +411,11 @@ def _case(
         ranks_per_node=0,
         ping_pong=between and function is not None and function.ping_pong,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
+        of_files=_stands_for_line(function),
         layer=_layer(kind, function, curve, link),
         settings=replace(
             Settings(),
-            line_rate=replace(
-                of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
-                of_files=_stands_for_line(function),
-            ),
+            line_rate=of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
             decline=DECLINE,
             slower=slower,
             apart=LIE_APART,
@@ -520,7 +517,8 @@ def _values(finding: Finding, curve: Curve, bounds: Bounds) -> dict[int, float]:
     criterion = BY_FINDING[finding.criterion]
     if criterion.at_sizes is None:
         return {}
-    return {one.size: one.value for one in criterion.at_sizes(criterion.read(curve, bounds))}
+    at_sizes = criterion.at_sizes(criterion.read(bounds, curve))
+    return {size: value for size, (value, _) in at_sizes.items()}
 
 
 def _impossible(finding: Finding) -> bool:
