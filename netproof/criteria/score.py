@@ -6,10 +6,10 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     common_sizes,
+    in_brackets,
     in_common,
     sizes_in_words,
     then,
-    times_of,
-    times_of_each,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement.curve import Curve, median_curve
@@ -61,29 +60,22 @@ def score(
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
     for label, several in ((where, launches), (baseline, baseline_launches)):
-        times_of_each(several, settings, of=f" of {label}")
-    case_times = times_of(median_curve(launches), settings)
-    baseline_times = times_of(median_curve(baseline_launches), settings)
+        settings.times_of_each(several, of=f" of {label}")
+    case_times = settings.times(median_curve(launches))
+    baseline_times = settings.times(median_curve(baseline_launches))
     sizes = in_common((case_times, baseline_times))
     if not sizes:
         raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
-    logs = [math.log(baseline_times[size] / case_times[size]) for size in sizes]
-    value = math.exp(math.fsum(logs) / len(logs))
-    interval, spoken = None, NO_INTERVAL
+    value = geometric_mean([baseline_times[size] / case_times[size] for size in sizes])
+    interval = None
     if len(launches) > 1 and len(baseline_launches) > 1:
         interval = _bootstrap(launches, baseline_launches, sizes)
-        spoken = f"{CONFIDENCE:.0%} interval {interval[0]:.3g} to {interval[1]:.3g}"
+    spoken = in_brackets(interval, missing=NO_INTERVAL)
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     common = common_sizes(sizes)
-    return settings.finding(
-        "score",
-        where,
-        value,
-        f"{value:.3g} times as fast as {baseline} {common} ({spoken}){mark}",
-        interval=interval,
-        common=common,
-        against=baseline,
-    )
+    reason = f"{value:.3g} times as fast as {baseline} {common}{spoken}{mark}"
+    found = settings.finding(value, reason, interval=interval, common=common, against=baseline)
+    return replace(found, criterion="score", where=where)
 
 
 def _bootstrap(
