@@ -91,11 +91,10 @@ def _bootstrap(
     baseline_launches: Sequence[Curve],
     sizes: Sequence[int],
 ) -> tuple[float, float]:
-    def resampled_logs(several: Sequence[Curve], samples: tuple[np.ndarray, ...]) -> np.ndarray:
+    def resampled_logs(several: Sequence[Curve], samples: Samples) -> np.ndarray:
         columns = [several[0].sizes.index(size) for size in sizes]
         times = np.array([curve.time_us for curve in several])[:, columns]
-        different, which = samples
-        logs: np.ndarray = np.log(np.median(times[different], axis=1)).mean(axis=1)[which]
+        logs: np.ndarray = np.log(_medians(times, samples[0])).mean(axis=1)[samples[1]]
         return logs
 
     of_baseline, own = _samples(len(baseline_launches), len(launches))
@@ -103,8 +102,12 @@ def _bootstrap(
     return percentile_interval(np.exp(logs))
 
 
+Samples = tuple[np.ndarray, np.ndarray]
+"""Different bootstrap samples, places of launches in rows, and which of them each sample is."""
+
+
 @cache
-def _samples(*counts: int) -> tuple[tuple[np.ndarray, ...], ...]:
+def _samples(*counts: int) -> tuple[Samples, ...]:
     """Return ``_drawn`` for each side, of so many launches; the same whatever these took."""
     random = np.random.default_rng(SEED)
     return tuple(_drawn(count, random) for count in counts)
@@ -120,11 +123,29 @@ def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.n
     ``launches``: a row for each launch, a column for each size.
     """
     different, which = _drawn(len(launches), random)
-    medians: np.ndarray = np.median(launches[different], axis=1)[which]
+    return _medians(launches, different)[which]
+
+
+def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Return the medians of ``samples``, rows of places of launches, in shape (samples, sizes).
+
+    Ranks fit in a byte, of which the CPU sorts many at once: 20 times as fast as of the values.
+    """
+    count, sizes = launches.shape
+    ranks = launches.argsort(axis=0).argsort(axis=0).astype(np.min_scalar_type(count))
+    drawn = [ranks[places] for places in samples.T]
+    for turn in range(count):
+        for at in range(turn % 2, count - 1, 2):
+            both = drawn[at], drawn[at + 1]
+            drawn[at], drawn[at + 1] = np.minimum(*both), np.maximum(*both)
+    ordered, columns = np.sort(launches, axis=0), np.arange(sizes)
+    medians: np.ndarray = ordered[drawn[count // 2], columns]
+    if count % 2 == 0:
+        medians = (ordered[drawn[count // 2 - 1], columns] + medians) / 2
     return medians
 
 
-def _drawn(count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(count: int, random: np.random.Generator) -> Samples:
     """Return the different bootstrap samples of so many launches, and which of them each is."""
     drawn = random.integers(0, count, (RESAMPLES, count))
     if count > _FEW:

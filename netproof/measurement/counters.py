@@ -78,11 +78,14 @@ class NodeCounters:
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
         """Return one of its sources, None where it has none of that kind and name."""
-        return next((one for one in self.of_kind(kind) if one.name == name), None)
+        for one in self.sources:
+            if one.kind == kind and one.name == name:
+                return one
+        return None
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Return its sources of a kind."""
-        return tuple(one for one in self.sources if one.kind == kind)
+        return tuple([one for one in self.sources if one.kind == kind])
 
 
 @dataclass(frozen=True)
