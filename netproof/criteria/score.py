@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -60,10 +60,8 @@ def score(
         raise CannotJudgeError("it has no launch")
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
-    for label, several in ((where, launches), (baseline, baseline_launches)):
-        times_of_each(several, settings, of=f" of {label}")
-    case_times = times_of(median_curve(launches), settings)
-    baseline_times = times_of(median_curve(baseline_launches), settings)
+    case_times = _times(tuple(launches), where, settings)
+    baseline_times = _times(tuple(baseline_launches), baseline, settings)
     sizes = in_common((case_times, baseline_times))
     if not sizes:
         raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
@@ -86,20 +84,34 @@ def score(
     )
 
 
+# All other configurations are compared with the same baseline.
+@lru_cache(maxsize=64)
+def _times(launches: tuple[Curve, ...], label: str, settings: Below) -> dict[int, float]:
+    times_of_each(launches, settings, of=f" of {label}")
+    return times_of(median_curve(launches), settings)
+
+
 def _bootstrap(
     launches: Sequence[Curve],
     baseline_launches: Sequence[Curve],
     sizes: Sequence[int],
 ) -> tuple[float, float]:
-    def resampled_logs(several: Sequence[Curve], samples: Samples) -> np.ndarray:
-        columns = [several[0].sizes.index(size) for size in sizes]
-        times = np.array([curve.time_us for curve in several])[:, columns]
-        logs: np.ndarray = np.log(_medians(times, samples[0])).mean(axis=1)[samples[1]]
-        return logs
-
-    of_baseline, own = _samples(len(baseline_launches), len(launches))
-    logs = resampled_logs(baseline_launches, of_baseline) - resampled_logs(launches, own)
+    counts = len(baseline_launches), len(launches)
+    of_baseline = _resampled_logs(tuple(baseline_launches), tuple(sizes), counts, 0)
+    logs = of_baseline - _resampled_logs(tuple(launches), tuple(sizes), counts, 1)
     return percentile_interval(np.exp(logs))
+
+
+@lru_cache(maxsize=64)
+def _resampled_logs(
+    launches: tuple[Curve, ...], sizes: tuple[int, ...], counts: tuple[int, int], side: int
+) -> np.ndarray:
+    """Return the mean logarithm of the times of one side in each bootstrap sample."""
+    different, which = _samples(*counts)[side]
+    columns = [launches[0].sizes.index(size) for size in sizes]
+    times = np.array([curve.time_us for curve in launches])[:, columns]
+    logs: np.ndarray = np.log(_medians(times, different)).mean(axis=1)[which]
+    return logs
 
 
 Samples = tuple[np.ndarray, np.ndarray]
