@@ -30,7 +30,7 @@ from netproof.criteria.interface import (
 )
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
-from netproof.intake.patterns import expression
+from netproof.intake.models import expression
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload
 from netproof.measurement.cpu_use import cost_in_words

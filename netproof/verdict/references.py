@@ -22,7 +22,7 @@ from ruamel.yaml.scalarstring import SingleQuotedScalarString
 from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, trust, yaml_reading
-from netproof.intake.patterns import expression
+from netproof.intake.models import expression
 from netproof.measurement.case import Case
 
 INDEX = "$index"
