@@ -29,7 +29,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmark_table import EagerLimit
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
