@@ -146,7 +146,7 @@ class Share:
         return (self.count or 0) / self.of if self.of else 0.0
 
 
-def sent_again(counters: Counters, node: str) -> Share:
+def sent_again(counters: Counters, node: str, interface: str = "") -> Share:
     """Return the TCP segments that a node had to send again, of all that it sent.
 
     Segments that receivers reported as duplicates (D-SACK, RFC 2883) were late and not lost, as
@@ -154,12 +154,17 @@ def sent_again(counters: Counters, node: str) -> Share:
     """
     # Kernels before 5.9 count reports and not the segments in them, which are as many or more.
     names = ("Tcp.RetransSegs", "Tcp.OutSegs", "TcpExt.TCPDSACKRecvSegs", "TcpExt.TCPDSACKRecv")
-    again, sent, late, reports = (counters.value(node, TCP, "", name) for name in names)
+    counted = counters.of(node)
+    source = None if counted is None else counted.source(TCP)
+    again, sent, late, reports = (
+        None if source is None else counters.of_source(source, name) for name in names
+    )
     if again is None or sent is None:
-        return Share(node, "", None, None, counters.why(node, TCP, "", names[again is not None]))
+        why = counters.why(node, TCP, "", names[again is not None])
+        return Share(node, interface, None, None, why)
     late = reports if late is None else late
     # Linux leaves out of OutSegs what is sent again.
-    return Share(node, "", max(0, again - (late or 0)), sent + again)
+    return Share(node, interface, max(0, again - (late or 0)), sent + again)
 
 
 def _ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
@@ -219,7 +224,7 @@ def _why_no_interface(node: NodeCounters, name: str) -> str | None:
 
 def _again(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
     """Yield the retransmissions of TCP, and of each port that counts them."""
-    yield replace(sent_again(counters, node.node), interface=", ".join(rails))
+    yield sent_again(counters, node.node, ", ".join(rails))
     for port in _ports_of(node, rails):
         names, sent = _COUNTED[INFINIBAND][_AGAIN], _COUNTED[INFINIBAND][_ALL][:1]
         if any(counters.of_source(port, name) is not None for name in names):

@@ -200,22 +200,27 @@ def _more(
     ):
         # More rounds do not explain what slows every pair, and each takes long.
         return Planned(planned.launches, last=True)
-    following = next_round(
-        mode,
-        rounds.nodes,
-        seen,
-        judgement,
-        topology=switches,
-        settings=settings,
-        seed=rounds.seed,
-        done=done,
-        apart=apart,
-    )
-    there = () if following is None else _connected(following.pairs, apart)
+    there: tuple[Pair, ...] = ()
+    while not there:
+        following = next_round(
+            mode,
+            rounds.nodes,
+            seen,
+            judgement,
+            topology=switches,
+            settings=settings,
+            seed=rounds.seed,
+            done=done,
+            apart=apart,
+        )
+        if following is None:
+            break
+        # A round of pairs that cannot be measured is passed over.
+        there, done = _connected(following.pairs, apart), done + 1
     if following is not None and there:
         at_once = settings.together or len(there)
         more = [
-            replace(following, round=done + 1, pairs=there[start : start + at_once])
+            replace(following, round=done, pairs=there[start : start + at_once])
             for start in range(0, len(there), at_once)
         ]
         return Planned((*planned.launches, *more))

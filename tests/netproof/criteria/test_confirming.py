@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_cases import along, only
 
 from netproof.benchmarks import netpipe
-from netproof.benchmarks.message_sizes import ListedSizes
+from netproof.benchmarks.interface import ListedSizes
 from netproof.criteria import Finding, Level
 from netproof.criteria.confirming import (
     Bend,
