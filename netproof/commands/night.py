@@ -7,7 +7,6 @@ happened in it is in its summary, in JUnit's XML and in its exit status. cron ca
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
@@ -17,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 from netproof.commands import entry
+from netproof.commands.reframe import measure
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.intake import trust, writing
@@ -69,18 +69,8 @@ _NOT_SUBMITTED = ("startup", "setup", "compile", "compile_complete", "run")
 _MOST_REASONS = 3
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-ENDING_S = 120
-"""Seconds that ReFrame has to cancel its jobs when the night has to end."""
-IN_VAIN_S = 10
-"""The same where slurmctld does not answer."""
-WATCH_S = 15
-"""Seconds between checks that slurmctld still answers."""
-LINES = 6
-"""Lines of ReFrame's output that are quoted where it left no report."""
 EXPANDED, SPLIT = "$`", " \t\n'\"\\"
 """Characters that ReFrame expands or runs in a path, and those that split a job script's path."""
-_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
 ANSWER_S = 60.0
 """Seconds that a night waits for nodes that do not answer slurmctld, where jobs need them."""
 _LOOK_AGAIN_S = 1.0
@@ -279,7 +269,7 @@ def _measure(
             settings[left.VARIABLE] = str(path)
             left.write(path, cases)
         measure(
-            [*arguments, *plan.arguments, "-r"],
+            [*arguments, *plan.arguments],
             folder=checks.parent,
             report=report,
             log=log,
@@ -470,110 +460,3 @@ def left_for_another_night(
 
 class Ended(Exception):
     """A signal ended the night; its text names the signal."""
-
-
-def measure(
-    arguments: Sequence[str],
-    *,
-    folder: Path,
-    report: Path,
-    log: Path,
-    settings: Mapping[str, str],
-    lock: int,
-    patience_s: float,
-) -> None:
-    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
-
-    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
-    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
-    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
-    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
-    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
-    """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("reframe")), *arguments],
-            cwd=folder,
-            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # A signal to the terminal's processes would reach it twice.
-            start_new_session=True,
-            preexec_fn=ending_with_this_process(),
-            pass_fds=(lock,),
-        )
-        try:
-            _watch(process, patience_s)
-        except NetproofError:
-            end_reframe(process, IN_VAIN_S)
-            raise
-        finally:
-            if process.poll() is None:
-                end_reframe(process)
-    try:
-        slurm.answers()
-    except NetproofError as error:
-        # Failures meanwhile say nothing of a network.
-        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
-        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
-    if not report.is_file():
-        raise NetproofError(
-            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
-            f" {_end_of(log)}"
-        )
-
-
-def ending_with_this_process() -> Callable[[], None]:
-    """Return what a child runs before its program, to get SIGTERM when this process is killed."""
-    library = ctypes.CDLL(None, use_errno=True)
-    mine = os.getpid()
-
-    def ask() -> None:
-        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != mine:
-            os._exit(1)
-
-    return ask
-
-
-def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
-    silent_from = None
-    while True:
-        try:
-            process.wait(min(WATCH_S, patience_s))
-            return
-        except subprocess.TimeoutExpired:
-            pass
-        asked = time.monotonic()
-        try:
-            slurm.answers()
-            silent_from = None
-        except NetproofError as error:
-            silent_from = asked if silent_from is None else silent_from
-            if time.monotonic() - silent_from >= patience_s:
-                raise NetproofError(
-                    f"{error}, not for {duration(time.monotonic() - silent_from)} (--patience); the"
-                    " night was ended. Slurm may still have its jobs when it is back: squeue"
-                    " shows them, named netproof-…"
-                ) from None
-
-
-def end_reframe(process: subprocess.Popen[bytes], seconds: float = ENDING_S) -> None:
-    """Let ReFrame cancel its jobs within these seconds; kill it after."""
-    process.terminate()
-    try:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-    finally:
-        # Also where a signal ends the night while it waits.
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _end_of(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-LINES:]) or "it is empty"

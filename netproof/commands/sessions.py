@@ -315,7 +315,7 @@ def _measured_pairs(system: str, partition: str) -> Path:
 
     Raise NetproofError without ReFrame, configuration or report.
     """
-    from netproof.commands.measure import run_reframe
+    from netproof.commands.reframe import run_reframe
     from netproof.session import session as sessions
     from netproof.site import folders, site
     from netproof.site.matrix import matrix

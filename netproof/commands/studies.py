@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands import tuning
-from netproof.commands.measure import new_report, run_reframe, split
+from netproof.commands.measure import Where, measured_setting, new_report, split
 from netproof.commands.options import (
     SessionStoreOption,
     ToOption,
@@ -18,6 +17,7 @@ from netproof.commands.options import (
     session_and_system,
     verb,
 )
+from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _results(
     from netproof.site import folders
 
     if reports:
-        return [one for path in reports for one in tuning.results_in(path)]
+        return [one for path in reports for one in sweep.results(path)]
     folder = folder_of(folders.of_reports(), restoring.FOLDER)
     results: list[tuple[Sweep, SweepTable]] = []
     for system in sorted({result.system for result in found.results}):
@@ -203,6 +203,7 @@ def _swept(
     study: Study, where: str, environment: str | None, not_swept: dict[str, str]
 ) -> list[tuple[Sweep, SweepTable]]:
     """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
+    from netproof.experiments import sweep
     from netproof.experiments.parameters import BY_NAME, MPI, TCP
 
     found: list[tuple[Sweep, SweepTable]] = []
@@ -212,10 +213,9 @@ def _swept(
         try:
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
-            report = tuning.measured_setting(
-                name, where, environment, protocol, "inter-node", (), ROUNDS
-            )
-            found += tuning.results_in(report)
+            place = Where.of(where, environment)
+            report = measured_setting(place, name, protocol, "inter-node", (), ROUNDS)
+            found += sweep.results(report)
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

@@ -31,7 +31,7 @@ FEATURE = "gpcnet"
 """Feature of an environment that has the program in its PATH."""
 
 LEAST_NODES = 10
-"""Two for its tests, and two for each of four congestors."""
+WHY = f"GPCNeT takes {LEAST_NODES}: two for its tests, eight for its congestors"
 
 SECONDS = 1800
 """Seconds after which a run is ended. It ends its tests itself, each after some ten seconds."""

@@ -27,7 +27,7 @@ from netproof.session.plan import JobPlan, Step
 from netproof.site.partition import Partition
 
 LEAST_NODES = 4
-"""Two for the victim, two for the aggressor."""
+WHY = f"load takes {LEAST_NODES}: two for what is measured, two for what congests"
 
 SHORT_BYTES = 8
 """GPCNeT's message for latency and Allreduce."""
@@ -157,10 +157,7 @@ def turns(
     NetproofError for fewer than ``LEAST_NODES`` nodes.
     """
     if len(nodes) < LEAST_NODES:
-        raise NetproofError(
-            f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and load takes {LEAST_NODES}: two"
-            " for what is measured, two for what congests"
-        )
+        raise NetproofError(f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and {WHY}")
     draw = random.Random(seed)
     found: list[VictimTurn] = []
     measured_in: Counter[str] = Counter()

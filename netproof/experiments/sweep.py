@@ -13,7 +13,7 @@ from typing import Any
 
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
-from netproof.experiments import algorithms, restoring
+from netproof.experiments import parameters, restoring
 from netproof.experiments.gains import Made, SweepTable, tuned, winners
 from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
 from netproof.measurement.case import Case
@@ -170,7 +170,7 @@ class Sweep(JobRecord):
 def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
     """Return the job steps of a sweep with their values; ``srun``: command and options."""
     case, partition, made = sweep.case, sweep.where, []
-    heard = algorithms.library_of(sweep.library).heard if sweep.library else {}
+    heard = parameters.library_of(sweep.library).heard if sweep.library else {}
     for turn in sweep.turns:
         step = plan.step_of(case, turn.launch, partition, srun, turn.subject)
         if turn.value is not None:
@@ -232,7 +232,7 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
         by_hook = planned.parameter in BY_NAME and BY_NAME[planned.parameter].by_hook
         own = own_values(folder) if by_hook else ()
         return dataclasses.replace(found, launches=tuple(made.values()), own=own)
-    library = algorithms.library_of(planned.library)
+    library = parameters.library_of(planned.library)
     refused = {**_lines_with(library.ignored, folder, made), **refused}
     if len(refused) == len(planned.names):
         raise Incomplete([f"{value}: {reason}" for value, reason in refused.items()])
@@ -271,6 +271,18 @@ def own_values(folder: Path) -> tuple[str, ...]:
     return tuple(sorted({value for _, _, value in found}))
 
 
+def results(report: Path) -> list[tuple[Sweep, SweepTable]]:
+    """Return the sweeps of a report with their results, the fewest ranks first.
+
+    Raise NetproofError, with the report's path, without one, and where one has no result.
+    """
+    several = sorted(Sweep.of_report(report), key=lambda sweep: sweep.case.ranks)
+    try:
+        return [(sweep, sweep.table()) for sweep in several]
+    except NetproofError as error:
+        raise NetproofError(f"{report}: {error}") from None
+
+
 def newest(
     folder: Path, system: str, settings: Collection[str]
 ) -> tuple[list[tuple[Sweep, SweepTable]], dict[str, str]]:
@@ -285,7 +297,7 @@ def newest(
         # Reports are named by setting and time, so the newest sorts last.
         for path in sorted(folder.glob(f"run-{name}-*.json")):
             try:
-                several = [(one, one.table()) for one in Sweep.of_report(path)]
+                several = results(path)
             except NetproofError as error:
                 faults[name] = str(error)
                 continue

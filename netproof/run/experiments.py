@@ -24,7 +24,6 @@ from netproof.benchmarks import imb, netpipe, registry
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.experiments import (
-    algorithms,
     gpcnet,
     load,
     load_plan,
@@ -33,6 +32,7 @@ from netproof.experiments import (
     sweep,
     tails,
 )
+from netproof.experiments.parameters import Assignment
 from netproof.experiments.sweep import Sweep
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job, environments_of, mpi_case, name_of, netpipe_case
@@ -68,12 +68,13 @@ class OnDemand(OnPartition):
 
 
 class DemandedJob(Job):
-    """A job without cases of an acceptance run.
-
-    A subclass has ``plan_launches()``, which plans its steps; NetproofError where it cannot.
-    """
+    """A job without cases of an acceptance run; a subclass has ``plan_launches()``."""
 
     tags = {"load"}
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return what it left in its folder; NetproofError where nothing of it is whole."""
+        raise NotImplementedError
 
     def cases(self) -> list[Case]:
         """Return no cases of an acceptance run."""
@@ -125,20 +126,18 @@ class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
 
 
 class ExperimentCheck(JobRead):
-    """Check that a job's launches were made; its record has them, and the report shows results.
-
-    ``result``: reads what a job, by its number, left in its folder; NetproofError where nothing of
-    it is whole.
+    """Check that something of a job is whole; its record has it, and the report says why the rest
+    is not.
     """
 
     tags = {"load"}
     netproof_kind = variable(str, value="load", loggable=True)
-    result: Callable[[Path, str], JobRecord]
+    launched_by: type[DemandedJob]
 
     @sanity_function
     def is_there(self) -> bool:
-        """Check that something is whole; the report has the reasons for the rest."""
-        found = self.left_by_job(self.result)
+        """Check that something is whole."""
+        found = self.left_by_job(self.getdep(self.launching_test()).result)
         self.write_record(**{found.KEY: found.as_json()})
         return True
 
@@ -173,8 +172,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
     def take_nodes(self) -> None:
         """Take all usable nodes, or the number requested; fail before anything runs on too few."""
         least = load_plan.LEAST_NODES
-        why = f"load takes {least}: two for what is measured, two for what congests"
-        self.num_tasks = self.usable_nodes(self.most_nodes, least, why)
+        self.num_tasks = self.usable_nodes(self.most_nodes, least, load_plan.WHY)
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -191,18 +189,16 @@ class LoadLaunches(DemandedJob, UnderLoad):
         files = load_plan.size_files(self.site_partition(), victims, aggressors)
         self.write_plan(files, task="load", figures_at_once=False, asked=codec.encode(asked))
 
-
-class LoadCheck(ExperimentCheck, UnderLoad):
-    """Check that a launch under load is whole; its record has ``netproof_load``."""
-
-    launched_by: type[LoadLaunches]
-
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the launches of victims."""
         loaded = load.of_job(folder, jobid)
         if all(run.launch is None for run in loaded.runs):
             raise NetproofError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
         return loaded
+
+
+class LoadCheck(ExperimentCheck, UnderLoad):
+    """Check that a launch under load is whole; its record has ``netproof_load``."""
 
 
 class ForLong(OnDemand):
@@ -239,16 +235,15 @@ class TailsLaunches(DemandedJob, ForLong):
         files = tails.size_files(self.tails_bytes)
         self.write_plan(files, task="tails", figures_at_once=False, asked=codec.encode(asked))
 
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the long launch."""
+        return tails.of_job(folder, jobid)
+
 
 class TailsCheck(ExperimentCheck, ForLong):
     """Check that the long launch is whole; its record has ``netproof_tails``."""
 
-    launched_by: type[TailsLaunches]
     netproof_kind = "tails"
-
-    def result(self, folder: Path, jobid: str) -> JobRecord:
-        """Return the long launch."""
-        return tails.of_job(folder, jobid)
 
 
 class OnAllNodes(OnDemand):
@@ -270,9 +265,7 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
     @run_after("setup")
     def take_nodes(self) -> None:
         """Take all usable nodes, or the number requested; fail before anything runs on too few."""
-        least = gpcnet.LEAST_NODES
-        why = f"GPCNeT takes {least}: two for its tests, eight for its congestors"
-        self.nodes = self.usable_nodes(self.gpcnet_nodes, least, why)
+        self.nodes = self.usable_nodes(self.gpcnet_nodes, gpcnet.LEAST_NODES, gpcnet.WHY)
         self.num_tasks_per_node = self.current_partition.extras["ranks_per_node"]
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
@@ -283,30 +276,30 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
         steps = gpcnet.steps(self.site_partition(), *asked)
         self.write_plan({}, rounds=(steps,), figures_at_once=False)
 
-
-class GpcnetCheck(ExperimentCheck, OnAllNodes):
-    """Check that a round is whole; its record has ``netproof_gpcnet``."""
-
-    launched_by: type[GpcnetLaunches]
-    netproof_kind = "gpcnet"
-
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the rounds."""
-        nodes = self.getdep(self.launching_test()).nodes
         place, extras = self.place(), self.current_partition.extras
-        runs = gpcnet.of_job(folder, jobid, place, extras, self.gpcnet_rounds, nodes)
+        runs = gpcnet.of_job(folder, jobid, place, extras, self.gpcnet_rounds, self.nodes)
         if all(one.output is None for one in runs.rounds):
             raise NetproofError(f"no round is whole, the first so: {runs.rounds[0].fault}")
         return runs
 
 
-class SweepJob(DemandedJob):
-    """A job that sets values one after the other, the default between them.
+class GpcnetCheck(ExperimentCheck, OnAllNodes):
+    """Check that a round is whole; its record has ``netproof_gpcnet``."""
 
-    A subclass has ``planned()``: its sweep, without launches; NetproofError if it cannot be set.
-    """
+    netproof_kind = "gpcnet"
+
+
+class SweepJob(DemandedJob):
+    """A job that sets values one after the other, the default between them."""
 
     tags = {"tuning"}
+    rounds: int
+
+    def planned(self) -> Sweep:
+        """Return its sweep, without launches; raise NetproofError if it cannot be set."""
+        raise NotImplementedError
 
     @run_after("setup")
     def insist_on_setting(self) -> None:
@@ -317,17 +310,15 @@ class SweepJob(DemandedJob):
             raise ReframeError(str(error)) from None
 
     def sweep_of(
-        self,
-        case: Case,
-        title: str,
-        assignment: parameters.Assignment,
-        values: Sequence[str],
-        name: str,
+        self, case: Case, title: str, how: Assignment, values: Sequence[str], name: str
     ) -> Sweep:
         """Return a sweep of these values of the parameter ``name`` here."""
         turns = sweep.turns(values, self.rounds, self.seed)
-        extras = self.current_partition.extras
-        return Sweep(case, name, title, assignment, "", self.seed, extras, turns)
+        return Sweep(case, name, title, how, "", self.seed, self.current_partition.extras, turns)
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the sweep with its launches."""
+        return sweep.of_job(folder, jobid, self.planned())
 
 
 class SweepCheck(ExperimentCheck):
@@ -335,10 +326,6 @@ class SweepCheck(ExperimentCheck):
 
     tags = {"tuning"}
     netproof_kind = "tuning"
-
-    def result(self, folder: Path, jobid: str) -> JobRecord:
-        """Return the sweep with its launches."""
-        return sweep.of_job(folder, jobid, self.getdep(self.launching_test()).planned())
 
 
 class Turned(OnDemand):
@@ -423,8 +410,6 @@ class TuningLaunches(SweepJob, Turned):
 class TuningCheck(SweepCheck, Turned):
     """Check that every launch of every value is there."""
 
-    launched_by: type[TuningLaunches]
-
 
 class Swept(OnDemand):
     """The function to sweep.
@@ -457,11 +442,11 @@ class AlgorithmLaunches(SweepJob, Swept):
         """Return the sweep; raise NetproofError for unknown algorithms."""
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
         function, library = self.swept_function, self.current_environ.extras["mpi"]
-        names = algorithms.choice(library, function, given)
-        assignment = algorithms.library_of(library).setting(function)
+        names = parameters.algorithms(library, function, given)
+        assignment = parameters.library_of(library).setting(function)
         per_node = self.current_partition.extras["ranks_per_node"]
         case = mpi_case(self.place(), imb.BENCHMARK.function(function), self.ranks, per_node)
-        title = algorithms.title(function)
+        title = f"{function} algorithm"
         made = self.sweep_of(case, title, assignment, tuple(names), sweep.ALGORITHM)
         return dataclasses.replace(made, library=library, names=names)
 
@@ -481,8 +466,6 @@ class AlgorithmLaunches(SweepJob, Swept):
 
 class AlgorithmCheck(SweepCheck, Swept):
     """Check that the default and another algorithm were launched in every round."""
-
-    launched_by: type[AlgorithmLaunches]
 
     def launching_test(self) -> str:
         """Return the name of the job of its rank count."""

@@ -34,7 +34,7 @@ from ci.evaluation import pair_power as simulated
 from ci.evaluation import power
 from netproof.comparison import comparison
 from netproof.diagnosis import diagnosis
-from netproof.experiments import algorithms, gains, gpcnet, sweep, tails
+from netproof.experiments import gains, gpcnet, parameters, sweep, tails
 from netproof.experiments import load as load_job
 from netproof.experiments.load import Statistic
 from netproof.experiments.sweep import Sweep
@@ -468,8 +468,8 @@ def tuning() -> Iterator[Fact]:
     """Judge a recorded sweep of algorithms, and sweeps with known gains."""
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
-    names = algorithms.choice("MPICH 5.0.2", case.function, values)
-    assignment = algorithms.library_of("MPICH 5.0.2").setting(case.function)
+    names = parameters.algorithms("MPICH 5.0.2", case.function, values)
+    assignment = parameters.library_of("MPICH 5.0.2").setting(case.function)
     seed = json.loads((folder / "plan.json").read_text())["seed"]
     turns, extras = sweep.turns(tuple(names), 3, seed), testbed().model_dump()
     planned = Sweep(case, sweep.ALGORITHM, "", assignment, "", seed, extras, turns)

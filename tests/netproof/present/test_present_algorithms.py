@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from netproof.experiments import algorithms
+from netproof.experiments import parameters
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -28,8 +28,8 @@ GAINS = {"4": (0.5, 0.5, 1.5, 1.6), "6": (0.5, 0.5, 1.5, 1.0), None: (1.0,) * 4}
 
 def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> Sweep:
     """Open MPI with two of its algorithms, which win for long messages, and two not taken."""
-    names = algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
-    assignment = algorithms.library_of("Open MPI 5.0.11").setting(function)
+    names = parameters.algorithms("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
+    assignment = parameters.library_of("Open MPI 5.0.11").setting(function)
     several = turns(("4", "6"), 3, 1)
     launches = tuple(
         Launch(
