@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,9 +74,6 @@ def not_known(view: PartitionView) -> Iterator[str]:
         for word, nodes in (("down", one.down), ("drained", one.drained)):
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
-        if one.never:
-            left = f"{fold(one.never)}: left to other days"
-            yield f"{left}, a job can have {one.attainable}: {one.limit}"
     for node, _ in view.lost_once:
         yield f"whether {node} loses packets: it did in few launches only"
     missing = len(view.cases) - len(view.ran)
@@ -91,6 +89,11 @@ def not_known(view: PartitionView) -> Iterator[str]:
 
 def _of_pairs(view: PartitionView) -> Iterator[str]:
     """Yield what rounds of pairs leave open: too few nodes, quantities that clear no node."""
+    jobs = collections.Counter(one.rounds.environment for one in view.pairs if one.rounds.launches)
+    for environment, count in jobs.items():
+        if count > 1:
+            where = f"rounds of pairs of {environment}"
+            yield f"whether nodes of different jobs are slow with each other: {where} took {count}"
     for one in view.pairs:
         if one.lone:
             where = f"rounds of pairs of {one.rounds.environment}"
@@ -211,7 +214,7 @@ def _not_covered(coverage: Coverage) -> Iterator[str]:
     if not coverage.known:
         yield f"how many nodes there are: {coverage.why}"
         return
-    others = set(coverage.unmeasured) - {*coverage.waited_for, *coverage.never}
+    others = set(coverage.unmeasured) - set(coverage.waited_for)
     if others:
         yield f"{fold(others)}: usable and not measured"
     if coverage.waited_for:

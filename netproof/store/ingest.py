@@ -171,8 +171,8 @@ def tables_of(
         attempts[result.case.key()] += 1
         final[result.case.key()] = result.case, result
     results = [result for _, result in final.values()]
-    if not results:
-        raise NetproofError(f"{stored.path}: holds no case")
+    if not results and not stored.with_pairs:
+        raise NetproofError(f"{stored.path}: holds no case and no rounds of pairs")
     if not any(result.measured for result in results) and any(
         result.result == "pass" for result in results
     ):

@@ -151,6 +151,14 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     assert found.not_known == (BELOW_A_DOUBLING,)
 
 
+def test_nodes_that_were_in_no_job_together_are_not_known_with_each_other():
+    jobs = [rounds(), rounds()]
+    found = of(of_pairs=jobs)
+    where = "rounds of pairs of mpich took 2"
+    assert f"whether nodes of different jobs are slow with each other: {where}" in found.not_known
+    assert not any("different jobs" in one for one in of(of_pairs=jobs[:1]).not_known)
+
+
 def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
     def get(**slow: float) -> float:
         not_counted, one, _ = of(**healthy(cases=[], of_pairs=[rounds(**slow)])).not_known
