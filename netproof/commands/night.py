@@ -206,7 +206,24 @@ def _go(plan: NightPlan, night: Night) -> None:
         leaving = _choose(plan, expected, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        _measure(plan, expected, leaving, checks, report, night.log, lock)
+        arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
+        arguments += ["-R"] if plan.full else []
+        arguments += [part for label in plan.labels for part in ("--session-extras", label)]
+        with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder_of_left:
+            settings = {}
+            if cases := {case: leaving[job] for job in leaving for case in jobs(expected)[job]}:
+                path = Path(folder_of_left) / "left.json"
+                settings[left.VARIABLE] = str(path)
+                left.write(path, cases)
+            measure(
+                [*arguments, *plan.arguments],
+                folder=checks.parent,
+                report=report,
+                log=night.log,
+                settings=settings,
+                lock=lock,
+                patience_s=60 * plan.patience_min,
+            )
         _insist_on_a_job(session.load(report))
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
@@ -249,36 +266,6 @@ def _choose(
     return leaving
 
 
-def _measure(
-    plan: NightPlan,
-    expected: Matrix,
-    leaving: Mapping[PlannedJob, SkipReason],
-    checks: Path,
-    report: Path,
-    log: Path,
-    lock: int,
-) -> None:
-    arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
-    arguments += ["-R"] if plan.full else []
-    arguments += [part for label in plan.labels for part in ("--session-extras", label)]
-    cases = {case: leaving[job] for job in leaving for case in jobs(expected)[job]}
-    with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
-        settings = {}
-        if cases:
-            path = Path(folder) / "left.json"
-            settings[left.VARIABLE] = str(path)
-            left.write(path, cases)
-        measure(
-            [*arguments, *plan.arguments],
-            folder=checks.parent,
-            report=report,
-            log=log,
-            settings=settings,
-            lock=lock,
-            patience_s=60 * plan.patience_min,
-        )
-
-
 def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
     """Store, judge, compare with history, report; judge a session that the store refuses too.
 
@@ -303,22 +290,17 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted = past.sentences()[len(worse) :]
-    gathered = Report(judged, nights=None if past is None else past.nights)
-    night.page = _report(plan, gathered, night.stored or report.stem)
-
-
-def _report(plan: NightPlan, report: Report, name: str) -> Path:
-    """Write the pages into a folder of their own; the link moves when they are whole."""
     from netproof.present.html.folder import write
     from netproof.present.html.report import MAIN
 
-    folder = plan.reports / name
+    folder = plan.reports / (night.stored or report.stem)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    write(report, folder)
-    partial = plan.reports / f".{LATEST}-{os.getpid()}"
-    partial.symlink_to(folder.name)
-    os.replace(partial, plan.reports / LATEST)
-    return folder / MAIN
+    write(Report(judged, nights=None if past is None else past.nights), folder)
+    # The link moves when the pages are whole.
+    partial_link = plan.reports / f".{LATEST}-{os.getpid()}"
+    partial_link.symlink_to(folder.name)
+    os.replace(partial_link, plan.reports / LATEST)
+    night.page = folder / MAIN
 
 
 def _tell(hook: str, text: str) -> str | None:

@@ -96,11 +96,20 @@ def study(
     from netproof.present.html import study_page
     from netproof.present.html.folder import beside, write_page
     from netproof.present.html.report import Report
+    from netproof.session import session as sessions
+    from netproof.site import folders
     from netproof.verdict import session_verdict
 
     not_swept: dict[str, str] = {}
     if where is not None:
-        session = _measured(redone, where)
+        split(where)
+        session = new_report(FOLDER, redone.name)
+        # ReFrame matches names without their spaces.
+        pattern = f"^({'|'.join(checks(redone))})(%|$)"
+        options = ["--system", where, "-c", str(folders.shipped("checks")), "-n", pattern]
+        options.append(f"--session-extras=study={redone.name}")
+        run_reframe(options, f"measuring the study {redone.name}", session)
+        sessions.load(session)
         shown = _swept(redone, where, environment, not_swept)
     measured = session_verdict.find(session, store)
     if where is None:
@@ -181,22 +190,6 @@ def checks(study: Study) -> tuple[str, ...]:
         for function in benchmark.functions
         if function.name in functions or (benchmark.by_protocol and with_netpipe)
     )
-
-
-def _measured(study: Study, where: str) -> Path:
-    """Measure the study's cases on a partition, and return the report's path."""
-    from netproof.session import session
-    from netproof.site import folders
-
-    split(where)
-    report = new_report(FOLDER, study.name)
-    # ReFrame matches names without their spaces.
-    pattern = f"^({'|'.join(checks(study))})(%|$)"
-    arguments = ["--system", where, "-c", str(folders.shipped("checks")), "-n", pattern]
-    arguments.append(f"--session-extras=study={study.name}")
-    run_reframe(arguments, f"measuring the study {study.name}", report)
-    session.load(report)
-    return report
 
 
 def _swept(
