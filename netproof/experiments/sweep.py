@@ -86,7 +86,6 @@ class Sweep(JobRecord):
 
     KEY = "netproof_tuning"
     CALLED = "sweep"
-    FORMAT = 3
 
     case: Case
     parameter: str
@@ -120,20 +119,15 @@ class Sweep(JobRecord):
         try:
             return winners(self.made()) if self.library else tuned(self.made(), self.already)
         except NetproofError as error:
-            on = f" on {self.case.ranks} ranks" if self.library else ""
-            why = [self._disturbance()]
-            why += [f"; {value}: {reason}" for value, reason in self.refused.items()]
-            raise NetproofError(f"{self.title}{on}: {error}{''.join(why)}") from None
-
-    def _disturbance(self) -> str:
-        """Return the number of disturbed launches and the first one's reason; empty without any."""
-        several = [found for one in self.launches if (found := self._disturbing(one))]
-        if not several:
-            return ""
-        return (
-            f"; {len(several)} of {len(self.launches)} launches were disturbed, the first so:"
-            f" {'; '.join(several[0])}. Measure while nothing else runs there, or with more rounds"
-        )
+            why = f"{self.title}{f' on {self.case.ranks} ranks' if self.library else ''}: {error}"
+            if several := [found for one in self.launches if (found := self._disturbing(one))]:
+                why += (
+                    f"; {len(several)} of {len(self.launches)} launches were disturbed, the first"
+                    f" so: {'; '.join(several[0])}. Measure while nothing else runs there, or with"
+                    " more rounds"
+                )
+            why += "".join(f"; {value}: {reason}" for value, reason in self.refused.items())
+            raise NetproofError(why) from None
 
     def _disturbing(self, launch: Launch) -> tuple[str, ...]:
         """Return what disturbed a launch, by its partition's settings."""
@@ -209,10 +203,10 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
                 not_begun[turn] = str(error)
     refused: dict[str, str] = {}
     if planned.library:
-        for value, lacking in failed.items():
-            if value is not None:
-                refused[value] = lacking[0].replace(f"{folder}/", "")
-        own_choice = failed.get(None, [])[:1]
+        own_choice = failed.pop(None, [])[:1]
+        refused = {
+            str(value): lacking[0].replace(f"{folder}/", "") for value, lacking in failed.items()
+        }
         reasons = [f"the library's own choice: a launch failed: {why}" for why in own_choice]
     else:
         launches = Counter(turn.value for turn in several)
@@ -250,15 +244,11 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
 def _lines_with(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str, str]:
     """Return the values with a launch that printed the pattern, and their first such line."""
     found: dict[str, str] = {}
-    for turn in turns:
-        if not pattern or turn.value is None or turn.value in found:
-            continue
-        for kind in ("err", "out"):
-            lines = text_of(folder / f"{turn.step}.{kind}").splitlines()
-            line = next((line for line in lines if re.search(pattern, line)), None)
-            if line is not None:
+    for turn in turns if pattern else ():
+        if turn.value is not None and turn.value not in found:
+            text = "\n".join(text_of(folder / f"{turn.step}.{kind}") for kind in ("err", "out"))
+            if line := next((one for one in text.splitlines() if re.search(pattern, one)), None):
                 found[turn.value] = line.strip()
-                break
     return found
 
 

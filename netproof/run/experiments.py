@@ -49,28 +49,23 @@ ROUNDS = 5
 """Launches of each value of a sweep."""
 
 
-class OnDemand(OnPartition):
-    """Variables of a job and of the test that reads it, so that ``-S`` sets them in both."""
+class DemandedJob(Job):
+    """A job without cases of an acceptance run, which runs only if ``-S`` asks for it.
 
-    def wanted(self) -> Sequence[str]:
+    A subclass has ``plan_launches()``; and ``ranks`` if there is one for each rank count.
+    """
+
+    tags = {"load"}
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
         """Return the selectors of its environments, none if it was not asked for."""
         raise NotImplementedError
-
-    def systems(self) -> list[str]:
-        """Return the selectors of its partitions."""
-        return ["*"]
 
     @run_after("init")
     def run_only_if_asked(self) -> None:
         """Run nowhere unless it was asked for."""
-        self.valid_prog_environs = [*self.wanted()]
-        self.valid_systems = self.systems() if self.valid_prog_environs else []
-
-
-class DemandedJob(Job):
-    """A job without cases of an acceptance run; a subclass has ``plan_launches()``."""
-
-    tags = {"load"}
+        _only_if_asked(self, type(self))
 
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return what it left in its folder; NetproofError where nothing of it is whole."""
@@ -97,6 +92,13 @@ class DemandedJob(Job):
         return taken
 
 
+def _only_if_asked(test: rfm.RegressionTest, job: type[DemandedJob]) -> None:
+    ranks = getattr(test, "ranks", 0)
+    test.valid_prog_environs = [*job.wanted(ranks)]
+    systems = [f"+{ranks_feature(ranks)}"] if ranks else ["*"]
+    test.valid_systems = systems if test.valid_prog_environs else []
+
+
 class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
     """A test that reads a job's results."""
 
@@ -106,8 +108,9 @@ class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
     launched_by: type[Job]
 
     def launching_test(self) -> str:
-        """Return the name of the job."""
-        return name_of(self.launched_by)
+        """Return the name of the job, of the same rank count if it has one."""
+        ranks = getattr(self, "ranks", 0)
+        return name_of(self.launched_by, **({"ranks": ranks} if ranks else {}))
 
     @run_after("init")
     def wait_for_launches(self) -> None:
@@ -134,6 +137,11 @@ class ExperimentCheck(JobRead):
     netproof_kind = variable(str, value="load", loggable=True)
     launched_by: type[DemandedJob]
 
+    @run_after("init")
+    def run_only_if_asked(self) -> None:
+        """Run where its job does."""
+        _only_if_asked(self, self.launched_by)
+
     @sanity_function
     def is_there(self) -> bool:
         """Check that something is whole."""
@@ -142,8 +150,8 @@ class ExperimentCheck(JobRead):
         return True
 
 
-class UnderLoad(OnDemand):
-    """Aggressors and victims.
+class LoadLaunches(DemandedJob):
+    """Victims on two of a partition's nodes, alone and beside aggressors on all others.
 
     ``aggressors``, ``victims``: names separated by commas, or ``all``; ``most_nodes``: most nodes
     of the job, 0 for all; ``rounds``: launches of each victim alone and beside each aggressor.
@@ -153,20 +161,16 @@ class UnderLoad(OnDemand):
     victims = variable(str, value="all")
     most_nodes = variable(int, value=0)
     rounds = variable(int, value=6)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with IMB, if aggressors were named."""
-        return environments_of(OF_PAIRS.name) if self.aggressors else ()
-
-
-class LoadLaunches(DemandedJob, UnderLoad):
-    """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
-
     num_tasks_per_node = 1
     keep_files = [
         *DemandedJob.keep_files,
         *(load_plan.TURNS_FILE, load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
     ]
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with IMB, if aggressors were named."""
+        return environments_of(OF_PAIRS.name) if cls.aggressors else ()
 
     @run_after("setup")
     def take_nodes(self) -> None:
@@ -197,29 +201,23 @@ class LoadLaunches(DemandedJob, UnderLoad):
         return loaded
 
 
-class LoadCheck(ExperimentCheck, UnderLoad):
+class LoadCheck(ExperimentCheck):
     """Check that a launch under load is whole; its record has ``netproof_load``."""
 
 
-class ForLong(OnDemand):
-    """Duration and message size."""
+class TailsLaunches(DemandedJob):
+    """A PingPong between two nodes of a partition, each call timed."""
 
     tails_seconds = variable(float, value=0.0)
     tails_bytes = variable(int, value=load_plan.SHORT_BYTES)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with IMB, if a duration was given."""
-        return environments_of(OF_PAIRS.name) if self.tails_seconds > 0 else ()
-
-
-class TailsLaunches(DemandedJob, ForLong):
-    """A PingPong between two nodes of a partition, each call timed."""
-
     num_tasks = 2
     num_tasks_per_node = 1
-    keep_files = [
-        *(*DemandedJob.keep_files, tails.CALLS_FILE, tails.WATCH_FILE),
-    ]
+    keep_files = [*DemandedJob.keep_files, tails.CALLS_FILE, tails.WATCH_FILE]
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with IMB, if a duration was given."""
+        return environments_of(OF_PAIRS.name) if cls.tails_seconds > 0 else ()
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -240,27 +238,23 @@ class TailsLaunches(DemandedJob, ForLong):
         return tails.of_job(folder, jobid)
 
 
-class TailsCheck(ExperimentCheck, ForLong):
+class TailsCheck(ExperimentCheck):
     """Check that the long launch is whole; its record has ``netproof_tails``."""
 
     netproof_kind = "tails"
 
 
-class OnAllNodes(OnDemand):
-    """Number of rounds, and most nodes, 0 for all."""
+class GpcnetLaunches(DemandedJob):
+    """GPCNeT on all usable nodes, several times; ``gpcnet_nodes``: most nodes, 0 for all."""
 
     gpcnet_rounds = variable(int, value=0)
     gpcnet_nodes = variable(int, value=0)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with GPCNeT, if rounds were asked for."""
-        return [f"+{gpcnet.FEATURE}"] if self.gpcnet_rounds > 0 else ()
-
-
-class GpcnetLaunches(DemandedJob, OnAllNodes):
-    """GPCNeT on all usable nodes, several times."""
-
     keep_files = [*DemandedJob.keep_files, "*.dat"]
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with GPCNeT, if rounds were asked for."""
+        return [f"+{gpcnet.FEATURE}"] if cls.gpcnet_rounds > 0 else ()
 
     @run_after("setup")
     def take_nodes(self) -> None:
@@ -285,17 +279,17 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
         return runs
 
 
-class GpcnetCheck(ExperimentCheck, OnAllNodes):
+class GpcnetCheck(ExperimentCheck):
     """Check that a round is whole; its record has ``netproof_gpcnet``."""
 
     netproof_kind = "gpcnet"
 
 
 class SweepJob(DemandedJob):
-    """A job that sets values one after the other, the default between them."""
+    """A job that sets values one after the other, the default between them, in each round."""
 
     tags = {"tuning"}
-    rounds: int
+    rounds = variable(int, value=ROUNDS)
 
     def planned(self) -> Sweep:
         """Return its sweep, without launches; raise NetproofError if it cannot be set."""
@@ -328,8 +322,8 @@ class SweepCheck(ExperimentCheck):
     netproof_kind = "tuning"
 
 
-class Turned(OnDemand):
-    """The setting to vary.
+class TuningLaunches(SweepJob):
+    """NetPIPE with each value of a setting, one way, on the same two nodes.
 
     ``turned``: name of a parameter or an environment variable; ``turned_values``: values in place
     of the parameter's own, separated by commas (ReFrame would turn a list's only one into a
@@ -341,18 +335,14 @@ class Turned(OnDemand):
     turned_values = variable(str, value="")
     turned_protocol = variable(str, value=parameters.TCP)
     turned_path = variable(str, value="inter-node")
-    rounds = variable(int, value=ROUNDS)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with NetPIPE over the protocol, if a setting was named."""
-        return [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"] if self.turned else ()
-
-
-class TuningLaunches(SweepJob, Turned):
-    """NetPIPE with each value, one way, on the same two nodes."""
-
     num_tasks = 2
     num_tasks_per_node = 1
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with NetPIPE over the protocol, if a setting was named."""
+        feature = netpipe.BENCHMARK.feature(str(cls.turned_protocol))
+        return [f"+{feature}"] if cls.turned else ()
 
     def planned(self) -> Sweep:
         """Return the sweep; raise NetproofError for unknown settings and invalid values."""
@@ -407,36 +397,27 @@ class TuningLaunches(SweepJob, Turned):
         self.write_plan({}, task="setting", rounds=(made,), asked=asked)
 
 
-class TuningCheck(SweepCheck, Turned):
+class TuningCheck(SweepCheck):
     """Check that every launch of every value is there."""
 
 
-class Swept(OnDemand):
-    """The function to sweep.
+class AlgorithmLaunches(SweepJob):
+    """A function of IMB with each of its algorithms, on the same nodes.
 
-    ``swept_function``: of IMB; ``swept_algorithms``: names or values in place of all, separated by
-    commas; ``swept_ranks``: the rank count, 0 for all of the partition.
+    ``swept_algorithms``: names or values in place of all, separated by commas; ``swept_ranks``: the
+    rank count, 0 for all of the partition.
     """
 
     swept_function = variable(str, value="")
     swept_algorithms = variable(str, value="")
     swept_ranks = variable(int, value=0)
-    rounds = variable(int, value=ROUNDS)
-
     ranks = parameter(rank_counts())
 
-    def wanted(self) -> Sequence[str]:
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
         """Return the environments with IMB, if a function was named, and this rank count or all."""
-        asked = self.swept_function and self.swept_ranks in (0, self.ranks)
+        asked = cls.swept_function and cls.swept_ranks in (0, ranks)
         return environments_of(imb.BENCHMARK.name) if asked else ()
-
-    def systems(self) -> list[str]:
-        """Return the partitions that measure the rank count."""
-        return [f"+{ranks_feature(self.ranks)}"]
-
-
-class AlgorithmLaunches(SweepJob, Swept):
-    """A function with each of its algorithms, on the same nodes."""
 
     def planned(self) -> Sweep:
         """Return the sweep; raise NetproofError for unknown algorithms."""
@@ -464,9 +445,7 @@ class AlgorithmLaunches(SweepJob, Swept):
         self.write_plan(files, task="algorithms", rounds=(made,))
 
 
-class AlgorithmCheck(SweepCheck, Swept):
+class AlgorithmCheck(SweepCheck):
     """Check that the default and another algorithm were launched in every round."""
 
-    def launching_test(self) -> str:
-        """Return the name of the job of its rank count."""
-        return name_of(self.launched_by, ranks=self.ranks)
+    ranks = parameter(rank_counts())

@@ -42,6 +42,7 @@ def made(
     wild: float = 1.0,
     drift: float = 0.0,
     values: tuple[str, ...] = VALUES,
+    sizes: tuple[int, ...] = SIZES,
 ) -> list[Made]:
     """A sweep in which some values are faster, launches scatter, and the machine slows down.
 
@@ -56,9 +57,9 @@ def made(
         pace = (1 + drift * order / len(several)) * np.exp(noise * much * random.standard_normal())
         scatter = noise / 3 if own is None else own
         gain = (faster or {}).get(turn.value or "", lambda size: 1.0)
-        each = np.exp(scatter * much * random.standard_normal(len(SIZES)))
-        times = pace * (25 + np.array(SIZES) / 110) * each / [gain(size) for size in SIZES]
-        found.append(Made(turn.value, turn.round, order, Curve(SIZES, tuple(times))))
+        each = np.exp(scatter * much * random.standard_normal(len(sizes)))
+        times = pace * (25 + np.array(sizes) / 110) * each / [gain(size) for size in sizes]
+        found.append(Made(turn.value, turn.round, order, Curve(sizes, tuple(times))))
     return found
 
 
