@@ -120,11 +120,10 @@ def compare(
         }
     page = None
     if folder is not None:
-        from netproof.present.html import sides as sides_page
         from netproof.present.html.folder import write_page
 
         every = by is not None
-        page = write_page(folder, lambda: sides_page.page(title, several, failed, every=every))
+        page = write_page(folder, lambda: compared.page(title, several, failed, every=every))
     if form is Form.JSON:
         documents.write(document, sys.stdout)
         return 0

@@ -18,7 +18,7 @@ from typing import NoReturn
 import typer
 
 from netproof.errors import NetproofError, shortened
-from netproof.present.characters import visible
+from netproof.present.wording import visible
 from netproof.verdict.exit_status import CANNOT
 
 DEBUG = "--debug"

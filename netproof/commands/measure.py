@@ -27,6 +27,7 @@ from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
+    from netproof.present.document import Block
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
 
@@ -156,32 +157,33 @@ def _insist_on_number(nodes: int, least: int) -> None:
 def _show(
     several: Sequence[tuple[Any, Any]],
     report: Path,
-    presenter: Any,
+    kind: str,
+    answer: Callable[[Any, Any], tuple[str, list[Block]]],
+    document: Callable[[Any], dict[str, Any]],
     folder: Path | None,
     form: Form,
 ) -> int:
     """Print what was measured and its figures: the answer of each, or all as a document.
 
-    ``presenter``: module with both; ``folder``: to write a page into, None for no page. Return the
-    exit status of what has bounds.
+    ``kind``: of all, for the title of a page; ``folder``: to write a page into, None for no page.
+    Return the exit status of what has bounds.
     """
     from netproof.present import documents, terminal
     from netproof.present.document import show
 
     written = None
     if folder is not None:
-        from netproof.present.html import experiments
-        from netproof.present.html.folder import write_page
+        from netproof.present.html.folder import answers_page, write_page
 
-        written = write_page(folder, lambda: experiments.page(several, presenter))
+        written = write_page(folder, lambda: answers_page(kind, [answer(*one) for one in several]))
     if form is Form.JSON:
-        documents.write(presenter.document(several), sys.stdout)
+        documents.write(document(several), sys.stdout)
     else:
         out = terminal.console()
         for one, figures in several:
-            title, answer = presenter.answer(one, figures)
+            title, blocks = answer(one, figures)
             terminal.say(out, title, "bold")
-            show(answer, out)
+            show(blocks, out)
         terminal.say(out, f"report {report}")
         if written is not None:
             terminal.say(out, f"page {written}")
@@ -243,10 +245,10 @@ def load(
     _insist_on_number(nodes, 4)
     report = _report(subject, environment, measured)
     from netproof.experiments.load import Loaded, findings
-    from netproof.present import load as presenter
+    from netproof.present.loads import load_answer, load_document
 
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    return _show(several, report, presenter, page, form)
+    return _show(several, report, "Under load", load_answer, load_document, page, form)
 
 
 @verb(
@@ -282,10 +284,10 @@ def tails(
 
     report = _report(subject, environment, measured)
     from netproof.experiments.tails import Tail, figures
-    from netproof.present import tails as presenter
+    from netproof.present.loads import tail_answer, tail_document
 
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    return _show(several, report, presenter, page, form)
+    return _show(several, report, "Single calls", tail_answer, tail_document, page, form)
 
 
 @verb(
@@ -327,10 +329,10 @@ def gpcnet(
     _insist_on_number(nodes, 10)
     report = _report(subject, environment, measured)
     from netproof.experiments.gpcnet import GpcnetRuns, findings
-    from netproof.present import gpcnet as presenter
+    from netproof.present.loads import gpcnet_answer, gpcnet_document
 
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    return _show(several, report, presenter, None, form)
+    return _show(several, report, "", gpcnet_answer, gpcnet_document, None, form)
 
 
 @verb(
@@ -416,9 +418,9 @@ def algorithms(
 
 def _show_sweeps(report: Path, page: Path | None, form: Form) -> int:
     from netproof.experiments import sweep
-    from netproof.present import sweeps
+    from netproof.present.sweeps import answer, document
 
-    return _show(sweep.results(report), report, sweeps, page, form)
+    return _show(sweep.results(report), report, "Tuning", answer, document, page, form)
 
 
 def _restore(option: str) -> int:

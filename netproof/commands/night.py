@@ -29,11 +29,10 @@ from netproof.commands.reframe import measure
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.intake import trust, writing
-from netproof.present import junit
-from netproof.present.characters import visible
 from netproof.present.html.report import Report
 from netproof.present.night import Night, summary
-from netproof.present.wording import duration
+from netproof.present.verdict import junit as as_junit
+from netproof.present.wording import duration, visible
 from netproof.session import left, session
 from netproof.session.left import SkipReason
 from netproof.session.session import Session
@@ -140,7 +139,7 @@ def _junit(night: Night) -> bytes:
     verdict = None if night.judged is None else night.judged.verdict
     seconds = (night.ended - night.started).total_seconds()
     began, more = night.started.isoformat(), {"worse": night.worse, "faults": night.faults}
-    return junit.document(night.system, verdict, began, seconds, **more)
+    return as_junit(night.system, verdict, began, seconds, **more)
 
 
 @contextmanager
@@ -290,7 +289,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted = past.sentences()[len(worse) :]
-    from netproof.present.html.folder import write
+    from netproof.present.html.page import write
     from netproof.present.html.report import MAIN
 
     folder = plan.reports / (night.stored or report.stem)

@@ -164,7 +164,7 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import document, documents, risks, terminal
+    from netproof.present import document, documents, power, terminal
     from netproof.verdict.risk import risks_of_sessions
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
@@ -173,10 +173,10 @@ def risk(
         values = {
             "format": documents.FORMAT,
             "margin": margin,
-            "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
+            "risks": [{**documents.of_case(one.case), **power.of_risk(one)} for one in found],
             "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
         }
         documents.write(values, sys.stdout)
     else:
-        document.show(risks.blocks(found, without, margin), terminal.console())
+        document.show(power.risk_blocks(found, without, margin), terminal.console())
     return INCONCLUSIVE if without or not found else PASSED

@@ -78,11 +78,14 @@ class NodeCounters:
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
         """Return one of its sources, None where it has none of that kind and name."""
-        return next((one for one in self.of_kind(kind) if one.name == name), None)
+        for one in self.sources:
+            if one.kind == kind and one.name == name:
+                return one
+        return None
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Return its sources of a kind."""
-        return tuple(one for one in self.sources if one.kind == kind)
+        return tuple([one for one in self.sources if one.kind == kind])
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,11 @@ class Counters:
         """Return the increase of a counter: 0 if read and unchanged, None if not known."""
         if counter in source.counted:
             return source.counted[counter]
-        return 0 if counter in self.names[source.read] else None
+        return 0 if counter in self._names[source.read] else None
+
+    @cached_property
+    def _names(self) -> tuple[frozenset[str], ...]:
+        return tuple(map(_set_of, self.names))
 
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
         """Return the same by names; None also where there is no such node or source."""
@@ -131,6 +138,11 @@ class Counters:
             if key.startswith(kind) and key in counted.absent:
                 return counted.absent[key]
         return "the kernel has no such counter"
+
+
+@lru_cache(maxsize=256)
+def _set_of(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(names)
 
 
 class _Reading(NamedTuple):

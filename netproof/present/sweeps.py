@@ -1,4 +1,4 @@
-"""A sweep of a setting or of a collective's algorithms, in words, as tables, as plain values."""
+"""A sweep of a setting or of a collective's algorithms: words, tables, charts, plain values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,30 @@ from netproof.experiments.gains import (
 )
 from netproof.experiments.parameters import BY_NAME, are_sizes
 from netproof.experiments.sweep import Sweep
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.tables import benchmark_name
-from netproof.present.wording import counted, size_in_words
-
-KIND = "Tuning"
+from netproof.present.documents import some
+from netproof.present.html import figures
+from netproof.present.html.charts import (
+    FAINT,
+    NUMBER,
+    SERIES,
+    ChartFigure,
+    Rows,
+    quantity,
+    size_axis,
+    tips,
+    word,
+)
+from netproof.present.wording import benchmark_name, counted, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
+
+_ACROSS, _WIDTH, _HEIGHT = 3, 230, 110
+_TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
+_FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
 
 def default_of(sweep: Sweep) -> str:
@@ -148,7 +163,8 @@ def answer(sweep: Sweep, table: SweepTable) -> tuple[str, list[Block]]:
         f"How many times as fast as {default_of(sweep)}, the mean over rounds",
         fold="By message size",
     )
-    return f"{where}, {case.ranks} ranks" if sweep.library else where, [*made, by_size]
+    title = f"{where}, {case.ranks} ranks" if sweep.library else where
+    return title, [*made, by_size, *_charts(sweep, table)]
 
 
 def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
@@ -223,6 +239,82 @@ def _seen(found: EagerLimit | None) -> str:
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
 
 
+def _charts(sweep: Sweep, table: SweepTable) -> list[ChartFigure]:
+    names: dict[str | None, str] = {None: default_of(sweep)}
+    names |= {one: name_of(sweep, one) for one in table.values}
+    launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
+    for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
+        if turn.value in names:
+            launches[names[turn.value]].append(launch.curve)
+    together = {name: (median_curve(found), found) for name, found in launches.items()}
+    case = sweep.case
+    title = f"{sweep.title}, {case.partition} {case.environment}"
+    times = figures.of_curves(title, together, legend=sweep.title)
+    return [_small_charts(sweep, table), times] if sweep.library else [times]
+
+
+def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
+    """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
+    title = "How many times as fast as the library's own choice"
+    names = [name_of(sweep, value) for value in table.values]
+    rows: Rows = [
+        {
+            "algorithm": name,
+            "size_bytes": row.at,
+            "factor": row.gains[value].factor,
+            "low": row.gains[value].interval[0],
+            "high": row.gains[value].interval[1],
+            "won": row.winner == value,
+        }
+        for value, name in zip(table.values, names, strict=True)
+        for row in table.rows
+        if row.at
+    ]
+    if not rows:
+        # A function without a message has one gain, which the table has.
+        return ChartFigure(title, None, {})
+    # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
+    edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
+    scale = {"type": "log", "domain": [1 / edge, edge], "nice": False}
+    axis = {**size_axis(rows), "labelSeparation": 10}
+    x_scale = {"type": "log", "base": 2, "nice": False, "padding": 8}
+    labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
+    x = quantity("size_bytes", scale=x_scale, axis=axis)
+    y = quantity("factor", scale=scale, axis={"values": labelled, "format": "~g"})
+    interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
+    sizes: dict[str, Any] = {"size_bytes": ("bytes", ","), "factor": ("factor", NUMBER)}
+    tooltip = tips(algorithm="algorithm", **sizes, **interval)
+    blue, red = SERIES[:2]
+    low = {"y": quantity("low", scale=scale), "y2": {"field": "high"}}
+    every = {"x": x, "y": y, "tooltip": tooltip}
+    marks: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"type": "area", "opacity": 0.2, "color": blue}, {"x": x, **low}),
+        ({"type": "rule", "strokeDash": [4, 3], "color": FAINT}, {"y": {"datum": 1}}),
+        ({"type": "line", "color": blue}, {"x": x, "y": y}),
+        # Every point has a tooltip, whether it won or not.
+        ({"type": "point", "opacity": 0, "size": 90}, every),
+        ({"type": "point", "filled": True, "opacity": 1, "size": 40, "color": red}, every),
+    ]
+    layers: list[dict[str, Any]] = [
+        {"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks
+    ]
+    layers[-1]["transform"] = [{"filter": "datum.won"}]
+    small = {
+        "data": {"name": "points"},
+        "facet": word("algorithm", sort=names),
+        "columns": _ACROSS,
+        "spec": {"width": _WIDTH, "height": _HEIGHT, "layer": layers},
+        # Otherwise a last row that is not full has axes without a chart.
+        "resolve": {"axis": {"x": "independent", "y": "independent"}},
+    }
+    caption = (
+        "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
+        " is the interval that holds for all sizes and algorithms together; a dot is a size at"
+        " which the algorithm is the fastest for sure."
+    )
+    return ChartFigure(title, small, {"points": rows}, sentences=[caption])
+
+
 def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
     """Return plain values for ``json``: each sweep with its result."""
     return {
@@ -230,9 +322,7 @@ def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
             {
                 "case": str(sweep.case),
                 "parameter": sweep.parameter,
-                "rounds": table.rounds,
-                "drift": table.drift,
-                "disturbed": table.disturbed,
+                **some(table, "rounds", "drift", "disturbed"),
                 **(_algorithms if sweep.library else _setting)(sweep, table),
             }
             for sweep, table in several
@@ -245,9 +335,7 @@ def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         return [{"value": value, "said": remark} for value, remark in several.items()]
 
     return {
-        "library": sweep.library,
-        "function": sweep.case.function,
-        "ranks": sweep.case.ranks,
+        **some(sweep, "library", function="case.function", ranks="case.ranks"),
         "conclusion": conclusion(sweep, table),
         "algorithms": [
             {"value": value, "name": sweep.names.get(value) or value, "set": setting(sweep, value)}
@@ -258,24 +346,30 @@ def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         "left_out": table.disturbed_values,
         "sizes": [
             {
-                "bytes": row.at,
-                "winner": row.winner,
+                **some(row, "winner", "as_good", bytes="at"),
                 "sentence": winner_in_words(sweep, row),
-                "as_good": row.as_good,
-                "gains": {value: dataclasses.asdict(gain) for value, gain in row.gains.items()},
+                "gains": _gains(row.gains),
             }
             for row in table.rows
         ],
     }
 
 
+def _gains(gains: Mapping[Any, Gain]) -> dict[str, Any]:
+    return {str(of): dataclasses.asdict(gain) for of, gain in gains.items()}
+
+
 def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
-    best, seen = tuned.best, sweep.eager_limits()
-
-    def plain(value: str) -> dict[str, Any]:
-        gains = tuned.gains_of(value).items()
-        return {str(kind): dataclasses.asdict(gain) for kind, gain in gains}
-
+    best, seen, recommended = tuned.best, sweep.eager_limits(), None
+    if best is not None and best.winner is not None:
+        gains = tuned.gains_of(best.winner)
+        recommended = {
+            **some(best, "as_good", value="winner", **{"for": "at"}),
+            "set": setting(sweep, best.winner),
+            "gain": dataclasses.asdict(best.gains[best.winner]),
+            "costs": _gains({kind: gain for kind, gain in gains.items() if gain.costs}),
+            "sentence": recommendation(sweep, tuned),
+        }
     return {
         "own": sweep.own,
         "eager_steps": None
@@ -288,24 +382,10 @@ def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
             {
                 "value": value,
                 "set": setting(sweep, value),
-                "ranges": plain(value),
+                "ranges": _gains(tuned.gains_of(value)),
                 "by_size": list(by_size.items()),
             }
             for value, by_size in tuned.by_size.items()
         ],
-        "recommended": None
-        if best is None or best.winner is None
-        else {
-            "value": best.winner,
-            "set": setting(sweep, best.winner),
-            "for": best.at,
-            "gain": dataclasses.asdict(best.gains[best.winner]),
-            "costs": {
-                kind: dataclasses.asdict(gain)
-                for kind, gain in tuned.gains_of(best.winner).items()
-                if gain.costs
-            },
-            "as_good": best.as_good,
-            "sentence": recommendation(sweep, tuned),
-        },
+        "recommended": recommended,
     }

@@ -224,7 +224,7 @@ def _of_sizes(measured: Measured, name: str) -> str:
     elif name in twin.NAMES and measured.launches[0].twin is not None:
         of = [size for size, _, _ in twin.top(measured.launches[0].twin)]
     elif name in ASYMPTOTIC:
-        of = [sizes[place] for place in landmarks.top(sizes)]
+        of = landmarks.top(sizes)
     if not of:
         return ""
     return f" at {of[0]} bytes" if len(of) == 1 else f" over messages of {of[0]} to {of[-1]} bytes"

@@ -12,12 +12,7 @@ from netproof.criteria.findings import Below, Bounds, CannotJudgeError
 from netproof.criteria.launches import CPU_COST, crash_share
 from netproof.criteria.rate import MPI_LOSS, LineRateSettings, loss, losses
 from netproof.criteria.score import RESAMPLES, resampled_medians, score
-from netproof.criteria.shape import (
-    DROPOUT,
-    INVERSION,
-    JUMP,
-    ROUGHNESS,
-)
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
 from netproof.criteria.slower import ENVELOPE, envelope
 from netproof.errors import NetproofError
 from netproof.measurement import interval

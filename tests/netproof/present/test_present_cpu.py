@@ -9,8 +9,9 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost
-from netproof.present.cpu import blocks, figures
 from netproof.present.document import show
+from netproof.present.session import cpu_blocks as blocks
+from netproof.present.session import cpu_figures
 from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
@@ -48,7 +49,7 @@ def test_every_figure_is_in_its_column():
 
 def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
     bare = NodeCost("n1", 1, 1, seconds=1.0, cpu_s=0.5, start_s=0.1, cores=0.5)
-    assert set(figures(CpuRow(TCP, bare)).values()) == {"0.50", "-"}
+    assert set(cpu_figures(CpuRow(TCP, bare)).values()) == {"0.50", "-"}
     said = printed(CpuRows((CpuRow(TCP, bare),), {"nobody looked": 3}))
     assert "not known of 3 cases: nobody looked" in said
 

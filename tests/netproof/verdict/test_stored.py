@@ -20,8 +20,9 @@ from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
-from netproof.present import documents, traffic
+from netproof.present import documents
 from netproof.present.document import show
+from netproof.present.session import traffic_blocks
 from netproof.present.verdict import print_verdict
 from netproof.present.wording import outcome
 from netproof.session import packed, pair_rounds, session
@@ -106,7 +107,7 @@ def printed(judged: session_verdict.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
     print_verdict(judged, out)
-    show(traffic.blocks(judged.verdict.traffic, ()), out)
+    show(traffic_blocks(judged.verdict.traffic, ()), out)
     return out.file.getvalue()
 
 
