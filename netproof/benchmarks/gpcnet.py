@@ -9,7 +9,7 @@ the last is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,23 +134,30 @@ def _read_run(lines: Lines) -> GpcnetOutput:
     return GpcnetOutput(first[2], ranks, nodes, tests, alone, congested)
 
 
-def _rows(lines: Lines, what: str) -> Iterator[list[str]]:
-    """Yield the cells of each row of a table, while it is the line taken last."""
+def _cells(lines: Lines, what: str) -> list[str]:
+    """Return the cells of a table's row, after the rule above it."""
     _expect(lines, _RULE, f"the line above {what}")
-    while row := _match(lines, _ROW):
-        yield [cell.strip() for cell in row[1].split("|")]
-        _expect(lines, _RULE, "the last line of the table")
+    return [cell.strip() for cell in _expect(lines, _ROW, what)[1].split("|")]
+
+
+def _at_row(lines: Lines) -> bool:
+    """Check whether a rule with a row below it comes next, which ends with the table."""
+    here = lines.number
+    at_row = _match(lines, _RULE) is not None and _match(lines, _ROW) is not None
+    lines.go_to(here + 1)
+    return at_row
 
 
 def _tests(lines: Lines) -> tuple[str, tuple[NetworkTest, ...]]:
     """Return the title and the rows of a table of tests."""
-    rows = _rows(lines, "the title")
-    title, heads = " ".join(next(rows, ())), next(rows, [])
+    title, heads = " ".join(_cells(lines, "the title")), _cells(lines, "the columns")
     if heads not in _HEADS:
         lines.refuse(f"is not the title {_HEADS[0]}")
+    if not _at_row(lines):
+        lines.refuse(f"the table {title!r} has no row")
     found = []
-    for cells in rows:
-        row = dict(zip(heads, cells, strict=False))
+    while _at_row(lines):
+        row = dict(zip(heads, cells := _cells(lines, "a test"), strict=False))
         name, unit, figures = row.pop("Name"), row.pop("Units", ""), list(row.values())
         whole = len(cells) == len(heads) and name and unit in (TIME, RATE)
         if not whole or not all(map(_NUMBER.fullmatch, figures)):
@@ -162,8 +169,7 @@ def _tests(lines: Lines) -> tuple[str, tuple[NetworkTest, ...]]:
         if not values.get("Min", mean) <= mean <= values.get("Max", mean):
             lines.refuse("expected min <= avg <= max")
         found.append(NetworkTest(name, mean, tail, unit, lines.number))
-    if not found:
-        lines.refuse(f"the table {title!r} has no row")
+    _expect(lines, _RULE, "the last line of the table")
     return title, tuple(found)
 
 
@@ -178,14 +184,16 @@ def _congested(lines: Lines, alone: NetworkTest) -> NetworkTest:
 
 def _insist_on_factors(lines: Lines, tests: list[str]) -> None:
     """Check the last table, which follows from the others but must be there, and complete."""
-    rows, seen = _rows(lines, "the title"), []
     for row in ([FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
-        if next(rows, None) != row:
+        if _cells(lines, f"the title {row}") != row:
             lines.refuse(f"is not the title {row}")
-    for cells in rows:
+    seen = []
+    while _at_row(lines):
+        cells = _cells(lines, "a factor")
         if len(cells) != 3 or not all(re.fullmatch(r"\d+\.\dX|infX", one) for one in cells[1:]):
             lines.refuse("has no test with two factors")
         seen.append(cells[0])
+    _expect(lines, _RULE, "the last line of the table")
     if seen != tests:
         lines.refuse(f"factors are of {seen}, and tests were {tests}")
 
