@@ -37,7 +37,7 @@ from netproof.diagnosis.diagnosis import (
     DiagnosisOutcome,
 )
 from netproof.diagnosis.evidence import CauseName, PlaceKind
-from netproof.pairs.topology import UPLINK_OF
+from netproof.pairs.model import UPLINK_OF
 from netproof.present import documents
 from netproof.site import site
 from netproof.site.site_file import JUDGE_ENVIRONMENT

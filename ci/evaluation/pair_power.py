@@ -25,9 +25,8 @@ from scipy.stats import binomtest
 
 from ci.evaluation.markdown import markdown
 from netproof.pairs.accusation import judge, judge_table
-from netproof.pairs.model import Kind, PairObservation, PairTable
+from netproof.pairs.model import UPLINK_OF, Kind, PairObservation, PairTable, Topology
 from netproof.pairs.rounds import Mode, next_round, rounds_of_all, tournament
-from netproof.pairs.topology import UPLINK_OF, Topology
 from netproof.site.pair_settings import PairQuantity, PairSettings
 
 Floats = NDArray[np.float64]
@@ -145,7 +144,8 @@ def rounds_of(nodes: int, fault: Fault, noise_name: str, random: np.random.Gener
     if fault.slower:
         leaf = len(leaves_of(nodes).leaves["leaf0"])
         slowness = slowness + fault.slowness(one, other, leaf)
-    return PairTable(tuple(f"n{n}" for n in range(nodes)), number, one, other, slowness)
+    names = tuple(f"n{n}" for n in range(nodes))
+    return PairTable(names, number, one, other, slowness, leaves_of(nodes))
 
 
 def _pairs(nodes: int, random: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
@@ -182,9 +182,8 @@ def _pairs(nodes: int, random: np.random.Generator) -> tuple[list[Ints], list[In
 def first_rounds(table: PairTable, count: int) -> PairTable:
     """Return the first rounds of a table."""
     rows = int(np.searchsorted(table.round, count))
-    return PairTable(
-        table.names, table.round[:rows], table.one[:rows], table.other[:rows], table.slowness[:rows]
-    )
+    columns = (table.round, table.one, table.other, table.slowness)
+    return PairTable(table.names, *(column[:rows] for column in columns), table.topology)
 
 
 @dataclass
@@ -219,9 +218,9 @@ def follow(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> Ru
     """Simulate a run of random rounds, judged after each, until it is right or all are cleared."""
     random = np.random.default_rng(seed)
     table = rounds_of(nodes, fault, noise_name, random)
-    topology, true, run = leaves_of(nodes), fault.true(), Run()
+    true, run = fault.true(), Run()
     for count in range(1, ROUNDS + 1):
-        verdict = judge_table(first_rounds(table, count), PairQuantity.RATE, topology, SETTINGS)
+        verdict = judge_table(first_rounds(table, count), PairQuantity.RATE, SETTINGS)
         run.note(verdict.accused, true, count)
         if run.cleared is None and verdict.cleared.sum() >= len(verdict.cleared) - len(true):
             run.cleared = count

@@ -19,7 +19,7 @@ import typer
 
 from netproof.errors import NetproofError, shortened
 from netproof.present.wording import visible
-from netproof.verdict.exit_status import CANNOT
+from netproof.verdict import CANNOT
 
 DEBUG = "--debug"
 INTERRUPTED, UNREAD = 128 + signal.SIGINT, 128 + signal.SIGPIPE

@@ -49,10 +49,8 @@ from netproof.site.matrix import (
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
-from netproof.verdict import session_verdict
-from netproof.verdict.exit_status import CANNOT, PASSED
+from netproof.verdict import CANNOT, PASSED, StoredOptions, session_verdict
 from netproof.verdict.judge import reason_of
-from netproof.verdict.options import StoredOptions
 from netproof.verdict.session_verdict import ingest
 
 LATEST = "latest"

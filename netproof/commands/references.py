@@ -12,7 +12,7 @@ import typer
 
 from netproof.commands.options import Form, FormatOption, subjects, verb
 from netproof.errors import NetproofError
-from netproof.verdict.exit_status import INCONCLUSIVE, PASSED
+from netproof.verdict import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
@@ -121,7 +121,7 @@ def derive(
         terminal.say(errors, f"{shown} is written")
     else:
         terminal.say(errors, f"nothing is written; --write changes {shown}")
-    return deriving.NOT_ALL_DERIVED if any(one.outside for one in made) else deriving.DERIVED
+    return INCONCLUSIVE if any(one.outside for one in made) else PASSED
 
 
 def _loaded(

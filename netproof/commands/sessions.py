@@ -30,7 +30,7 @@ from netproof.commands.options import (
     verb,
 )
 from netproof.errors import NetproofError
-from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
+from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
 
 if TYPE_CHECKING:
     from netproof.history.series import Nights
@@ -82,8 +82,7 @@ def verdict(
     from netproof.present.document import show
     from netproof.present.power import of_power, power_blocks
     from netproof.present.verdict import print_brief, print_changed
-    from netproof.verdict import session_verdict
-    from netproof.verdict.exit_status import PASSED
+    from netproof.verdict import PASSED, session_verdict
 
     as_json = form is VerdictForm.JSON
     with terminal.working("judging the session"):

@@ -10,7 +10,7 @@ import typer
 
 from netproof.commands.options import FullOption, StoreOption, subjects, verb
 from netproof.errors import NetproofError
-from netproof.verdict.exit_status import CANNOT, FAILED, PASSED
+from netproof.verdict import CANNOT, FAILED, PASSED
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession

@@ -139,15 +139,16 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     level, bound, below = settings.of_interval(share, interval, warns_alone=case.of_files > 0)
     known = interval is not None and interval[0] < interval[1]
     spoken = in_brackets(interval if known else None, ".1%", "no interval")
+    beyond = ", too fast to be true" if level in FLAGGED and not below else ""
     return settings.finding(
         share,
         f"{what.format(rate_in_words(r_mb_s))} is {share:.1%} of the line"
-        f" rate of {rate_in_words(line_rate_mb_s)}{spoken}",
+        f" rate of {rate_in_words(line_rate_mb_s)}{spoken}{beyond}",
         "look at the transport that the library took, at the link's rate, duplex and errors, and at"
         " what else it carried"
         if below
-        else "too fast to be true: no link carries that, so the link rate given is wrong, or the"
-        " messages took another network or shared memory",
+        else "no link carries that, so the link rate given is wrong, or the messages took another"
+        " network or shared memory",
         interval=interval,
         decided=(level, bound),
         below=below,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -29,13 +29,13 @@ from netproof.pairs.model import (
     PairObservation,
     PairTable,
     Posterior,
+    Topology,
     named,
     table_of,
     tails,
 )
 from netproof.pairs.search import (
     LEAST_ROUNDS,
-    Search,
     alternatives,
     chance,
     contrasts,
@@ -45,7 +45,6 @@ from netproof.pairs.search import (
     posterior,
     unusual,
 )
-from netproof.pairs.topology import Topology
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
 
@@ -257,53 +256,39 @@ def _grouped(verdict: QuantityVerdict) -> list[Accusation]:
     return [*rest, Accusation(Kind.GROUP, ", ".join(names), names, middle.effects, ())]
 
 
-def _state(
-    number: int, name: str, verdicts: Sequence[QuantityVerdict], group: Accusation | None
-) -> NodeState:
-    several = [_known(verdict, number, name) for verdict in verdicts]
-    states = {state for state, _, _ in several}
-    if State.ACCUSED in states:
-        state = State.ACCUSED
-    else:
-        state = State.CLEARED if states == {State.CLEARED} else State.UNDECIDED
-    reasons = [reason for one, _, reason in several if one is state]
-    if not any(verdict.clears for verdict in verdicts):
-        state, reasons = State.UNDECIDED, ["not measured alongside another pair"]
-    if group is not None:
-        slow = (named(group.kind, group.name), *group.alternatives)
-        reasons.append(f"{' or '.join(slow)} is slow")
-    effects = tuple(effect for _, effect, _ in several if effect is not None)
-    return NodeState(name, state, effects, "; ".join(dict.fromkeys(reasons)))
-
-
-def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Effect | None, str]:
-    """Return state, effect and reason of a node in one quantity.
+def _known(verdict: QuantityVerdict) -> Iterator[tuple[State, Effect | None, str]]:
+    """Yield state, effect and reason of each node in one quantity.
 
     One by which nodes need not be cleared leaves only those undecided that look slow, or may be so
     by ``FAR`` times.
     """
-    quantity, fit = verdict.quantity, verdict.fit
+    quantity, fit, table = verdict.quantity, verdict.fit, verdict.table
     if fit is None:
-        return State.UNDECIDED, None, f"too few rounds to know the noise of the {quantity}"
-    accused = verdict.accused_nodes.get(name)
-    if accused is not None:
-        (effect,) = accused.effects
-        return State.ACCUSED, effect, f"{quantity}: {effect}"
-    rounds = int(verdict.table.measured[number])
-    estimate, error = float(verdict.estimates[number]), float(verdict.errors[number])
-    if not rounds or math.isnan(estimate):
-        why = "not measured" if not rounds else "measured only with what is slow"
-        hardly = rounds and not verdict.clears and (fit.effects < math.log(2) / 2).all()
-        return State.CLEARED if hardly else State.UNDECIDED, None, f"{quantity}: {why}"
-    half = error * float(scipy.special.stdtrit(fit.freedom, (1 + CONFIDENCE) / 2))
-    effect = effect_of(quantity, estimate, estimate - half, estimate + half, rounds)
-    if verdict.clears:
-        sure = verdict.cleared[number]
-    else:
-        sure = number not in verdict.suspects and estimate + half < math.log(FAR)
-    if sure:
-        return State.CLEARED, effect, f"{quantity}: {effect}"
-    return State.UNDECIDED, effect, f"{quantity}: {effect}, not sure enough after {rounds} rounds"
+        why = f"too few rounds to know the noise of the {quantity}"
+        yield from ((State.UNDECIDED, None, why) for _ in table.names)
+        return
+    halves = verdict.errors * float(scipy.special.stdtrit(fit.freedom, (1 + CONFIDENCE) / 2))
+    sure, hardly = verdict.cleared, False
+    if not verdict.clears:
+        sure = verdict.estimates + halves < math.log(FAR)
+        sure[list(verdict.suspects)] = False
+        hardly = bool((fit.effects < math.log(2) / 2).all())
+    columns = (table.measured, verdict.estimates, halves, sure)
+    rows = zip(table.names, *(column.tolist() for column in columns), strict=True)
+    for name, rounds, estimate, half, clear in rows:
+        state = State.CLEARED if clear else State.UNDECIDED
+        if (accused := verdict.accused_nodes.get(name)) is not None:
+            (effect,) = accused.effects
+            yield State.ACCUSED, effect, f"{quantity}: {effect}"
+        elif not rounds:
+            yield State.UNDECIDED, None, f"{quantity}: not measured"
+        elif math.isnan(estimate):
+            state = State.CLEARED if hardly else State.UNDECIDED
+            yield state, None, f"{quantity}: measured only with what is slow"
+        else:
+            effect = effect_of(quantity, estimate, estimate - half, estimate + half, rounds)
+            more = "" if clear else f", not sure enough after {rounds} rounds"
+            yield state, effect, f"{quantity}: {effect}{more}"
 
 
 FAR = 10.0
@@ -331,28 +316,37 @@ def judge(
     """Judge each of ``nodes`` by all observations so far; NetproofError for a name twice."""
     if len(set(nodes)) != len(nodes):
         raise NetproofError("nodes: a name is there twice")
-    tables = [(one, table_of(observations, nodes, one)) for one in PairQuantity]
+    tables = [(one, table_of(observations, nodes, one, topology)) for one in PairQuantity]
     tables = [(quantity, table) for quantity, table in tables if table.rows]
     every = [
-        judge_table(table, quantity, topology, settings, quantities=len(tables))
-        for quantity, table in tables
+        judge_table(table, quantity, settings, quantities=len(tables)) for quantity, table in tables
     ]
     accusations = _accusations(every)
     # Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
     verdicts = [one for one in every if one.quantity.of_nodes]
-    groups = {
-        node: accusation
+    slow = {
+        node: " or ".join((named(accusation.kind, accusation.name), *accusation.alternatives))
         for accusation in accusations
         if accusation.kind is not Kind.NODE or accusation.alternatives
         for node in accusation.nodes
     }
-    states = {
-        name: _state(number, name, verdicts, groups.get(name)) for number, name in enumerate(nodes)
-    }
-    if len(nodes) < LEAST_NODES:
-        why = f"too few nodes to compare with each other ({len(nodes)})"
-        for name in {node for seen in observations for node in seen.nodes} & states.keys():
-            states[name] = NodeState(name, State.NOT_COMPARED, (), why)
+    compared = any(verdict.clears for verdict in verdicts)
+    measured = {node for seen in observations for node in seen.nodes}
+    states: dict[str, NodeState] = {}
+    for name, *several in zip(nodes, *map(_known, verdicts), strict=True):
+        found = {state for state, _, _ in several}
+        state = State.CLEARED if found == {State.CLEARED} else State.UNDECIDED
+        state = State.ACCUSED if State.ACCUSED in found else state
+        effects = tuple(effect for _, effect, _ in several if effect is not None)
+        reasons = [reason for one, _, reason in several if one is state]
+        if not compared:
+            state, reasons = State.UNDECIDED, ["not measured alongside another pair"]
+        if name in slow:
+            reasons.append(f"{slow[name]} is slow")
+        if len(nodes) < LEAST_NODES and name in measured:
+            state, effects = State.NOT_COMPARED, ()
+            reasons = [f"too few nodes to compare with each other ({len(nodes)})"]
+        states[name] = NodeState(name, state, effects, "; ".join(dict.fromkeys(reasons)))
     undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
     suspects: dict[str, None] = {}
     pairs: dict[Pair, None] = {}
@@ -373,15 +367,13 @@ def judge(
 def judge_table(
     table: PairTable,
     quantity: PairQuantity,
-    topology: Topology | None = None,
     settings: PairSettings = DEFAULTS,
     *,
     quantities: int = 1,
 ) -> QuantityVerdict:
     """Judge one of so many quantities that share the error."""
     clears, count = settings.clears(quantity), len(table.names)
-    search = Search(table, topology, settings.disturbed_share, settings.resolution)
-    fit = explained(search)
+    fit = explained(table)
     if fit is None:
         noise, unknown = Noise(quantity, None, 0.0, 0.0, 0.0), np.full(count, math.nan)
         return QuantityVerdict(quantity, table, noise, clears, unknown > 0, unknown, unknown)
@@ -404,7 +396,7 @@ def judge_table(
         # All pairs that the rounds of a run can show.
         Kind.PAIR: looks * (count // 2),
         **{
-            kind: sum(thing.kind is kind for thing in search.groups)
+            kind: sum(thing.kind is kind for thing in table.groups)
             for kind in (Kind.SWITCH, Kind.UPLINK)
         },
     }
@@ -418,7 +410,7 @@ def judge_table(
             and _counts(fit, place, clearing, counts)
             and chance(fit, place, scatter) <= nominal_levels(error, looks)[table.rounds - 1]
         ):
-            instead = alternatives(search, fit, place)
+            instead = alternatives(fit, place)
             accused.append(
                 Accusation(
                     thing.kind,

@@ -14,9 +14,8 @@ own.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
@@ -68,105 +67,51 @@ class PairObservation:
         return None if rate is None else -math.log(rate)
 
 
-LEAST_PAIRS = 2
-"""Least pairs of a round: rounds differ in level, so pairs are compared within their round."""
-
-LEAST_NODES = 2 * LEAST_PAIRS
-"""Least nodes with which one is cleared or accused; of fewer, a round has a single pair."""
+UPLINK_OF = "uplink of "
 
 
 @dataclass(frozen=True)
-class PairTable:
-    """Measurements in columns, by round: ``round``, ``one`` and ``other`` count from 0.
+class Topology:
+    """A tree of switches, as ``scontrol show topology`` shows it.
 
-    ``slowness``: logarithms of times, or of one over rates; ``names``: of the nodes.
+    ``leaves``: the nodes of each leaf switch; ``parents``: the switch above a switch, if there is
+    one. Raises NetproofError if a node has two leaves, or a switch is above itself.
     """
 
-    names: tuple[str, ...]
-    round: Ints
-    one: Ints
-    other: Ints
-    slowness: Floats
+    leaves: Mapping[str, tuple[str, ...]]
+    parents: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def rows(self) -> int:
-        """Number of measurements."""
-        return len(self.slowness)
-
-    @cached_property
-    def rounds(self) -> int:
-        """Number of rounds."""
-        return int(self.round[-1]) + 1 if self.rows else 0
+    def __post_init__(self) -> None:
+        seen: dict[str, str] = {}
+        for leaf, nodes in self.leaves.items():
+            for node in nodes:
+                if node in seen:
+                    raise NetproofError(f"{node} is on the leaves {seen[node]} and {leaf}")
+                seen[node] = leaf
+            self.above(leaf)
 
     @cached_property
-    def pair(self) -> Ints:
-        """Number of each row's pair, the same for both orders of its nodes."""
-        low, high = np.minimum(self.one, self.other), np.maximum(self.one, self.other)
-        return np.unique(low * len(self.names) + high, return_inverse=True)[1].reshape(-1)
+    def leaf_of(self) -> Mapping[str, str]:
+        """Leaf switch of each node."""
+        return {node: leaf for leaf, nodes in self.leaves.items() for node in nodes}
+
+    def above(self, switch: str) -> tuple[str, ...]:
+        """Return the switch and those above it, upwards; NetproofError if they form a circle."""
+        line = [switch]
+        while (up := self.parents.get(line[-1])) is not None:
+            if up in line:
+                raise NetproofError(f"switch {up} is above itself: {', '.join(line)}")
+            line.append(up)
+        return tuple(line)
 
     @cached_property
-    def pairs(self) -> int:
-        """Number of different pairs."""
-        return int(self.pair.max()) + 1 if self.rows else 0
-
-    @cached_property
-    def medians(self) -> Floats:
-        """Median slowness of each round."""
-        starts = np.searchsorted(self.round, np.arange(self.rounds + 1))
-        return np.array([np.median(self.slowness[a:b]) for a, b in pairwise(starts)])
-
-    @cached_property
-    def measured(self) -> Ints:
-        """Number of rounds of each node."""
-        return np.bincount(self.nodes_of_rows, minlength=len(self.names))
-
-    @cached_property
-    def nodes_of_rows(self) -> Ints:
-        """Node of each end of each row: first all ``one``, then all ``other``."""
-        return np.concatenate([self.one, self.other])
-
-
-def table_of(
-    observations: Sequence[PairObservation], nodes: Sequence[str], quantity: PairQuantity
-) -> PairTable:
-    """Return the comparable measurements of a quantity: not alone, not disturbed.
-
-    A round of fewer than ``LEAST_PAIRS`` is left out, as are nodes that are not among ``nodes``. If
-    a node is there twice in a round, the first counts.
-    """
-    number = {name: place for place, name in enumerate(nodes)}
-    by_round: dict[int, list[tuple[int, int, float]]] = defaultdict(list)
-    busy: set[tuple[int, str]] = set()
-    for seen in observations:
-        slowness = seen.slowness(quantity)
-        ends = {(seen.round, node) for node in seen.nodes}
-        if seen.alone or seen.disturbed or slowness is None or ends & busy:
-            continue
-        if all(node in number for node in seen.nodes):
-            busy |= ends
-            one, other = (number[node] for node in seen.nodes)
-            by_round[seen.round].append((one, other, slowness))
-    usable = [by_round[name] for name in sorted(by_round) if len(by_round[name]) >= LEAST_PAIRS]
-    rows = [row for pairs in usable for row in pairs]
-    return PairTable(
-        tuple(nodes),
-        np.repeat(np.arange(len(usable)), [len(pairs) for pairs in usable]),
-        np.array([one for one, _, _ in rows], dtype=np.int64),
-        np.array([other for _, other, _ in rows], dtype=np.int64),
-        np.array([slowness for _, _, slowness in rows], dtype=np.float64),
-    )
-
-
-FURTHEST = 3.0
-"""Largest deviation of a disturbed measurement, a factor of 20, unless noise is wider."""
-
-PRIOR_WEIGHT = 8.0
-"""Weight of the expected shares of wider and disturbed measurements, in measurements."""
-
-WIDER = 4.0
-"""Ratio of the scale of wider noise to that of the core."""
-
-_SHAPE_STEPS = 20
+    def below(self) -> Mapping[str, tuple[str, ...]]:
+        """Nodes of all leaves that are a switch or below it, by switch."""
+        found: dict[str, list[str]] = {}
+        for leaf, nodes in self.leaves.items():
+            for switch in self.above(leaf):
+                found.setdefault(switch, []).extend(nodes)
+        return {switch: tuple(nodes) for switch, nodes in found.items()}
 
 
 class Kind(StrEnum):
@@ -205,6 +150,150 @@ class Thing:
 
     def __str__(self) -> str:
         return named(self.kind, self.name)
+
+
+LEAST_PAIRS = 2
+"""Least pairs of a round: rounds differ in level, so pairs are compared within their round."""
+
+LEAST_NODES = 2 * LEAST_PAIRS
+"""Least nodes with which one is cleared or accused; of fewer, a round has a single pair."""
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Measurements in columns, by round: ``round``, ``one`` and ``other`` count from 0.
+
+    ``slowness``: logarithms of times, or of one over rates; ``names``: of the nodes.
+    """
+
+    names: tuple[str, ...]
+    round: Ints
+    one: Ints
+    other: Ints
+    slowness: Floats
+    topology: Topology | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of measurements."""
+        return len(self.slowness)
+
+    @cached_property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        return int(self.round[-1]) + 1 if self.rows else 0
+
+    @cached_property
+    def pair(self) -> Ints:
+        """Number of each row's pair, the same for both orders of its nodes."""
+        low, high = np.minimum(self.one, self.other), np.maximum(self.one, self.other)
+        return np.unique(low * len(self.names) + high, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def pairs(self) -> int:
+        """Number of different pairs."""
+        return int(self.pair.max()) + 1 if self.rows else 0
+
+    @cached_property
+    def medians(self) -> Floats:
+        """Median slowness of each round."""
+        starts = np.searchsorted(self.round, np.arange(self.rounds + 1))
+        return np.array([np.median(self.slowness[a:b]) for a, b in pairwise(starts)])
+
+    @cached_property
+    def measured(self) -> Ints:
+        """Number of rounds of each node."""
+        return np.bincount(self.nodes_of_rows, minlength=len(self.names))
+
+    @cached_property
+    def nodes_of_rows(self) -> Ints:
+        """Node of each end of each row: first all ``one``, then all ``other``."""
+        return np.concatenate([self.one, self.other])
+
+    def as_node(self, number: int) -> Thing:
+        """Return a node as a thing."""
+        mine = np.flatnonzero((self.one == number) | (self.other == number))
+        return Thing(Kind.NODE, self.names[number], (number,), mine)
+
+    def as_pair(self, number: int) -> Thing:
+        """Return a pair as a thing, by its number."""
+        mine = np.flatnonzero(self.pair == number)
+        ends = sorted((int(self.one[mine[0]]), int(self.other[mine[0]])))
+        name = " – ".join(self.names[end] for end in ends)
+        return Thing(Kind.PAIR, name, tuple(ends), mine)
+
+    @cached_property
+    def groups(self) -> tuple[Thing, ...]:
+        """Switches and uplinks that some pairs cross, and others do not, by name."""
+        if (topology := self.topology) is None:
+            return ()
+        number = {name: place for place, name in enumerate(self.names)}
+        # From the top down, so that the lowest switch above both nodes of a row is the last.
+        switches = sorted(topology.below, key=lambda name: len(topology.above(name)))
+        lowest, things = np.full(self.rows, -1), []
+        over, nodes_of = [], []
+        for place, switch in enumerate(switches):
+            nodes = [number[node] for node in topology.below[switch] if node in number]
+            below = np.zeros(len(self.names), dtype=bool)
+            below[nodes] = True
+            lowest[below[self.one] & below[self.other]] = place
+            over.append(below[self.one] != below[self.other])
+            nodes_of.append(tuple(nodes))
+        for place, switch in enumerate(switches):
+            across = over[place] & (lowest >= 0)
+            for kind, name, crossed in (
+                (Kind.SWITCH, switch, across | (lowest == place)),
+                (Kind.UPLINK, UPLINK_OF + switch, across),
+            ):
+                if crossed.any() and not crossed.all():
+                    rows = np.flatnonzero(crossed)
+                    things.append(Thing(kind, name, nodes_of[place], rows))
+        return tuple(sorted(things, key=lambda thing: thing.name))
+
+    @cached_property
+    def repeated(self) -> Bools:
+        """Pairs measured more than once: one measurement does not distinguish one from noise."""
+        return np.bincount(self.pair, minlength=self.pairs) > 1
+
+
+def table_of(
+    observations: Sequence[PairObservation],
+    nodes: Sequence[str],
+    quantity: PairQuantity,
+    topology: Topology | None = None,
+) -> PairTable:
+    """Return the comparable measurements of a quantity: not alone, not disturbed.
+
+    A round of fewer than ``LEAST_PAIRS`` is left out, as are nodes that are not among ``nodes``.
+    """
+    number = {name: place for place, name in enumerate(nodes)}
+    rows = [
+        (seen.round, number[seen.nodes[0]], number[seen.nodes[1]], slowness)
+        for seen in observations
+        if not (seen.alone or seen.disturbed)
+        and seen.nodes[0] in number
+        and seen.nodes[1] in number
+        and (slowness := seen.slowness(quantity)) is not None
+    ]
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    columns = columns[np.argsort(columns[:, 0], kind="stable")]
+    _, place, counts = np.unique(columns[:, 0], return_inverse=True, return_counts=True)
+    columns = columns[(counts >= LEAST_PAIRS)[place.reshape(-1)]]
+    rounds = np.unique(columns[:, 0], return_inverse=True)[1].reshape(-1)
+    one, other = columns[:, 1:3].astype(np.int64).T
+    return PairTable(tuple(nodes), rounds, one, other, columns[:, 3].copy(), topology)
+
+
+FURTHEST = 3.0
+"""Largest deviation of a disturbed measurement, a factor of 20, unless noise is wider."""
+
+PRIOR_WEIGHT = 8.0
+"""Weight of the expected shares of wider and disturbed measurements, in measurements."""
+
+WIDER = 4.0
+"""Ratio of the scale of wider noise to that of the core."""
+
+_SHAPE_STEPS = 20
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ import numpy as np
 
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import Judgement, State
-from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation
+from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation, Topology
 from netproof.pairs.search import LEAST_ROUNDS
-from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
@@ -34,115 +33,75 @@ def tournament(nodes: Sequence[str], number: int) -> Pairs:
     return tuple((one, other) for one, other in ends if one is not None and other is not None)
 
 
+_ORDERS = 8
+"""Random orders of nodes whose tournaments are searched for a round without repetition."""
+
+
 def random_round(
-    nodes: Sequence[str], before: Collection[Pair], random: np.random.Generator
+    nodes: Sequence[str],
+    before: Collection[Collection[str]],
+    apart: Collection[frozenset[str]] = (),
+    *,
+    seed: int = 0,
+    done: int = 0,
 ) -> Pairs:
-    """Return random pairs, new ones as long as there are any.
+    """Return the round of a tournament in random order that repeats the fewest pairs.
 
-    ``before``: the pairs of all rounds so far, each as often as it was measured. If N is odd, a
-    node that was in most of them is idle.
+    ``before``: the pairs of all rounds so far, each as often as it was measured; ``apart``: pairs
+    to avoid even more. All rounds of the same nodes are of one tournament, so that none meet again
+    before all have. If N is odd, a node that was in most of them is idle.
     """
-    taking = list(nodes)
-    if len(taking) % 2:
-        often = Counter(node for pair in before for node in pair)
-        most = max(often[node] for node in taking)
-        last = [node for node in taking if often[node] == most]
-        taking.remove(last[int(random.integers(len(last)))])
-    return _matched(taking, Counter(frozenset(pair) for pair in before), random)
-
-
-_SHUFFLES = 8
-_EXACT = 64
-"""Most nodes for which a round without repetition is searched exhaustively."""
-_STEPS = 3000
-
-
-def _matched(nodes: list[str], met: Counter[frozenset[str]], random: np.random.Generator) -> Pairs:
-    if len(nodes) < 2:
+    count, turns = len(nodes), rounds_of_all(len(nodes))
+    if count < 2:
         return ()
-    best: list[Pair] = []
+    number = {node: place for place, node in enumerate(nodes)}
+    met, avoided = (
+        np.array(
+            [(number[a], number[b]) for a, b in several if a in number and b in number], int
+        ).reshape(-1, 2)
+        for several in (before, apart)
+    )
+    often = np.bincount(met.ravel(), minlength=count)
+    found: Pairs = ()
     least: int | None = None
-    for _ in range(_SHUFFLES):
-        order = [nodes[place] for place in random.permutation(len(nodes))]
-        pairs = list(zip(order[::2], order[1::2], strict=True))
-        _swap(pairs, met, random)
-        repeated = sum(met[frozenset(pair)] for pair in pairs)
-        if least is None or repeated < least:
-            best, least = pairs, repeated
-        if not repeated:
+    for order in range(_ORDERS):
+        line = np.random.default_rng([seed, order]).permutation(count)
+        place = np.argsort(line)
+        # In turn t the places of a pair add up to -2t; the first one's is its partner's.
+        repeated = np.zeros(turns, dtype=np.int64)
+        for ends, weight in ((met, 1), (avoided, len(met) + 1)):
+            one, other = place[ends].T
+            both = np.where(one == 0, other, one) + np.where(other == 0, one, other)
+            repeated += weight * np.bincount(-both * (turns + 1) // 2 % turns, minlength=turns)
+        if count % 2:
+            repeated[-place * (turns + 1) // 2 % turns] += often.max() - often
+        fewest = int(repeated.min())
+        if least is None or fewest < least:
+            turn = np.random.default_rng([seed, done]).choice(np.flatnonzero(repeated == fewest))
+            found, least = tournament([nodes[at] for at in line], int(turn)), fewest
+        if not least:
             break
-    if least and len(nodes) <= _EXACT:
-        for allowed in range(max(met.values(), default=0)):
-            exact = _searched(nodes, met, allowed, random)
-            if exact is not None:
-                return exact
-    return tuple(best)
-
-
-def _swap(pairs: list[Pair], met: Counter[frozenset[str]], random: np.random.Generator) -> None:
-    """Exchange partners if a pair was measured before."""
-    for place, pair in enumerate(pairs):
-        if not met[frozenset(pair)]:
-            continue
-        for other in random.integers(len(pairs), size=16):
-            (a, b), (c, d) = pairs[place], pairs[other]
-            new = frozenset((a, d)), frozenset((c, b))
-            if (
-                other != place
-                and met[new[0]] + met[new[1]] < met[frozenset((a, b))] + met[frozenset((c, d))]
-            ):
-                pairs[place], pairs[other] = (a, d), (c, b)
-                break
-
-
-def _searched(
-    nodes: list[str], met: Counter[frozenset[str]], allowed: int, random: np.random.Generator
-) -> Pairs | None:
-    """Search for a round of pairs that met ``allowed`` times at most; None if none is found."""
-    partners = {
-        node: {
-            other for other in nodes if other != node and met[frozenset((node, other))] <= allowed
-        }
-        for node in nodes
-    }
-    rank = {nodes[place]: int(r) for r, place in enumerate(random.permutation(len(nodes)))}
-    steps = 0
-
-    def below(left: set[str]) -> Pairs | None:
-        nonlocal steps
-        if not left:
-            return ()
-        steps += 1
-        if steps > _STEPS:
-            return None
-        node = min(left, key=lambda name: (len(partners[name] & left), rank[name]))
-        for other in sorted(partners[node] & left, key=rank.__getitem__):
-            rest = below(left - {node, other})
-            if rest is not None:
-                return ((node, other), *rest)
-        return None
-
-    return below(set(nodes))
+    return found
 
 
 def suspects_round(
     nodes: Sequence[str],
-    suspects: Sequence[str],
-    cleared: Collection[str],
-    before: Collection[Pair],
-    random: np.random.Generator,
+    judgement: Judgement,
+    before: Collection[Collection[str]],
+    apart: Collection[frozenset[str]] = (),
     *,
-    again: Sequence[Pair] = (),
+    seed: int = 0,
+    done: int = 0,
 ) -> PlannedLaunch:
     """Pair suspects with the cleared nodes that they have met least; the others at random.
 
-    ``again``: pairs to repeat first. If no cleared node is free, suspects meet unsuspected ones.
+    Suspected pairs are repeated first. If no cleared node is free, suspects meet unsuspected ones.
     """
-    met: dict[str, Counter[str]] = defaultdict(Counter)
-    for one, other in before:
-        met[one][other] += 1
-        met[other][one] += 1
-    free = dict.fromkeys(nodes)
+    suspects, again = judgement.suspects, judgement.suspected_pairs
+    cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
+    met = Counter(map(frozenset, before))
+    order = np.random.default_rng([seed, done]).permutation(len(nodes))
+    free = dict.fromkeys(nodes[place] for place in order)
     pairs: list[Pair] = []
     for one, other in again:
         if one in free and other in free:
@@ -150,25 +109,24 @@ def suspects_round(
             del free[one], free[other]
     suspected = set(suspects)
     for suspect in suspects:
-        if suspect not in free:
-            continue
-        others = [node for node in free if node in cleared and node != suspect]
-        others = others or [node for node in free if node not in suspected]
-        if others:
-            times = met[suspect]
-            fewest = min(times.get(node, 0) for node in others)
-            among = [node for node in others if times.get(node, 0) == fewest]
-            partner = among[int(random.integers(len(among)))]
-            pairs.append((suspect, partner))
-            del free[suspect], free[partner]
+        if suspect in free:
+            others = [node for node in free if node in cleared and node != suspect]
+            others = others or [node for node in free if node not in suspected]
+            if others:
+                # A suspect has met few: there is one among these that it has not.
+                partner = min(others[:_AMONG], key=lambda node: met[frozenset((suspect, node))])
+                pairs.append((suspect, partner))
+                del free[suspect], free[partner]
     names = [*suspects, *(f"{one} – {other}" for one, other in again)]
     more = len(names) - _SHOWN
     few = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     why = f"{few} against cleared nodes" if suspects else f"{few} again"
-    return PlannedLaunch(0, (*pairs, *random_round(list(free), before, random)), why=why)
+    rest = [node for node in nodes if node in free]
+    chosen = random_round(rest, before, apart, seed=seed, done=done)
+    return PlannedLaunch(0, (*pairs, *chosen), why=why)
 
 
-_SHOWN = 4
+_SHOWN, _AMONG = 4, 64
 
 
 def shortest_paths(topology: Topology, nodes: Sequence[str], number: int) -> Pairs:
@@ -186,27 +144,32 @@ def shortest_paths(topology: Topology, nodes: Sequence[str], number: int) -> Pai
 
 
 def longest_paths(
-    topology: Topology, nodes: Sequence[str], count: int, random: np.random.Generator
-) -> list[Pairs]:
-    """Return ``count`` rounds of pairs across the top of the tree, nodes least used first.
+    topology: Topology,
+    nodes: Sequence[str],
+    before: Iterable[Collection[str]],
+    random: np.random.Generator,
+) -> Pairs:
+    """Return a round of pairs across the top of the tree, new ones and nodes least used first.
 
-    If one side has more than half of the nodes, some of it are idle, in turn; [] if no switch has
-    two others below it.
+    ``before``: the pairs of such rounds so far. If one side has more than half of the nodes, some
+    of it are idle, in turn. () if no switch has two others below it.
     """
-    used: Counter[str] = Counter()
-    met: set[frozenset[str]] = set()
-    rounds: list[Pairs] = []
-    for _ in range(count):
-        pairs = tuple(
-            pair
-            for sides in _sides(topology, nodes).values()
-            for pair in _across(sides, used, met, random)
-        )
-        if pairs:
-            met |= {frozenset(pair) for pair in pairs}
-            used.update(node for pair in pairs for node in pair)
-            rounds.append(pairs)
-    return rounds
+    pairs: list[Pair] = []
+    met = Counter(map(frozenset, before))
+    used = Counter(node for pair in met.elements() for node in pair)
+    for sides in _sides(topology, nodes).values():
+        waiting = [
+            # Taken from the end.
+            sorted(random.permutation(members).tolist(), key=lambda node: -used[node])
+            for members in sides.values()
+        ]
+        while len(waiting := sorted(filter(None, waiting), key=len)) > 1:
+            # The largest is always taken from: so it never has more than half at the end.
+            one, line = waiting[-1].pop(), waiting[int(random.integers(len(waiting) - 1))]
+            places = reversed(range(len(line)))
+            new = next((at for at in places if frozenset((one, line[at])) not in met), -1)
+            pairs.append((one, line.pop(new)))
+    return tuple(pairs)
 
 
 def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator) -> list[str]:
@@ -257,39 +220,6 @@ def _sides(topology: Topology, nodes: Sequence[str]) -> dict[str, dict[str, list
     return trees
 
 
-def _across(
-    sides: dict[str, list[str]],
-    used: Counter[str],
-    met: set[frozenset[str]],
-    random: np.random.Generator,
-) -> Iterable[Pair]:
-    if len(sides) < 2:
-        return
-    waiting = []
-    for members in sides.values():
-        shuffled = [members[place] for place in random.permutation(len(members))]
-        # Taken from the end.
-        waiting.append(sorted(shuffled, key=lambda node: -used[node]))
-    left = np.array([len(line) for line in waiting])
-    while True:
-        most = int(left.argmax())
-        others = np.flatnonzero(left)
-        others = others[others != most]
-        if not len(others):
-            return
-        # As long as the largest side has less than half, any other one will do.
-        sizes = left[others]
-        if 2 * left[most] >= left.sum():
-            other = others[int(random.choice(len(others), p=sizes / sizes.sum()))]
-        else:
-            drawn = random.random(len(others))
-            other = others[np.where(sizes == sizes.max(), drawn, -1).argmax()]
-        left[[most, other]] -= 1
-        one, line = waiting[most].pop(), waiting[other]
-        places = reversed(range(len(line)))
-        yield one, line.pop(next((p for p in places if frozenset((one, line[p])) not in met), -1))
-
-
 OF_FEW = 3
 """Launches of each pair, and each stream, if nodes are too few to compare pairs."""
 
@@ -299,7 +229,7 @@ FEW_NODES = 8
 
 
 def pairs_that_never_met(
-    nodes: Sequence[str], met: Iterable[Pair], apart: Collection[frozenset[str]] = ()
+    nodes: Sequence[str], met: Iterable[Collection[str]], apart: Collection[frozenset[str]] = ()
 ) -> list[Pair]:
     """Return the pairs of nodes that no round had, without those that cannot be measured."""
     known = {frozenset(pair) for pair in met} | set(apart)
@@ -348,20 +278,20 @@ def next_round(
         if done >= times * rounds:
             return None
         return PlannedLaunch(0, tournament(nodes, done % rounds), why="every pair once")
-    random = np.random.default_rng([seed, done])
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
-    before = [seen.nodes for seen in observations if not seen.alone]
+    before: list[Collection[str]] = [seen.nodes for seen in observations if not seen.alone]
     few = mode is Mode.QUICK and len(nodes) <= FEW_NODES
-    unmet = {*map(frozenset, pairs_that_never_met(nodes, before, apart))} if few else set()
-    enough = judgement.decided and not unmet
-    if done >= settings.rounds or (done >= least and enough):
+    unmet = pairs_that_never_met(nodes, before, apart) if few else []
+    if done >= settings.rounds or (done >= least and judgement.decided and not unmet):
         return None
     if mode is Mode.PATHS:
         if topology is None:
             raise NetproofError("mode paths needs a topology")
-        return _of_paths(nodes, topology, settings, seed, done)
-    often = max(Counter(map(frozenset, before)).values(), default=0) + 1
-    before += [(one, other) for one, other in map(sorted, apart) for _ in range(often)]
+        across = longest_paths(topology, nodes, before, np.random.default_rng([seed, done]))
+        within = shortest_paths(topology, nodes, done // 2 if across else done)
+        if across and (done % 2 == 0 or not within):
+            return PlannedLaunch(0, across, why=ACROSS)
+        return PlannedLaunch(0, within, why=WITHIN) if within else None
     # Across a slow switch or uplink, nothing shows of the undecided nodes behind it.
     behind = any(
         judgement.nodes[node].state is State.UNDECIDED
@@ -373,40 +303,23 @@ def next_round(
         within = shortest_paths(topology, nodes, done // 2)
         if within:
             busy = {node for pair in within for node in pair}
-            rest = random_round([node for node in nodes if node not in busy], before, random)
-            return PlannedLaunch(0, (*within, *rest), why=WITHIN)
+            rest = [node for node in nodes if node not in busy]
+            chosen = random_round(rest, before, apart, seed=seed, done=done)
+            return PlannedLaunch(0, (*within, *chosen), why=WITHIN)
     if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
-        cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
-        suspects, again = judgement.suspects, judgement.suspected_pairs
-        found = suspects_round(nodes, suspects, cleared, before, random, again=again)
+        found = suspects_round(nodes, judgement, before, apart, seed=seed, done=done)
         # A pair apart may be all that is left beside suspects; one pair is compared with none.
         if not any(frozenset(pair) in apart for pair in found.pairs):
             return found
+    why = "random pairs"
     if unmet:
-        order = [nodes[at] for at in np.random.default_rng([seed]).permutation(len(nodes))]
-        several = (tournament(order, number) for number in range(rounds_of_all(len(nodes))))
-        best = max(several, key=lambda pairs: sum(frozenset(pair) in unmet for pair in pairs))
-        return PlannedLaunch(0, best, why="every pair once")
-    return PlannedLaunch(0, random_round(nodes, before, random), why="random pairs")
+        # Each counts once, so that the round has the most that never met.
+        before, why = [*set(map(frozenset, before))], "every pair once"
+    chosen = random_round(nodes, before, apart, seed=seed, done=done)
+    return PlannedLaunch(0, chosen, why=why)
 
 
 WITHIN, ACROSS = "pairs within a leaf", "pairs across uplinks"
-
-
-def _of_paths(
-    nodes: Sequence[str], topology: Topology, settings: PairSettings, seed: int, done: int
-) -> PlannedLaunch | None:
-    inside = shortest_paths(topology, nodes, 0)
-    # Of as many as a run can have, only the first are needed.
-    number = (done // 2 if inside else done) % ((settings.rounds + 1) // 2)
-    across = longest_paths(topology, nodes, number + 1, np.random.default_rng([seed]))
-    if across and (done % 2 == 0 or not inside):
-        return PlannedLaunch(0, across[number], why=ACROSS)
-    if not inside:
-        return None
-    within = shortest_paths(topology, nodes, done // 2 if across else done)
-    return PlannedLaunch(0, within, why=WITHIN)
-
 
 ACROSS_BOTH_WAYS = 3
 """Undisturbed bidirectional rounds across uplinks; two are too few for the stated error."""
@@ -434,7 +347,7 @@ def both_ways_round(
         return None
     random = np.random.default_rng([seed, made])
     taking = evenly(topology, nodes, random)
-    across = longest_paths(topology, taking, 1, random)
+    across = longest_paths(topology, taking, (), random)
     inside = shortest_paths(topology, nodes, made)
     leaf = topology.leaf_of
     below = Counter(leaf[node] for node in taking)
@@ -446,7 +359,7 @@ def both_ways_round(
         if one.both_ways_mb_s is not None and not one.disturbed:
             crossing[one.round] |= leaf[one.nodes[0]] != leaf[one.nodes[1]]
     count = sum(crossing.values())
-    pairs, why = across[0], ACROSS
+    pairs, why = across, ACROSS
     if count and inside and count == len(crossing):
         pairs, why = inside, WITHIN
     elif count >= ACROSS_BOTH_WAYS:

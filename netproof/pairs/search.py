@@ -9,10 +9,9 @@ are repeated after every round, and err together as a whole run may.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
+from operator import attrgetter
 
 import numpy as np
 import scipy
@@ -35,70 +34,7 @@ from netproof.pairs.model import (
     round_weights,
     taken,
 )
-from netproof.pairs.topology import UPLINK_OF, Topology
-
-
-@dataclass(frozen=True)
-class Search:
-    """All things of a table that may be slow, and the expected noise."""
-
-    table: PairTable
-    topology: Topology | None
-    disturbed_share: float
-    resolution: float
-
-    def node(self, number: int) -> Thing:
-        """Return a node."""
-        mine = np.flatnonzero((self.table.one == number) | (self.table.other == number))
-        return Thing(Kind.NODE, self.table.names[number], (number,), mine)
-
-    def pair(self, number: int) -> Thing:
-        """Return a pair, by its number in the table."""
-        mine = np.flatnonzero(self.table.pair == number)
-        ends = sorted((int(self.table.one[mine[0]]), int(self.table.other[mine[0]])))
-        name = " – ".join(self.table.names[end] for end in ends)
-        return Thing(Kind.PAIR, name, tuple(ends), mine)
-
-    @cached_property
-    def groups(self) -> tuple[Thing, ...]:
-        """Switches and uplinks that some pairs cross, and others do not."""
-        if self.topology is None:
-            return ()
-        table, topology = self.table, self.topology
-        leaves = [None, *topology.leaves]
-        of = {leaf: place for place, leaf in enumerate(leaves)}
-        leaf = np.array([of[topology.leaf_of.get(name)] for name in table.names])
-        between = leaf[table.one] * len(leaves) + leaf[table.other]
-        codes, code_of_row = np.unique(between, return_inverse=True)
-        crossing: dict[str, list[int]] = defaultdict(list)
-        for place, code in enumerate(codes.tolist()):
-            for name in topology.between(leaves[code // len(leaves)], leaves[code % len(leaves)]):
-                crossing[name].append(place)
-        number = {name: place for place, name in enumerate(table.names)}
-        things = []
-        for name, places in sorted(crossing.items()):
-            crossed = np.zeros(len(codes), dtype=bool)
-            crossed[places] = True
-            rows = np.flatnonzero(crossed[code_of_row.reshape(-1)])
-            if len(rows) < table.rows:
-                switch = name.removeprefix(UPLINK_OF)
-                nodes = tuple(number[node] for node in topology.below[switch] if node in number)
-                kind = Kind.UPLINK if name != switch else Kind.SWITCH
-                things.append(Thing(kind, name, nodes, rows))
-        return tuple(things)
-
-    @cached_property
-    def repeated(self) -> Bools:
-        """Pairs measured more than once: one measurement does not distinguish one from noise."""
-        return np.bincount(self.table.pair, minlength=self.table.pairs) > 1
-
-    def price(self, thing: Thing) -> float:
-        """Return by how much one more effect has to raise the logarithm of the likelihood."""
-        among = len(self.groups) if thing.shared else len(self.table.names)
-        if thing.kind is Kind.PAIR:
-            among = max(int(self.repeated.sum()), among)
-        return math.log(among) + _FIXED_PRICE
-
+from netproof.site.pair_settings import DEFAULTS
 
 MOST_THINGS = 24
 """Things that are looked for at most: more of them are no exceptions."""
@@ -133,18 +69,26 @@ _MOST_SPLIT = 128
 _TRIED = {True: 3, False: 2}
 
 
-def explained(search: Search) -> Fit | None:
+def price(table: PairTable, thing: Thing) -> float:
+    """Return by how much one more effect has to raise the logarithm of the likelihood."""
+    among = len(table.groups) if thing.shared else len(table.names)
+    if thing.kind is Kind.PAIR:
+        among = max(int(table.repeated.sum()), among)
+    return math.log(among) + _FIXED_PRICE
+
+
+def explained(table: PairTable) -> Fit | None:
     """Return the best fit found, of up to half of the nodes; None without any."""
-    best = now = fit(search)
+    best = now = fit(table)
     if best is None or now is None:
         return None
-    count = len(search.table.names)
+    count = len(table.names)
     small, without = count <= _SMALL, 0
     while len(now.things) < min(MOST_THINGS, max(count // 2, 1)):
-        following = _step(search, now, small)
+        following = _step(table, now, small)
         if following is None:
             break
-        now = _pruned(search, following)
+        now = _pruned(table, following)
         if now.value > best.value:
             best, without = now, 0
         else:
@@ -154,46 +98,44 @@ def explained(search: Search) -> Fit | None:
     return best
 
 
-def _value(now: Fit) -> float:
-    return now.value
+_value = attrgetter("value")
 
 
-def _step(search: Search, now: Fit, small: bool) -> Fit | None:
+def _step(table: PairTable, now: Fit, small: bool) -> Fit | None:
     tried = []
-    for thing in _candidates(search, now, small):
+    for thing in _candidates(table, now, small):
         free = _open(now)[thing.rows]
         first = float(np.median(now.off[thing.rows][free])) if free.any() else 0.0
-        tried.append(fit(search, (*now.things, thing), np.append(now.effects, first)))
+        tried.append(fit(table, (*now.things, thing), np.append(now.effects, first)))
     fits = [one for one in tried if one is not None]
     groups = [one for one in fits if one.things[-1].shared]
     if groups:
-        instead = _split(search, now, max(groups, key=_value).things[-1])
+        instead = _split(table, now, max(groups, key=_value).things[-1])
         fits += [instead] if instead is not None else []
     return max(fits, key=_value, default=None)
 
 
-def _split(search: Search, now: Fit, group: Thing) -> Fit | None:
+def _split(table: PairTable, now: Fit, group: Thing) -> Fit | None:
     """Replace a group by its slow nodes: most nodes of a leaf are not the leaf."""
     if len(group.nodes) > _MOST_SPLIT:
         return None
     known = {thing.key for thing in now.things}
     nodes = [
-        node for node in map(search.node, group.nodes) if len(node.rows) and node.key not in known
+        node for node in map(table.as_node, group.nodes) if len(node.rows) and node.key not in known
     ]
     medians = np.array([float(np.median(now.off[node.rows])) for node in nodes])
     if not len(medians):
         return None
     slow = np.flatnonzero(medians > medians.max() / 2)
     things = (*now.things, *(nodes[place] for place in slow))
-    return fit(search, things, np.append(now.effects, medians[slow]))
+    return fit(table, things, np.append(now.effects, medians[slow]))
 
 
-def fit(search: Search, things: Sequence[Thing] = (), start: Floats = NO_EFFECTS) -> Fit | None:
+def fit(table: PairTable, things: Sequence[Thing] = (), start: Floats = NO_EFFECTS) -> Fit | None:
     """Fit levels, the effects of these things, and the noise; ``start``: effects to begin with.
 
     None if the rows leave no degree of freedom for the noise, or a thing is not slower.
     """
-    table = search.table
     members = [thing.rows for thing in things]
     count, total = len(members), table.rows
     least_freedom = total - table.rounds - count
@@ -209,8 +151,8 @@ def fit(search: Search, things: Sequence[Thing] = (), start: Floats = NO_EFFECTS
         scale = math.sqrt(float(left @ left) / least_freedom)
     else:
         scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
-    scale = max(scale, search.resolution)
-    shape = NoiseShape(_FIRST_WIDE, search.disturbed_share)
+    scale = max(scale, DEFAULTS.resolution)
+    shape = NoiseShape(_FIRST_WIDE, DEFAULTS.disturbed_share)
     # By residuals from each round's median: the mean of three rows follows one that is far.
     far = np.maximum(np.abs(off - slow), 1e-9)
     weights, there = np.minimum(1.0, FIRST_FAR * scale / far), float(total)
@@ -227,14 +169,14 @@ def fit(search: Search, things: Sequence[Thing] = (), start: Floats = NO_EFFECTS
         before = scale
         if step:
             freedom = max(there - table.rounds - count, 1.0)
-            scale = max(math.sqrt(float(weights @ left**2) / freedom), search.resolution)
+            scale = max(math.sqrt(float(weights @ left**2) / freedom), DEFAULTS.resolution)
         core, wide, flat = shape.parts((left / scale) ** 2, scale)
         density = core + wide + flat
         in_core, in_wide = core / density, wide / density
         weights = in_core + in_wide / WIDER**2
         wider = float(in_wide.sum())
         there = float(in_core.sum()) + wider
-        expected, of = search.disturbed_share * PRIOR_WEIGHT, total + PRIOR_WEIGHT
+        expected, of = DEFAULTS.disturbed_share * PRIOR_WEIGHT, total + PRIOR_WEIGHT
         shape = NoiseShape((wider + WIDER_OFTEN * expected) / of, (total - there + expected) / of)
         if step and abs(scale - before) < 1e-3 * before:
             break
@@ -254,7 +196,7 @@ def fit(search: Search, things: Sequence[Thing] = (), start: Floats = NO_EFFECTS
         freedom,
         shape,
         log_likelihood,
-        log_likelihood - sum(map(search.price, things)),
+        log_likelihood - sum(price(table, thing) for thing in things),
     )
 
 
@@ -282,10 +224,10 @@ def _solved(
     return np.where(owned.sum(axis=0) > 1e-6, solved, before)
 
 
-def _pruned(search: Search, now: Fit) -> Fit:
+def _pruned(table: PairTable, now: Fit) -> Fit:
     """Drop what the last step made superfluous."""
     while len(now.things) > 1:
-        several = (fit(search, *_without(now, place)) for place in range(len(now.things) - 1))
+        several = (fit(table, *_without(now, place)) for place in range(len(now.things) - 1))
         fewer = [one for one in several if one is not None and one.value > now.value]
         if not fewer:
             break
@@ -303,9 +245,9 @@ def _open(now: Fit) -> Bools:
     return np.isin(now.owner, [-1, *groups])
 
 
-def _candidates(search: Search, now: Fit, small: bool) -> list[Thing]:
+def _candidates(table: PairTable, now: Fit, small: bool) -> list[Thing]:
     """Return the few things whose residuals are slowest for their number."""
-    table, free, count = search.table, _open(now), _TRIED[small]
+    free, count = _open(now), _TRIED[small]
     standard = now.left / now.scale
     shapes = [np.clip(standard, -_CLIP, _CLIP)]
     if small:
@@ -314,15 +256,15 @@ def _candidates(search: Search, now: Fit, small: bool) -> list[Thing]:
     for values in shapes:
         values = np.where(free, values, 0.0)
         scores = _scores(table.nodes_of_rows, np.tile(values, 2), np.tile(free, 2))
-        things += map(search.node, _largest(scores, count, unusual(len(table.names))))
+        things += map(table.as_node, _largest(scores, count, unusual(len(table.names))))
         scores = _scores(table.pair, values, free)
-        scores[~search.repeated] = -math.inf
-        things += map(search.pair, _largest(scores, 1, 2.0))
+        scores[~table.repeated] = -math.inf
+        things += map(table.as_pair, _largest(scores, 1, 2.0))
         of_groups = [
             values[thing.rows].sum() / math.sqrt(max(float(free[thing.rows].sum()), 1.0))
-            for thing in search.groups
+            for thing in table.groups
         ]
-        things += [search.groups[at] for at in _largest(np.array(of_groups), count, 2.0)]
+        things += [table.groups[at] for at in _largest(np.array(of_groups), count, 2.0)]
     known = {thing.key for thing in now.things}
     return [thing for key, thing in {one.key: one for one in things}.items() if key not in known]
 
@@ -444,29 +386,32 @@ def scale_factors(freedom: float) -> tuple[Floats, Floats]:
     return np.exp(logs), shares / shares.sum()
 
 
-def alternatives(search: Search, now: Fit, place: int) -> list[tuple[Thing, ...]]:
+def alternatives(now: Fit, place: int) -> list[tuple[Thing, ...]]:
     """Return what explains the measurements as well in the place of a thing."""
-    table, thing = search.table, now.things[place]
+    table, thing = now.table, now.things[place]
     rest, start = _without(now, place)
     others: list[tuple[Thing, ...]] = []
     half = len(thing.rows) / 2
     if not thing.shared:
         ends = np.concatenate([table.one[thing.rows], table.other[thing.rows]])
-        for make, of_rows in ((search.node, ends), (search.pair, table.pair[thing.rows])):
+        for make, of_rows in (
+            (table.as_node, ends),
+            (table.as_pair, table.pair[thing.rows]),
+        ):
             numbers, counts = np.unique(of_rows, return_counts=True)
             others += [(make(int(number)),) for number in numbers[counts >= half]]
     if thing.kind is Kind.PAIR:
-        others.append(tuple(map(search.node, thing.nodes)))
+        others.append(tuple(map(table.as_node, thing.nodes)))
     mine = np.zeros(table.rows, dtype=bool)
     mine[thing.rows] = True
-    others += [(group,) for group in search.groups if mine[group.rows].sum() >= half]
+    others += [(group,) for group in table.groups if mine[group.rows].sum() >= half]
     known = {other.key for other in now.things}
     least = now.log_likelihood - EQUALLY_WELL
     found = []
     for several in others:
         if not any(other.key in known for other in several):
             begin = np.concatenate([start, np.full(len(several), now.effects[place])])
-            instead = fit(search, (*rest, *several), begin)
+            instead = fit(table, (*rest, *several), begin)
             if instead is not None and instead.log_likelihood > least:
                 found.append(several)
     return found

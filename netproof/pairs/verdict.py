@@ -32,9 +32,8 @@ from netproof.measurement.links import Link
 from netproof.pairs import accusation
 from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.alone import Alone, SlowWay, measured_alone, slow_ways
-from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation
+from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation, Topology
 from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
-from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
 from netproof.site.hostlist import fold

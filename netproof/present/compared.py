@@ -10,8 +10,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.comparison import comparison
-from netproof.comparison.compared_case import ComparedCase, Outcome
-from netproof.comparison.comparison import ComparedSide, Comparison
+from netproof.comparison.comparison import ComparedCase, ComparedSide, Comparison, Outcome
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
@@ -66,8 +65,8 @@ def node_diffs(compared: Comparison) -> list[str]:
 def differences(compared: Comparison) -> list[str]:
     """Return the differences between both sides in the site's file."""
     return [
-        f"{one.what} {_plain(one.first)} and {_plain(one.second)}"
-        + ("" if one.cases == len(compared.cases) else f" ({one.cases} cases)")
+        f"{one['what']} {_plain(one['first'])} and {_plain(one['second'])}"
+        + ("" if one["cases"] == len(compared.cases) else f" ({one['cases']} cases)")
         for one in compared.differences
     ]
 
@@ -302,9 +301,9 @@ def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
 def uncompared(compared: Comparison) -> list[str]:
     """Return the cases that are not in both, a sentence for each reason."""
     alike: dict[tuple[str | None, str], dict[str, list[str]]] = {}
-    for one in compared.uncompared:
-        places = alike.setdefault((one.measured_by, one.why), {})
-        places.setdefault(place(compared, one.case), []).append(one.case.what())
+    for case, measured_by, why in compared.uncompared:
+        places = alike.setdefault((measured_by, why), {})
+        places.setdefault(place(compared, case), []).append(case.what())
     sentences = []
     for (measured_by, why), places in alike.items():
         word = "not measured by either" if measured_by is None else f"only {measured_by} has"
@@ -329,12 +328,13 @@ def document(compared: Comparison) -> dict[str, Any]:
         "second": _side(compared.second),
         "summary": summary(compared),
         "geometric_mean": compared.mean(),
-        "differences": [dataclasses.asdict(one) for one in compared.differences],
+        "differences": compared.differences,
         "nodes": on_nodes,
         "nodes_not_known": unknown,
         "cases": [_case(one) for one in compared.cases],
         "not_compared": [
-            {**of_case(one.case), **some(one, "measured_by", "why")} for one in compared.uncompared
+            {**of_case(case), "measured_by": measured_by, "why": why}
+            for case, measured_by, why in compared.uncompared
         ],
     }
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.criteria import CommonSizes, Finding
@@ -57,7 +57,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     session, matrix, verdict = judged.session, judged.matrix, judged.verdict
     recurring = judged.recurring
     levels = Counter(one.level for one in verdict.cases)
-    changed = judged.changed
+    changed, stored = judged.changed, judged.stored and dataclasses.asdict(judged.stored)
     return {
         "format": FORMAT,
         "session": str(session.path),
@@ -121,16 +121,20 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
         "compared_with": verdict.compared_with and _compared_with(verdict.compared_with),
-        "stored": judged.stored and dataclasses.asdict(judged.stored),
+        "stored": stored if changed is None else None,
         "changed": None
         if changed is None
         else {
-            "stored": dataclasses.asdict(changed.stored),
+            "stored": stored,
             "cases": [
                 {**of_case(one.case), **some(one, "was", "now", "gone", "new")}
-                for one in changed.cases
+                for one in changed
+                if one.case is not None
             ],
-            **some(changed, "gone", "new"),
+            **{
+                name: [why for one in changed if one.case is None for why in getattr(one, name)]
+                for name in ("gone", "new")
+            },
         },
     }
 

@@ -25,15 +25,12 @@ from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import FORMAT, of_case, some
 from netproof.present.html.charts import (
-    FAINT,
     FILE_LINE,
-    FILE_WIDTH,
     NUMBER,
     SERIES,
-    TEXT,
     ChartFigure,
-    quantity,
     shown,
+    template,
     tips,
 )
 from netproof.present.wording import columns, counted, readable, sparkline
@@ -399,7 +396,6 @@ FORMATS = (".html", ".svg", ".png", ".pdf")
 MOST_SERIES = 24
 """Most series of one file."""
 
-HEIGHT = 150
 _LABEL_PX = 13
 _LABELS = 3
 """Lines over which labels of nearby changes are spread."""
@@ -445,17 +441,8 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
         ),
     ]
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
-    x = {
-        "field": "began",
-        "type": "temporal",
-        "scale": {"type": "utc", "nice": False, "padding": 8},
-        "axis": {
-            **{"title": None, "grid": False, "tickCount": 10},
-            **{"labelOverlap": True, "labelSeparation": 8},
-        },
-    }
     drawn = {
-        "vconcat": [_panel(verdict, one, x) for one in several],
+        "vconcat": [_panel(verdict, one) for one in several],
         "spacing": 14,
         "resolve": {"scale": {"x": "shared"}},
     }
@@ -465,24 +452,15 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
     return made
 
 
-def _layer(rows: Sequence[Any], mark: Mapping[str, Any], **channels: Any) -> dict[str, Any]:
-    return {"data": {"values": rows}, "mark": mark, "encoding": channels}
+def _panel(verdict: HistoryVerdict, one: Series) -> Any:
+    sessions, label, unit = verdict.nights.sessions, one.quantity.label, one.quantity.unit
 
-
-def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str, Any]:
-    sessions, blue = verdict.nights.sessions, SERIES[0]
-    label, unit = one.quantity.label, one.quantity.unit
-    title = f"{label}, {unit}" if unit else label
-    y = quantity("value", title, scale={"zero": False, "nice": True})
-
-    def points(nights: Sequence[float | None], heading: str, mark: Any) -> dict[str, Any]:
-        rows = [
+    def points(nights: Sequence[float | None]) -> list[dict[str, Any]]:
+        return [
             {"began": _moment(stored), "value": value, "session": stored.name}
             for stored, value in zip(sessions, nights, strict=True)
             if value is not None
         ]
-        tooltip = tips(session=heading, value=(label, NUMBER))
-        return _layer(rows, mark, x=x, y=y, tooltip=tooltip)
 
     levels = [
         {
@@ -492,40 +470,27 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
         }
         for level in verdict.levels(one)
     ]
-    # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
-    ends = [{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])]
-    layers = [_layer(ends, {"type": "point", "opacity": 0}, x=x)]
-    if levels:
-        band = {"type": "rect", "color": FAINT, "opacity": 0.16}
-        rule = {"type": "rule", "color": FAINT, "strokeWidth": 1.5}
-        until, low = {"field": "until"}, {**y, "field": "low"}
-        layers += [
-            _layer(levels, band, x=x, x2=until, y=low, y2={"field": "high"}),
-            _layer(levels, rule, x=x, x2=until, y=y),
-        ]
-    dot = {"type": "point", "color": blue, "filled": True, "size": 26, "opacity": 1}
-    measured = points(one.values, "session", dot)
-    line = {"type": "line", "color": blue, "strokeWidth": 1.6}
-    layers += [_layer(measured["data"]["values"], line, x=x, y=y), measured]
-    if any(value is not None for value in one.inconclusive):
+    panel = template(
+        *("panel", "chart"),
+        title=f"{_title(one.case)}: {label}",
+        label=f"{label}, {unit}" if unit else label,
+        # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
+        ends=[{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])],
+        levels=levels,
+        measured=points(one.values),
+        measured_tip=tips(session="session", value=(label, NUMBER)),
         # Beside the line, which goes only through points that count.
-        mark = {"type": "text", "text": "?", "fontSize": 13, "fontWeight": "bold"}
-        mark["color"] = "var(--inconclusive)"
-        layers.append(points(one.inconclusive, "inconclusive in", mark))
+        inconclusive=points(one.inconclusive),
+        inconclusive_tip=tips(session="inconclusive in", value=(label, NUMBER)),
+    )
+    panel["layer"] = [layer for layer in panel["layer"] if layer["data"]["values"]]
     shifts = [s for s in verdict.shifts if s.of is one and s.state is not SeriesState.ODD_NIGHT]
     for number, shift in enumerate(sorted(shifts, key=lambda shift: shift.change.index)):
-        layers += _change_layers(verdict, shift, x, number % _LABELS)
-    heading = {
-        "text": f"{_title(one.case)}: {label}",
-        **{"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"},
-        **{"color": TEXT, "offset": 6},
-    }
-    return {"layer": layers, "width": FILE_WIDTH, "height": HEIGHT, "title": heading}
+        panel["layer"] += _change_layers(verdict, shift, number % _LABELS)
+    return panel
 
 
-def _change_layers(
-    verdict: HistoryVerdict, shift: Shift, x: Mapping[str, Any], line: int
-) -> list[dict[str, Any]]:
+def _change_layers(verdict: HistoryVerdict, shift: Shift, line: int) -> Any:
     """Return a rule where the change begins, and its label above the chart."""
     change, sessions = shift.change, verdict.nights.sessions
     stored, late = sessions[change.index], change.index > len(sessions) / 2
@@ -536,21 +501,16 @@ def _change_layers(
         f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
         f" ({confidence(change.p_value)})"
     )
-    row = {"began": _moment(stored), "text": text, "session": stored.name}
     colour, dash = _CHANGES[word]
-    faint = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
-    rule = {"type": "rule", "color": colour, "strokeDash": dash, "strokeWidth": 1.8}
-    label = {
-        **{"type": "text", "color": colour, "fontSize": 10.5, "baseline": "bottom"},
+    return template(
+        *("panel", "change"),
+        rows=[{"began": _moment(stored), "text": text, "session": stored.name}],
+        **{"colour": colour, "dash": dash},
+        opacity=1 if shift.state in (SeriesState.OPEN, SeriesState.BAD_NIGHT) else 0.55,
+        tooltip=tips(text="change", session="session"),
         **{"align": "right" if late else "left", "dx": 4 if late else -4},
-        "dy": -2 - _LABEL_PX * line,
-    }
-    tooltip = tips(text="change", session="session")
-    text_channel = {"field": "text", "type": "nominal"}
-    return [
-        _layer([row], {**rule, "opacity": 0.55 if faint else 1}, x=x, tooltip=tooltip),
-        _layer([row], label, x=x, y={"value": 0}, text=text_channel),
-    ]
+        dy=-2 - _LABEL_PX * line,
+    )
 
 
 def _moment(stored: StoredSession) -> str:

@@ -163,15 +163,15 @@ def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
     if not rows:
         return []
     interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
-    tooltip = tips(what="measured", where="where", value=("factor", NUMBER), **interval)
     channels = {
         "y": word("what", sort=None, axis={"labelLimit": 300}),
         "yOffset": word("where"),
         "color": word("where", "where"),
+        "tooltip": tips(what="measured", where="where", value=("factor", NUMBER), **interval),
     }
     caption = "A line is the 95 % interval over rounds; at 1 the network shows no impact."
     title, x_title = "Times as long as alone", "times as long as alone (mean)"
-    return [dots(title, rows, x_title, tooltip, channels, sentences=[caption])]
+    return [dots(title, rows, x_title, channels, sentences=[caption])]
 
 
 def load_document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from netproof.present.document import Sentences
 from netproof.present.verdict import remarks, undecided
 from netproof.present.wording import duration, outcome, visible
-from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import failures
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import sentences_of_skipped

@@ -86,8 +86,8 @@ def risk_blocks(
     """Yield a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
     head = (*CASE, "landmark", "agreed", "launches ±", "sessions ±")
     last = f"for {RISK:.0%} each"
-    bounded = [(one, one.curve) for one in risks if one.curve is not None]
-    unbounded = [one for one in risks if one.curve is None]
+    bounded = [(one, one.bound) for one in risks if one.bound is not None]
+    unbounded = [one for one in risks if one.bound is None]
     if bounded:
         yield Cell(
             f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse", "heading"
@@ -95,12 +95,12 @@ def risk_blocks(
         rows = [
             (
                 *_cells(one),
-                f"{curve.bound:.0%}",
-                f"{curve.seller():.1%}",
-                f"{curve.buyer(margin):.1%}",
+                f"{bound:.0%}",
+                f"{one.seller():.1%}",
+                f"{one.buyer(margin):.1%}",
                 _planned(one),
             )
-            for one, curve in bounded
+            for one, bound in bounded
         ]
         heads = (*head, "bound", "seller risks", "buyer risks", last)
         yield DataTable(heads, rows, (3, *range(5, 11)))
@@ -132,22 +132,20 @@ def _within(one: ReferenceRisk) -> str:
 
 def of_risk(one: ReferenceRisk) -> dict[str, Any]:
     """Return a landmark's risks as plain values for ``json``; ratios are to the agreed value."""
-    plan, curve, points = one.plan, one.curve, []
-    if curve is not None:
-        points = [
+    plan = one.plan
+    return {
+        **some(one, "unit", "agreed", landmark="variable"),
+        "scatter": some(one.scatter, launches="within", sessions="between"),
+        "bound": one.bound,
+        "curve": [
             {
                 "ratio": ratio,
                 "passed": shares[Side.WITHIN],
                 "failed": shares[Side.BEYOND],
                 "inconclusive": shares[Side.ASTRIDE],
             }
-            for ratio, shares in zip(curve.ratios, curve.shares, strict=True)
-        ]
-    return {
-        **some(one, "unit", "agreed", landmark="variable"),
-        "scatter": some(one.scatter, launches="within", sessions="between"),
-        "bound": curve and curve.bound,
-        "curve": points,
+            for ratio, shares in one.curve.items()
+        ],
         "plan": plan
         and {
             **some(plan, "sessions", "launches", "bound"),

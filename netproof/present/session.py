@@ -216,17 +216,14 @@ def cpu_figures(row: CpuRow) -> dict[str, str]:
 
 def cpu_blocks(costs: CpuRows) -> Iterator[Block]:
     """Yield a row for each case whose cost is known, and why others have none; nothing without."""
-    if not costs.rows:
+    known, others = costs
+    if not known:
         return
-    head = (*CASE, "node", *cpu_figures(costs.rows[0]))
-    rows = [
-        (*case_cells(one.case), one.cost.node, *cpu_figures(one).values()) for one in costs.rows
-    ]
+    head = (*CASE, "node", *cpu_figures(known[0]))
+    rows = [(*case_cells(one.case), one.cost.node, *cpu_figures(one).values()) for one in known]
     yield Cell("what it costs the CPU", "heading")
     yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
-    unknown = [
-        f"not known of {counted(count, 'case')}: {why}" for why, count in costs.unknown.items()
-    ]
+    unknown = [f"not known of {counted(count, 'case')}: {why}" for why, count in others.items()]
     yield Sentences([*unknown, CPU_LEGEND])
 
 

@@ -383,7 +383,10 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         rows.append({**row, "low": low, "high": high, "state": state})
     environments = present(rows, "environment")
     colours = looks.colours(environments, of="environment")
+    number = ",.3~r"
+    numbers = {"value": ("score", number), "low": ("from", number), "high": ("to", number)}
     channels = {
+        "tooltip": tips(configuration="configuration", **numbers, state="criteria"),
         "y": word("configuration", sort=present(rows, "configuration"), axis={"labelLimit": 320}),
         "color": word(
             "environment",
@@ -392,8 +395,6 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
             legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
         ),
     }
-    number = ",.3~r"
-    numbers = {"value": ("score", number), "low": ("from", number), "high": ("to", number)}
     shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
     cells = [
         (
@@ -406,7 +407,6 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
         rows,
         "times as fast as the baseline",
-        tips(configuration="configuration", **numbers, state="criteria"),
         channels,
         word("state", "criteria", scale=shapes),
         sentences=[

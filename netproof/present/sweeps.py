@@ -22,23 +22,12 @@ from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import some
 from netproof.present.html import figures
-from netproof.present.html.charts import (
-    FAINT,
-    NUMBER,
-    SERIES,
-    ChartFigure,
-    Rows,
-    quantity,
-    size_axis,
-    tips,
-    word,
-)
+from netproof.present.html.charts import NUMBER, ChartFigure, Rows, size_axis, template, tips
 from netproof.present.wording import benchmark_name, counted, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
 
-_ACROSS, _WIDTH, _HEIGHT = 3, 230, 110
 _TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
 _FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
@@ -275,38 +264,17 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
         return ChartFigure(title, None, {})
     # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
     edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
-    scale = {"type": "log", "domain": [1 / edge, edge], "nice": False}
-    axis = {**size_axis(rows), "labelSeparation": 10}
-    x_scale = {"type": "log", "base": 2, "nice": False, "padding": 8}
-    labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
-    x = quantity("size_bytes", scale=x_scale, axis=axis)
-    y = quantity("factor", scale=scale, axis={"values": labelled, "format": "~g"})
+    several = _TICKS if edge >= 2 else _FINE_TICKS
     interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
     sizes: dict[str, Any] = {"size_bytes": ("bytes", ","), "factor": ("factor", NUMBER)}
-    tooltip = tips(algorithm="algorithm", **sizes, **interval)
-    blue, red = SERIES[:2]
-    low = {"y": quantity("low", scale=scale), "y2": {"field": "high"}}
-    every = {"x": x, "y": y, "tooltip": tooltip}
-    marks: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        ({"type": "area", "opacity": 0.2, "color": blue}, {"x": x, **low}),
-        ({"type": "rule", "strokeDash": [4, 3], "color": FAINT}, {"y": {"datum": 1}}),
-        ({"type": "line", "color": blue}, {"x": x, "y": y}),
-        # Every point has a tooltip, whether it won or not.
-        ({"type": "point", "opacity": 0, "size": 90}, every),
-        ({"type": "point", "filled": True, "opacity": 1, "size": 40, "color": red}, every),
-    ]
-    layers: list[dict[str, Any]] = [
-        {"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks
-    ]
-    layers[-1]["transform"] = [{"filter": "datum.won"}]
-    small = {
-        "data": {"name": "points"},
-        "facet": word("algorithm", sort=names),
-        "columns": _ACROSS,
-        "spec": {"width": _WIDTH, "height": _HEIGHT, "layer": layers},
-        # Otherwise a last row that is not full has axes without a chart.
-        "resolve": {"axis": {"x": "independent", "y": "independent"}},
-    }
+    small = template(
+        "gains",
+        sizes={**size_axis(rows), "labelSeparation": 10},
+        domain=[1 / edge, edge],
+        ticks=[tick for tick in several if 1 / edge < tick < edge],
+        tooltip=tips(algorithm="algorithm", **sizes, **interval),
+        algorithms=names,
+    )
     caption = (
         "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
         " is the interval that holds for all sizes and algorithms together; a dot is a size at"

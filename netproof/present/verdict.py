@@ -23,10 +23,9 @@ from netproof.present.wording import (
     visible,
 )
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures, listed
-from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.stored import NOTHING, Recurring
+from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
@@ -86,7 +85,7 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
         say(out, _cut(f"{worst} {line}"), style)
     lines[worst] = lines[worst][most:]
     show(_recurring(judged.recurring), out)
-    if judged.stored is not None and judged.stored.differs:
+    if judged.stored is not None and judged.stored.differs and judged.changed is None:
         say(out, _cut(f"note: {judged.stored.sentence()}"), "yellow")
     show([compared_with(verdict)], out)
     counts = [
@@ -229,23 +228,17 @@ def print_verdict(judged: JudgedSession, out: Console) -> None:
 
 def print_changed(judged: JudgedSession, out: Console) -> None:
     """Print the differences from the stored verdict, case by case."""
-    changed = judged.changed
-    if changed is None:
+    changed, stored = judged.changed, judged.stored
+    if changed is None or stored is None:
         say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
-    stored = changed.stored
     bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
     if not changed:
         say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
         return
-    count = counted(len(changed.cases))
+    count = counted(sum(one.case is not None for one in changed))
     say(out, f"says of {count} otherwise than the verdict of {stored.at}, by {bounds}", "yellow")
-    sentences = [
-        *map(str, changed.cases),
-        *(f"now: {fault}" for fault in changed.new),
-        *(f"no more: {fault}" for fault in changed.gone),
-    ]
-    show([Sentences(sentences, look="warned", mark="CHANGED ")], out)
+    show([Sentences(list(map(str, changed)), look="warned", mark="CHANGED ")], out)
 
 
 def _recurring(recurring: Recurring) -> list[Block]:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from netproof.errors import counted as counted
+
 if TYPE_CHECKING:
     from netproof.criteria import Finding
     from netproof.measurement.case import Case
     from netproof.site.matrix import Absence
-    from netproof.verdict.stored import Recurring
+    from netproof.verdict.session_verdict import Recurring
     from netproof.verdict.verdict import Verdict
 
 
@@ -54,11 +56,6 @@ def size_in_words(size: int) -> str:
         if size and size % unit == 0:
             return f"{size // unit} {name}"
     return f"{size:,} B"
-
-
-def counted(count: int, one: str = "case", several: str | None = None) -> str:
-    """Return ``1 case``, ``2 cases``; ``several``: the plural where it is not ``one`` with an s."""
-    return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
 
 
 def not_available(absences: Sequence[Absence]) -> list[str]:

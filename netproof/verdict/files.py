@@ -30,8 +30,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
-from netproof.verdict import engine
-from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
 from netproof.verdict.file_names import NameList, Pattern, Sets, differing_in_a_number
 
 ONLY_TOO_FAST = LineRateSettings()

@@ -192,7 +192,6 @@ def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
 
 
 def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
-    """Return what TCP sent again on each node, over all launches."""
     shares: dict[str, Share] = {}
     for one in launches:
         for node in one.counters.nodes:

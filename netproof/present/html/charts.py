@@ -311,11 +311,16 @@ def curve_chart(
     return made
 
 
+def template(name: str, part: str = "chart", /, **values: Any) -> Any:
+    """Return a chart of ``assets/charts.json``, or another part of it, with these values in it."""
+    parts = _parts()[name]
+    return filled(filled(parts[part], parts["channels"]), values)
+
+
 def dots(
     title: str,
     rows: Rows,
     x_title: str,
-    tooltip: list[dict[str, Any]],
     channels: Mapping[str, Any],
     shape: Mapping[str, Any] | None = None,
     **more: Any,
@@ -327,17 +332,9 @@ def dots(
     """
     if not rows:
         return ChartFigure(title, None, {}, **more)
-    scale = {"type": "log", "base": 2, "nice": False, "padding": 12}
-    x, channels = quantity("value", x_title, scale=scale), {**channels, "tooltip": tooltip}
-    point = {"type": "point", "filled": shape is None, "size": 80, "strokeWidth": 2.4}
-    points, every = {"name": "points"}, {"x": x, **channels, **({"shape": shape} if shape else {})}
-    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **channels}
-    at_1 = {"type": "rule", "color": FAINT, "strokeDash": [4, 3]}
-    interval = {"type": "rule", "strokeWidth": 2}
-    layers = [
-        {"data": {"values": [{"value": 1}]}, "mark": at_1, "encoding": {"x": x}},
-        {"data": points, "mark": interval, "encoding": ends},
-        {"data": points, "mark": point, "encoding": every},
-    ]
-    chart = {"width": "container", "height": _ROW * max(len(rows), 3), "layer": layers}
+    height = _ROW * max(len(rows), 3)
+    chart = template("dots", height=height, x_title=x_title, filled=shape is None)
+    for layer in chart["layer"][1:]:
+        layer["encoding"] |= channels
+    chart["layer"][-1]["encoding"] |= {"shape": shape} if shape else {}
     return ChartFigure(title, chart, {"points": rows}, **more)

@@ -14,7 +14,7 @@ from netproof.present.html.content import LOOKS
 from netproof.present.html.folder import page_of
 from netproof.present.judged_files import columns, summary
 from netproof.present.wording import file_name
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
 _WORDS = {

@@ -98,8 +98,8 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
         own = {page: one for page, one in by_page.items() if one[0].partition == partition}
-        of_partition = tuple(row for row in costs.rows if row.case.partition == partition)
-        parts = list(_results(report, own, CpuRows(of_partition, {}), partition))
+        of_partition = tuple(row for row in costs[0] if row.case.partition == partition)
+        parts = list(_results(report, own, (of_partition, {}), partition))
         heading = f"{partition} on {system}"
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
@@ -186,7 +186,7 @@ def _results(
         link = Cell(more, link="netpipe.html#throughput")
         above = ["Two ranks on two nodes, one way.", link] if pairs else [text]
         yield "netpipe", "NetPIPE", [*above, *pairs]
-    if costs.rows:
+    if costs[0]:
         yield "cpu", "What it costs the CPU", list(cpu_blocks(costs))[1:]
 
 

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison.compared_case import envelope_of_cases
-from netproof.comparison.comparison import Against, alone
+from netproof.comparison.comparison import Against, alone, envelope_of_cases
 from netproof.errors import NetproofError
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights
@@ -25,7 +24,7 @@ from netproof.present.session import NOT_KNOWN, sent_again
 from netproof.present.wording import columns, counted, file_name, readable, sparkline
 from netproof.verdict import engine, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
-from netproof.verdict.rejudge import Entries
+from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.verdict import CaseVerdict, Verdict

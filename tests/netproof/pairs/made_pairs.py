@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from netproof.pairs.accusation import Judgement, judge
-from netproof.pairs.model import PairObservation
+from netproof.pairs.model import UPLINK_OF, PairObservation, Topology
 from netproof.pairs.rounds import Mode, Pairs, next_round
-from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import DEFAULTS, PairSettings
 
@@ -35,7 +34,13 @@ def slow_on_the_way(share: float, topology: Topology, what: str) -> Slower:
 
 
 def way(topology: Topology, one: str, other: str) -> tuple[str, ...]:
-    return topology.between(topology.leaf_of.get(one), topology.leaf_of.get(other))
+    """The switches and uplinks between two nodes; () if nothing joins them."""
+    leaves = (topology.leaf_of.get(one), topology.leaf_of.get(other))
+    lines = [() if leaf is None else topology.above(leaf) for leaf in leaves]
+    top = next((switch for switch in lines[0] if switch in lines[1]), None)
+    below = [switch for line in lines for switch in line[: line.index(top)]] if top else []
+    ends = (name for switch in below for name in (switch, UPLINK_OF + switch))
+    return (*ends, top) if top else ()
 
 
 def healthy(_one: str, _other: str, _number: int) -> float:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from made_pairs import names, tree, way
 
 from netproof.errors import NetproofError
+from netproof.pairs.accusation import Judgement, NodeState, State
+from netproof.pairs.model import PairTable, Topology
 from netproof.pairs.rounds import (
     longest_paths,
     random_round,
@@ -20,7 +22,6 @@ from netproof.pairs.rounds import (
     suspects_round,
     tournament,
 )
-from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PlannedLaunch
 
 
@@ -59,62 +60,65 @@ def test_of_an_odd_number_each_is_idle_once_in_a_tournament():
 
 @given(st.integers(2, 10), st.integers(0, 2**16))
 def test_random_rounds_repeat_no_pair_while_there_is_another(half, seed):
-    nodes, random, before = names(2 * half), np.random.default_rng(seed), []
-    for _ in range(half):
-        step = random_round(nodes, before, random)
+    nodes, before = names(2 * half), []
+    for done in range(2 * half - 1):
+        step = random_round(nodes, before, seed=seed, done=done)
         assert_whole(step, nodes)
         before += step
     assert max(Counter(map(frozenset, before)).values()) == 1
 
 
 def test_the_three_rounds_of_four_nodes_come_before_any_again():
-    random, before = np.random.default_rng(3), []
+    before = []
     for number in range(1, 13):
-        before += random_round(names(4), before, random)
+        before += random_round(names(4), before, done=number)
         counts = [Counter(map(frozenset, before))[frozenset(p)] for p in combinations(names(4), 2)]
         assert max(counts) - min(counts) <= 1
         assert sum(counts) == 2 * number
 
 
 def test_random_rounds_of_many_nodes_repeat_nothing():
-    nodes, random, before = names(512), np.random.default_rng(5), []
-    for _ in range(10):
-        before += random_round(nodes, before, random)
+    nodes, before = names(512), []
+    for done in range(10):
+        before += random_round(nodes, before, done=done)
     assert len(set(map(frozenset, before))) == 10 * 256
 
 
 def test_an_odd_number_leaves_out_one_after_the_other():
-    random, before, left_out = np.random.default_rng(2), [], []
-    for _ in range(5):
-        step = random_round(names(5), before, random)
+    before, left_out = [], []
+    for done in range(5):
+        step = random_round(names(5), before, done=done)
         before += step
         left_out += idle(step, names(5))
     assert sorted(left_out) == names(5)
 
 
+def suspected(count, suspects=(), cleared=(), pairs=()) -> Judgement:
+    states = {name: State.CLEARED if name in cleared else State.UNDECIDED for name in names(count)}
+    nodes = {name: NodeState(name, state, (), "") for name, state in states.items()}
+    return Judgement(2, nodes, (), (), tuple(suspects), tuple(pairs), 0)
+
+
 def test_suspects_meet_cleared_nodes_that_they_have_not_met():
-    nodes = names(8)
     before = [("n0", "n4"), ("n0", "n5"), ("n1", "n4")]
-    launch = suspects_round(
-        nodes, ["n0", "n1"], {"n4", "n5", "n6"}, before, np.random.default_rng(1)
-    )
+    judgement = suspected(8, ["n0", "n1"], {"n4", "n5", "n6"})
+    launch = suspects_round(names(8), judgement, before)
     pairs = set(map(frozenset, launch.pairs))
     assert frozenset(("n0", "n6")) in pairs
     assert frozenset(("n1", "n5")) in pairs
-    assert_whole(launch.pairs, nodes)
+    assert_whole(launch.pairs, names(8))
     assert "n0, n1" in launch.why
 
 
 def test_suspects_meet_others_where_nothing_is_cleared():
-    launch = suspects_round(names(4), ["n0", "n1"], (), [], np.random.default_rng(1))
+    launch = suspects_round(names(4), suspected(4, ["n0", "n1"]), [])
     assert frozenset(("n0", "n1")) not in set(map(frozenset, launch.pairs))
 
 
 def test_suspected_pairs_are_measured_again():
-    launch = suspects_round(
-        names(6), [], (), [("n2", "n3")], np.random.default_rng(1), again=[("n2", "n3")]
-    )
-    assert ("n2", "n3") in launch.pairs
+    pair = ("n2", "n3")
+    launch = suspects_round(names(6), suspected(6, pairs=[pair]), [pair])
+    assert pair in launch.pairs
     assert_whole(launch.pairs, names(6))
 
 
@@ -129,13 +133,21 @@ def test_shortest_paths_stay_within_a_leaf_and_cover_it():
         assert_whole(step, names(12))
 
 
+def across(topology, nodes, count):
+    random, rounds = np.random.default_rng(1), []
+    for _ in range(count):
+        before = [pair for step in rounds for pair in step]
+        rounds.append(longest_paths(topology, nodes, before, random))
+    return rounds
+
+
 def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
     nodes = names(16)
     topology = Topology(
         {f"leaf{n}": tuple(nodes[4 * n : 4 * n + 4]) for n in range(4)},
         {"leaf0": "a", "leaf1": "a", "leaf2": "b", "leaf3": "b", "a": "spine", "b": "spine"},
     )
-    rounds = longest_paths(topology, nodes, 3, np.random.default_rng(1))
+    rounds = across(topology, nodes, 3)
     for step in rounds:
         assert_whole(step, nodes)
         assert not idle(step, nodes)
@@ -148,13 +160,13 @@ def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
 def test_longest_paths_of_a_large_side_take_turns():
     topology = Topology({"big": tuple(names(6)), "small": ("m0", "m1")}, {"big": "s", "small": "s"})
     nodes = [*names(6), "m0", "m1"]
-    rounds = longest_paths(topology, nodes, 3, np.random.default_rng(1))
+    rounds = across(topology, nodes, 3)
     used = Counter(node for step in rounds for pair in step for node in pair)
     assert [used[node] for node in names(6)] == [1] * 6
 
 
 def test_one_leaf_has_no_longest_paths():
-    assert longest_paths(tree(1, 4), names(4), 3, np.random.default_rng(1)) == []
+    assert across(tree(1, 4), names(4), 1) == [()]
 
 
 def test_a_node_is_in_a_round_once():
@@ -162,23 +174,21 @@ def test_a_node_is_in_a_round_once():
         PlannedLaunch(1, (("n0", "n1"), ("n1", "n2")))
 
 
-def test_a_way_through_the_tree_names_switches_and_uplinks():
-    topology = tree(2, 2)
-    assert way(topology, "n0", "n1") == ("leaf0",)
-    assert set(way(topology, "n0", "n2")) == {
-        "leaf0",
-        "leaf1",
-        "spine",
-        "uplink of leaf0",
-        "uplink of leaf1",
+def test_things_on_the_way_are_switches_and_uplinks_that_some_pairs_cross():
+    nodes, ends = names(8), np.array([(0, 1), (0, 2), (2, 4), (4, 6), (6, 7)])
+    topology = Topology(
+        {f"leaf{n}": tuple(nodes[2 * n : 2 * n + 2]) for n in range(3)},
+        {"leaf0": "a", "leaf1": "a", "leaf2": "b", "a": "spine", "b": "spine"},
+    )
+    table = PairTable(tuple(nodes), np.zeros(5, int), *ends.T, np.zeros(5), topology)
+    found = {thing.name: thing.rows.tolist() for thing in table.groups}
+    ways = [way(topology, nodes[one], nodes[other]) for one, other in ends]
+    assert found == {name: [row for row in range(5) if name in ways[row]] for name in found}
+    assert {*found} == {
+        *topology.below,
+        *(f"uplink of {name}" for name in topology.below if name != "spine"),
     }
-    assert way(topology, "n0", "unknown") == ()
-    assert topology.below["spine"] == ("n0", "n1", "n2", "n3")
-
-
-def test_switches_that_nothing_joins_have_no_way():
-    topology = Topology({"a": ("n0",), "b": ("n1",)})
-    assert way(topology, "n0", "n1") == ()
+    assert topology.below["spine"] == tuple(nodes[:6])
 
 
 def test_a_topology_that_is_no_tree_is_refused():

@@ -22,9 +22,9 @@ def told(judgement):
 
 
 def random_rounds(count: int, rounds: int, seed: int = 4):
-    random, before, steps = np.random.default_rng(seed), [], []
-    for _ in range(rounds):
-        steps.append(random_round(names(count), before, random))
+    before, steps = [], []
+    for done in range(rounds):
+        steps.append(random_round(names(count), before, seed=seed, done=done))
         before += steps[-1]
     return steps
 

@@ -12,7 +12,7 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import State, judge
 from netproof.pairs.alone import Recovery, measured_alone
-from netproof.pairs.model import LEAST_NODES, Kind, PairObservation
+from netproof.pairs.model import LEAST_NODES, Kind, PairObservation, Topology
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     Mode,
@@ -22,7 +22,6 @@ from netproof.pairs.rounds import (
     next_round,
     stream_rounds,
 )
-from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import PairQuantity, PairSettings
 

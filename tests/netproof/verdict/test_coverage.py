@@ -19,8 +19,7 @@ from netproof.session.slurm_nodes import PartitionNodes
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
-from netproof.verdict import coverage
-from netproof.verdict.exit_status import INCONCLUSIVE
+from netproof.verdict import INCONCLUSIVE, coverage
 from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
