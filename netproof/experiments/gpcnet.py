@@ -19,7 +19,7 @@ from netproof.errors import NetproofError
 from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, bounded, too_few
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
-from netproof.session import job_files, node_facts, plan, step_output
+from netproof.session import job_files, node_facts, plan
 from netproof.session.labelled import MeasuredJob
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
@@ -104,7 +104,7 @@ def _of_step(
         return GpcnetRound(None, fault=fault)
     path = folder / f"{step}.out"
     try:
-        _, loads = step_output.reported(folder / f"{step}.err", planned[0])
+        _, loads = job_files.reported(folder / f"{step}.err", planned[0])
         output = read(text_of(path), str(path))
     except (NetproofError, OSError) as error:
         return GpcnetRound(None, fault=str(error))
