@@ -12,7 +12,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
-from netproof.session import again
+from netproof.session import again, records
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
@@ -68,6 +68,10 @@ def judge(
         raise NetproofError(
             f"{session.path}: holds results of {', '.join(sorted(others))}, not of {system}"
         )
+    if not matrix.whole:
+        asked = {"", *matrix.partitions}
+        results = tuple(one for one in session.results if one.partition in asked)
+        session = dataclasses.replace(session, results=results)
     ran, cases = cases_of(session, matrix)
     subjects = subjects_of(ran, matrix)
     repeats = measured_again(session)
@@ -266,8 +270,8 @@ def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
                 gone.setdefault(where, session)
     return [
         f"{matrix.cases[0].system}:{partition} {environment}: ran in {session.path}, and the"
-        " configuration has it no more: put it back, or say why it is gone in the partition's"
-        " extras['retired']"
+        " configuration has it no more: put it back, or say why it is gone in a partition's"
+        f" extras['retired'] ({f'{partition}:{environment}'!r}: WHY)"
         for (partition, environment), session in gone.items()
     ]
 
@@ -458,8 +462,8 @@ def concerns(result: CheckResult) -> bool:
     if result.result != "fail" or result.phase != "performance":
         return result.result in ("pass", "xfail", "xpass")
     if result.references is None:
-        # Without findings there is only ReFrame's message.
-        return MISSED in result.reason
+        # Without findings there is only ReFrame's message, or none came that far.
+        return MISSED in result.reason or records.ENDED_EARLY in result.reason
     return any(one.level in (*AGAINST, Level.UNDEFINED) for one in result.references)
 
 
