@@ -19,7 +19,7 @@ from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
+from netproof.measurement.landmark_table import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from made_nights import by
 
@@ -230,6 +232,11 @@ def test_too_few_nights_are_said_and_fail_nothing(nights, count):
     assert verdict.sentences() == (verdict.too_few,)
 
 
+def test_the_manual_says_how_many_nights_are_needed():
+    text = (Path(__file__).parents[3] / "docs" / "history.md").read_text()
+    assert f"Nothing is reported before {history_verdict.least_nights()} nights that" in text
+
+
 @pytest.mark.slow
 def test_a_cold_start_is_told_of_by_what_shows_in_many_series(nights):
     nights.add_many(15, {9: by(2.0, environment="mpich")})
@@ -249,7 +256,8 @@ def test_sessions_in_which_nothing_was_measured_are_said(nights):
             row["complete"] = False
 
     nights.add(0, change=nothing)
-    assert "no case was measured whole" in judge(nights.store).too_few
+    said = "no case was measured whole by undisturbed launches in them"
+    assert said in judge(nights.store).too_few
 
 
 @pytest.mark.slow
