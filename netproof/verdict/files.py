@@ -540,10 +540,9 @@ def _in_short(judged: CurveVerdict) -> CurveVerdict:
 
 def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with all flagged sizes, where one is the only one of several sizes."""
-    found = []
+    found, counts = [], Counter(one.criterion for one in findings)
     for finding in findings:
-        alone = sum(one.criterion == finding.criterion for one in findings) == 1
-        if alone and finding.level in FLAGGED:
+        if counts[finding.criterion] == 1 and finding.level in FLAGGED:
             bounds = engine.bounds_of(finding.criterion, case.settings)
             values = _values(finding, case.first, bounds)
             flagged = [size for size, value in values.items() if bounds.level(value)[0] in FLAGGED]
