@@ -18,7 +18,7 @@ from netproof.errors import NetproofError
 from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, known_factor, too_few
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
-from netproof.session import job_files, node_facts, plan, step_output
+from netproof.session import job_files, node_facts, plan
 from netproof.session.labelled import MeasuredJob
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
@@ -87,7 +87,7 @@ def of_job(
             return GpcnetRound(None, fault=fault)
         path = folder / f"{step}.out"
         try:
-            _, loads = step_output.reported(folder / f"{step}.err", ranks)
+            _, loads = job_files.reported(folder / f"{step}.err", ranks)
             output = read(text_of(path), str(path))
         except (NetproofError, OSError) as error:
             return GpcnetRound(None, fault=str(error))
