@@ -411,8 +411,11 @@ def left_for_another_night(
     Jobs of a contention domain run one after the other and domains in parallel, so each domain has
     all of the budget. The jobs that ran longest ago come first; never is longest. A job that does
     not fit makes room for later ones. The first job runs in any case, also where it takes more than
-    the budget, or an unknown time, and then alone.
+    the budget, or an unknown time, and then alone. While nothing ever ran all of them do: else each
+    night would measure one.
     """
+    if not past.tried and all(one.seconds is None for one in expected.values()):
+        return {}
     deferred: dict[PlannedJob, SkipReason] = {}
     rooms_s: dict[str, float] = {}
     # Among jobs that never ran, one of unknown duration comes first.

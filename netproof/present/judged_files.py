@@ -14,6 +14,7 @@ from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.present import documents
 from netproof.present.terminal import TableColumn, fitting, print_table, say, width_of
+from netproof.present.wording import size_in_words
 from netproof.verdict.files import CurveVerdict, FilesVerdict
 
 _STYLES = {
@@ -47,7 +48,7 @@ def print_files(judged: FilesVerdict, out: Console) -> None:
                 say(out, f"{word} {finding.why}", style)
     for note in judged.notes:
         say(out, note)
-    for fault in judged.faults:
+    for fault in judged.folded:
         say(out, f"NOT READ {fault}", "bold yellow")
     say(out, summary(judged), "bold")
 
@@ -141,6 +142,12 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
+def _sizes(sizes: Sequence[int]) -> str:
+    """Return the least and the largest size of a curve: a table that was cut shows."""
+    words = [size_in_words(size) for size in dict.fromkeys((sizes[0], sizes[-1]))]
+    return " to ".join(words)
+
+
 def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
     """Return the columns of the table: a line for each curve."""
 
@@ -168,6 +175,7 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
         TableColumn("configuration", [one.case.name for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
         TableColumn("launches", [str(len(one.case.launches)) for one in curves], _LEAST),
+        TableColumn("sizes", [_sizes(one.case.curve.sizes) for one in curves], 3),
         figures("latency µs", latencies, 1, digits=2),
         figures("peak MB/s", landmark("peak_mb_s"), 2),
         figures("r∞ MB/s", landmark("asymptotic_mb_s"), 3),

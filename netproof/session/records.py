@@ -252,6 +252,10 @@ def document_of(folder: Path) -> dict[str, Any]:
     """
     try:
         header = _unsealed(folder / HEADER, loading.read_bytes(folder / HEADER))
+    except FileNotFoundError:
+        raise NetproofError(
+            f"{folder}: is a folder, and no session's: it has no {HEADER}; give a report in it"
+        ) from None
     except OSError as error:
         raise NetproofError(
             f"{folder}: cannot be read as a session's folder: {HEADER}: {error.strerror}"

@@ -14,6 +14,9 @@ from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
+MANIFEST = "netproof-report.json"
+"""File in a folder that netproof wrote pages to."""
+
 NO_CONFIGURATION = (BENCHMARK, LAUNCH)
 """Names in a pattern that do not distinguish configurations: benchmark and launch."""
 
@@ -171,13 +174,21 @@ def differing_in_a_number(paths: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def _members(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return files and those in folders, each with its path below its folder; hidden ones not."""
+    """Return files and those in folders, each with its path below its folder.
+
+    Hidden files are left out, and folders of netproof's own reports.
+    """
     members: dict[Path, str] = {}
     for path in paths:
         if not path.is_dir():
             members[path] = path.name
             continue
-        inside = {one: one.relative_to(path) for one in sorted(path.rglob("*")) if one.is_file()}
+        reports = {one.parent for one in path.rglob(MANIFEST)}
+        inside = {
+            one: one.relative_to(path)
+            for one in sorted(path.rglob("*"))
+            if one.is_file() and reports.isdisjoint(one.parents)
+        }
         shown = {one: str(at) for one, at in inside.items() if f"/{at}".find("/.") < 0}
         if not shown:
             raise NetproofError(f"{path}: holds no file")

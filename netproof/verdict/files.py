@@ -27,7 +27,7 @@ from netproof.criteria.interface import CaseCurves, Layer
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, ParseError
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
@@ -161,6 +161,7 @@ class FilesVerdict:
     """All curves of the files.
 
     ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each;
+    ``folded``: the faults, files with one extension and fault being one;
     ``compared``: whether configurations were named.
     """
 
@@ -168,6 +169,7 @@ class FilesVerdict:
     faults: tuple[str, ...]
     notes: tuple[str, ...] = ()
     compared: bool = False
+    folded: tuple[str, ...] = ()
 
     @property
     def status(self) -> int:
@@ -227,10 +229,13 @@ _Launches = dict[tuple[str, CurveKind], list[_FromFile]]
 
 def _read(
     paths: Sequence[Path], named: Named | None, bidirectional: bool, form: outputs.Form | None
-) -> tuple[_Launches, list[str], dict[str, None]]:
-    """Return the launches by configuration and kind, what could not be read, and what to note."""
+) -> tuple[_Launches, dict[tuple[str, str], list[str]], dict[str, None]]:
+    """Return the launches by configuration and kind, what could not be read, and what to note.
+
+    Faults are by the files' extension and by reason.
+    """
     found: _Launches = {}
-    faults: list[str] = []
+    faults: dict[tuple[str, str], list[str]] = defaultdict(list)
     notes: dict[str, None] = {}
     for path in paths:
         try:
@@ -238,9 +243,11 @@ def _read(
             text = outputs.text_of(path)
             log = outputs.read(text, str(path), bidirectional=bidirectional, form=form)
         except NetproofError as error:
-            faults.append(str(error))
+            reason = error.reason if isinstance(error, ParseError) else str(error)
+            faults[path.suffix, reason].append(str(error))
             continue
-        faults += log.faults
+        for fault in log.faults:
+            faults["", fault].append(fault)
         notes |= dict.fromkeys(log.notes)
         for benchmark, one in log.printed():
             kind = CurveKind(
@@ -250,7 +257,7 @@ def _read(
             try:
                 curve = one.curve()
             except NetproofError as error:
-                faults.append(str(error))
+                faults["", str(error)].append(str(error))
                 continue
             below = kind.known.least_for(kind.ranks or 0) if kind.known else 0
             if curve.sizes[0] < below <= curve.sizes[-1]:
@@ -259,6 +266,14 @@ def _read(
                 notes[f"{kind}: messages below {below} bytes were {reason}"] = None
             found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
     return found, faults, notes
+
+
+def _folded(faults: dict[tuple[str, str], list[str]]) -> list[str]:
+    """Return a sentence for the faults of one reason."""
+    return [
+        first + (f"; so are {len(others)} more files *{suffix}" if others else "")
+        for (suffix, _), (first, *others) in faults.items()
+    ]
 
 
 def _named_where_needed(found: _Launches, notes: dict[str, None]) -> _Launches:
@@ -299,7 +314,8 @@ def judge(
     which nothing else is judged. ``fail_above``: the share by which one of two configurations is
     slower that fails.
     """
-    found, faults, notes = _read(paths, named, bidirectional, form)
+    found, alike, notes = _read(paths, named, bidirectional, form)
+    faults = [fault for several in alike.values() for fault in several]
     yardstick = None
     if isinstance(named, Sets):
         yardstick = baseline = named.against
@@ -357,8 +373,8 @@ def judge(
                 link=link,
                 least_share=least_share,
             )
-            alike, failing = _if_launches(launches, text, judged)
-            patterns += [text] * (alike and not failing)
+            same, failing = _if_launches(launches, text, judged)
+            patterns += [text] * (same and not failing)
             judged += failing
         if patterns:
             others = f", and {len(patterns) - 1} more such patterns" if patterns[1:] else ""
@@ -367,7 +383,11 @@ def judge(
                 f" {LAUNCHES_ARE_NAMED.format(patterns[0])}{others}"
             ] = None
     return FilesVerdict(
-        tuple(map(_in_short, judged)), tuple(faults), tuple(notes), compared=named is not None
+        tuple(map(_in_short, judged)),
+        tuple(faults),
+        tuple(notes),
+        compared=named is not None,
+        folded=(*_folded(alike), *faults[sum(map(len, alike.values())) :]),
     )
 
 

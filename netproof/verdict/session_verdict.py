@@ -151,8 +151,14 @@ def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) 
         return session.load(name)
     from netproof.store import Store, questions
 
-    opened = Store(store)
-    return (questions.LazySession if lazily else questions.load)(opened, opened.find(str(name)))
+    try:
+        opened = Store(store)
+        stored = opened.find(str(name))
+    except NetproofError:
+        if name.is_dir():
+            return session.load(name)
+        raise
+    return (questions.LazySession if lazily else questions.load)(opened, stored)
 
 
 def judge_session(

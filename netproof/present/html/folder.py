@@ -28,6 +28,7 @@ from netproof.present import terminal
 from netproof.present.document import Block, Part
 from netproof.present.html.report import MAIN
 from netproof.present.wording import file_name, visible
+from netproof.verdict.file_names import MANIFEST
 
 POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
@@ -124,9 +125,6 @@ def _escaped(text: str) -> Markup:
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
-
-MANIFEST = "netproof-report.json"
-"""File that lists all that netproof wrote into a report's folder."""
 
 FORMAT = 1
 """Format of the manifest; raised when its keys change."""

@@ -59,11 +59,18 @@ def test_a_job_longer_than_the_budget_runs_alone_when_it_waited_longest(expected
 
 def test_a_job_of_unknown_length_runs_alone(expected):
     several = list(jobs(expected))[:3]
-    left = left_for_another_night(each(several, None), Past(), expected, 3600)
+    past = after(several[:1])
+    left = left_for_another_night(each(several, None), past, expected, 3600)
     assert len(left) == 2
     assert {one.why.partition("; ")[2] for one in left.values()} == {
         "nobody knows yet how long it takes"
     }
+
+
+def test_the_first_night_measures_all(expected):
+    several = list(jobs(expected))
+    assert left_for_another_night(each(several, None), Past(), expected, 60) == {}
+    assert left_for_another_night(each(several, None), after([several[0]]), expected, 60)
 
 
 def test_every_contention_domain_has_all_of_the_budget(expected):

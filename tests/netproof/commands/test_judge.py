@@ -315,6 +315,24 @@ def test_a_file_that_does_not_fit_or_is_no_output_counts_and_is_named(tmp_path):
     assert "does not fit --as" in said
 
 
+def test_what_is_no_output_is_one_line_an_extension_and_a_report_s_folder_is_no_result(tmp_path):
+    written(tmp_path, "bw.out")
+    for name in ("a.cpu", "b.cpu", "c.cpu", "notes.md"):
+        (tmp_path / name).write_text("12.2 0.039\n")
+    for _ in range(2):
+        status, said = judge(tmp_path, "--to", tmp_path / "page")
+        assert (status, said.count("NOT READ"), said.count("4 could not be read")) == (3, 2, 1)
+        assert "; so are 2 more files *.cpu" in said
+    assert len(document(tmp_path)[1]["faults"]) == 4
+
+
+def test_the_sizes_of_a_curve_show_that_a_table_was_cut(tmp_path):
+    (path,) = written(tmp_path, "bw.out")
+    assert " 1 B to 4 MiB " in judge(path)[1]
+    path.write_text("".join(path.read_text().splitlines(True)[:14]))
+    assert " 1 B to 2 KiB " in judge(path)[1]
+
+
 def test_sizes_of_one_configuration_have_to_be_alike(tmp_path):
     for number, count in ((1, None), (2, -1)):
         path = tmp_path / "a-b" / f"tcp.{number}.out"

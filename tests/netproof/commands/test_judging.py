@@ -91,6 +91,8 @@ def test_an_absent_benchmark_is_said_with_its_reason(verdict):
         ((str(RECORDED / "passed.json"), "example"), "holds results of testbed"),
         ((str(RECORDED / "passed.json"), "nowhere"), "has no system 'nowhere'"),
         ((str(RECORDED / "passed.json"), "testbed:ib"), "has no partition 'ib'"),
+        ((str(RECORDED),), "sessions: is a folder, and no session's: it has no session.json"),
+        ((str(RECORDED), "--store", "gone"), "sessions: is a folder, and no session's"),
     ],
 )
 def test_what_cannot_be_judged_says_why(verdict, arguments, reason):
@@ -98,6 +100,19 @@ def test_what_cannot_be_judged_says_why(verdict, arguments, reason):
     assert status == 2
     assert "netproof: cannot judge: " in said
     assert reason in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("healthy", "15 of 124 cases passed, 1 incon"), ("sick", "4 failed, 120 did")],
+)
+def test_the_readme_leads_to_a_healthy_and_a_faulty_recorded_session(verdict, name, counts):
+    report = f"tests/data/sessions/{name}.json"
+    assert f"netproof verdict {report}" in (ROOT / "README.md").read_text()
+    status, said = verdict(str(ROOT / report))
+    assert status == 1
+    assert counts in said
 
 
 def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
