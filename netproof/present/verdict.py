@@ -126,8 +126,8 @@ def _failure(failure: Failure, verdict: Verdict) -> str:
         _finding(judged, finding)
         for judged in verdict.cases
         for finding in judged.findings
-        if (judged.case, finding.level, finding.reason)
-        == (failure.cases[0], Level.FAIL, failure.why)
+        if ((judged.case,), finding.level, finding.reason)
+        == (failure.cases, Level.FAIL, failure.why)
     )
     return next(findings, str(failure))
 
