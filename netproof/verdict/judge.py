@@ -320,7 +320,8 @@ def reason_of(result: CheckResult) -> str:
         return "did not run, since the job that measures for it failed"
     # ReFrame repeats some reasons on lines of their own.
     lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
-    return f"{result.result} in {result.phase or 'an unknown phase'}: {' '.join(lines)}"
+    phase = result.phase or "an unknown phase"
+    return f"{result.result} in {phase}: {' '.join(lines).removeprefix(f'{phase} error: ')}"
 
 
 def _absent_fabrics(session: Session) -> list[str]:
