@@ -112,13 +112,13 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
 
     levels = [
         {
-            "began": _moment(sessions[level.first]),
-            "until": _moment(sessions[level.last]),
-            "value": level.value,
-            "low": level.low,
-            "high": level.high,
+            "began": _moment(sessions[first]),
+            "until": _moment(sessions[last]),
+            "value": value,
+            "low": low,
+            "high": high,
         }
-        for level in verdict.levels(one)
+        for first, last, value, low, high in verdict.levels(one)
     ]
     heading = f"{one.quantity.label}{', ' if unit else ''}{unit}"
     y = quantity("value", heading, scale={"zero": False, "nice": True})
