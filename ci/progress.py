@@ -37,7 +37,7 @@ from netproof.present import terminal
 from netproof.site.matrix import PlannedJob
 from netproof.store import Store, questions
 from netproof.store.durations import SESSIONS, TAKEN
-from netproof.verdict.exit_status import CANNOT
+from netproof.verdict import CANNOT
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TEST = re.compile(

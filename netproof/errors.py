@@ -25,6 +25,11 @@ def without_middle(text: str) -> str:
     return f"{text[:MOST_SHOWN]}… ({more} characters more) …{text[-MOST_SHOWN:]}"
 
 
+def counted(count: int, one: str = "case", several: str | None = None) -> str:
+    """Return ``1 case``, ``2 cases``; ``several``: the plural where it is not ``one`` with an s."""
+    return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
+
+
 def line_of(found: re.Match[str]) -> int:
     """Return the number, from 1, of the line in which a match begins."""
     return found.string.count("\n", 0, found.start()) + 1

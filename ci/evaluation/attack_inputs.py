@@ -14,7 +14,7 @@ from ci.evaluation.testbed import ROOT
 from netproof.benchmarks import netpipe, outputs
 from netproof.benchmarks.interface import GUESS, Output, Table
 from netproof.errors import NetproofError
-from netproof.intake import patterns
+from netproof.intake import models
 
 DATA = ROOT / "tests" / "data"
 
@@ -290,7 +290,7 @@ def _pattern(draw: random.Random) -> Input:
 
 def _matched(given: Input) -> str:
     for search in (False, True):
-        taken = patterns.expression(given.text, search=search)
+        taken = models.expression(given.text, search=search)
         for text in ("a" * 60, "gige openmpi-5.0 IMB Alltoallv 64 ranks", "ab" * 30 + "?"):
             taken.search(text) if search else taken.fullmatch(text)
     return RIGHT

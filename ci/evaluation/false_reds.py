@@ -30,7 +30,7 @@ from netproof.measurement.case import Case
 from netproof.present import documents
 from netproof.site import site
 from netproof.site.site_file import JUDGE_ENVIRONMENT
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 QUIET, ONE_CPU, BURSTS, COMPILER, SICK = "quiet", "one-cpu", "bursts", "compiler", "sick"
 CONDITIONS = {

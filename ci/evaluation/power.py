@@ -30,10 +30,10 @@ from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE, CheckResult, Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix
-from netproof.verdict import derive, power, rejudge, session_verdict
+from netproof.verdict import derive, power, session_verdict
 from netproof.verdict.judge import judge
 from netproof.verdict.power import SURE, Changed, Degradation
-from netproof.verdict.references import ReferenceFile
+from netproof.verdict.references import Entries, ReferenceFile, entries_of
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 KIB = 1024
@@ -233,7 +233,7 @@ class Recorded:
     session: Session
     matrix: Matrix
     verdict: Verdict
-    references: rejudge.Entries | None
+    references: Entries | None
 
     def judged_with(self, plant: Plant) -> tuple[Verdict, set[tuple]]:
         """Return the verdict with a planted change, and the keys of the cases that have it."""
@@ -261,7 +261,7 @@ class Recorded:
             settings=derive.DerivingSettings(floor=floor),
         )
         entries = {one.case.key(): one.entries for one in made}
-        stands = rejudge.of_file(folders.of_references(), system)
+        stands = entries_of(folders.of_references(), system)
 
         def references(case: Case) -> Mapping[str, Any]:
             return {**stands(case), **entries.get(case.key(), {})}

@@ -35,9 +35,8 @@ from netproof.session.records import HEADER
 from netproof.store import Store, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import StoredSession
-from netproof.verdict import session_verdict
+from netproof.verdict import PASSED, session_verdict
 from netproof.verdict import stored as stored_verdicts
-from netproof.verdict.exit_status import PASSED
 from netproof.verdict.session_verdict import ingest
 
 ROOT = scale_sessions.ROOT

@@ -9,7 +9,8 @@ Allgather, Gather, Scatter, Alltoall and Reduce_scatter_block, the whole for the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import ne
 
 
 def _outside(ranks: int, per_node: int) -> int:
@@ -48,11 +49,6 @@ OF_ONE_RANK = frozenset(("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Sca
 """Operations in which all messages come from one rank, or go to it."""
 
 
-def between(pairs: Iterable[tuple[str, str]]) -> int:
-    """Return the number of pairs whose nodes differ."""
-    return sum(first != second for first, second in pairs)
-
-
 def _to_all_others(nodes: Sequence[str]) -> int:
     """Return the messages from every rank to every rank of other nodes."""
     return sum(count * (len(nodes) - count) for count in Counter(nodes).values())
@@ -73,16 +69,32 @@ def _once_a_node(nodes: Sequence[str]) -> int:
     return len(set(nodes)) - 1
 
 
-LEAST_CROSSING: Mapping[str, Callable[[Sequence[str]], int]] = {
+def _to_next(nodes: Sequence[str]) -> int:
+    """Return the messages from every rank to the next one, where that is on another node."""
+    return sum(map(ne, nodes, [*nodes[1:], nodes[0]]))
+
+
+def _to_other_half(nodes: Sequence[str]) -> int:
+    """Return the messages from the first half of the ranks to their partners in the second."""
+    half = len(nodes) // 2
+    return sum(map(ne, nodes[:half], nodes[half : 2 * half]))
+
+
+CROSSING: Mapping[str, Callable[[Sequence[str]], int]] = {
     **dict.fromkeys(("Bcast", "Reduce", "Reduce_scatter"), _once_a_node),
     "Reduce_scatter_block": lambda nodes: len(nodes) * _once_a_node(nodes),
     "Allreduce": lambda nodes: 2 * _once_a_node(nodes),
     **dict.fromkeys(("Allgather", "Allgatherv"), _to_other_nodes),
     **dict.fromkeys(("Gather", "Gatherv", "Scatter", "Scatterv"), _of_root),
     **dict.fromkeys(("Alltoall", "Alltoallv"), _to_all_others),
+    **dict.fromkeys(("PingPong", "PingPing", "Biband"), lambda nodes: 2 * _to_other_half(nodes)),
+    "Uniband": _to_other_half,
+    "Sendrecv": _to_next,
+    "Exchange": lambda nodes: 2 * _to_next(nodes),
 }
 """The least message sizes that cross between nodes in a call, from the node of each rank.
 
 Ranks of one node share memory: data that all of them need arrives once, and a sum of theirs leaves
-once (Chan et al., "Collective communication: theory, practice, and experience", 2007).
+once (Chan et al., "Collective communication: theory, practice, and experience", 2007). Functions
+of IMB between ranks have their own names.
 """

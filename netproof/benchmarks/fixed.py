@@ -16,6 +16,15 @@ UNITS = {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"}
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
 
+ROUNDED_TO_ZERO = 0.005
+"""Rate, in MB/s or messages per second, below which 0.00 is printed."""
+
+ROW = re.compile(
+    r" *[0-9]+ +(?:[0-9]+ +)?[0-9]+\.[0-9]{2}(?: .*)?"
+    r"| *[0-9]+: +(?:[0-9]+ bytes|[0-9.]+ +[KMG]?B) +[0-9]+.*"
+    r"| *[0-9]+ +[0-9]+ +(?:u?int|float|half|double|bfloat|fp8|f8)\w* +.*"
+)
+"""A row of a benchmark's table, wherever it stands."""
 
 CUT_SHORT = "the last line has no end: the file is cut short"
 
@@ -211,6 +220,20 @@ def number(lines: Lines, token: str, name: str) -> float:
     if not math.isfinite(value):
         lines.refuse(f"{name} has more digits than any measurement: {len(token)}")
     return value
+
+
+def check_means(lines: Lines, values: Mapping[str, float], names: Sequence[str]) -> None:
+    """Raise ParseError unless the mean lies between the fastest and the slowest rank's time.
+
+    ``names``: columns of the least, most and mean; nothing is checked where one is missing.
+    """
+    if values.keys() >= {*names}:
+        least, most, mean = (values[name] for name in names)
+        # The mean is a sum of floats: it may round up where its terms do not.
+        slack = 0.01 + 1e-9 * most
+        if not least - slack <= mean <= most + slack or least > most:
+            first, last, middle = (name.partition("[")[0].partition(" ")[0] for name in names)
+            lines.refuse(f"expected {first} <= {middle} <= {last}".lower())
 
 
 def half_a_unit(token: str) -> float:

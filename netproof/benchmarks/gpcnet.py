@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError
 from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
@@ -184,7 +184,9 @@ def _congested(lines: Lines, alone: NetworkTest) -> NetworkTest:
 
 def _insist_on_factors(lines: Lines, tests: list[str]) -> None:
     """Check the last table, which follows from the others but must be there, and complete."""
-    _heads(lines, [[FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]])
+    for row in ([FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
+        if _cells(lines, f"the title {row}") != row:
+            lines.refuse(f"is not the title {row}")
     seen = []
     while _at_row(lines):
         cells = _cells(lines, "a factor")
@@ -194,12 +196,6 @@ def _insist_on_factors(lines: Lines, tests: list[str]) -> None:
     _expect(lines, _RULE, "the last line of the table")
     if seen != tests:
         lines.refuse(f"factors are of {seen}, and tests were {tests}")
-
-
-def _heads(lines: Lines, rows: list[list[str]]) -> None:
-    for row in rows:
-        if _cells(lines, f"the title {row}") != row:
-            lines.refuse(f"is not the title {row}")
 
 
 class Gpcnet(Benchmark):
@@ -213,7 +209,8 @@ class Gpcnet(Benchmark):
         *(Function("gpcnet", name) for name in _FUNCTIONS),
         *(Function("gpcnet", name, rated=True) for name in _RATES),
     )
-    heads: ClassVar[re.Pattern[str]] = re.compile(r"(?P<program>Network(?:Load)? Tests v\d)")
+    heads = re.compile(r"(?P<program>Network(?:Load)? Tests v\d)")
+    several_tables = True
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return a table of one size for each test, alone and beside congestors."""
@@ -225,16 +222,7 @@ class Gpcnet(Benchmark):
             for test in tests
         ]
         facts = {"ranks": run.ranks, "nodes": run.nodes, "nodes_of_tests": run.nodes_of_tests}
-        return Output(
-            "gpcnet",
-            "GPCNeT",
-            lines.path,
-            run.version,
-            tuple(tables),
-            facts,
-            several=True,
-            ended=True,
-        )
+        return Output(self, lines.path, tuple(tables), run.version, facts)
 
 
 def _table(lines: Lines, first: int, run: GpcnetOutput, test: NetworkTest, remark: str) -> Table:
@@ -243,15 +231,11 @@ def _table(lines: Lines, first: int, run: GpcnetOutput, test: NetworkTest, remar
     if found is None or not int(found[2]) or found[1] not in known:
         reason = f"is no test of GPCNeT in {test.unit} with its size, such as (8 B)"
         raise TableError(lines.path, test.line, test.name, reason)
-    size = int(found[2])
+    size, values = int(found[2]), {"mean": test.mean}
     time = test.mean if test.unit == TIME else size / (test.mean * MEBI) * 1e6
+    ranks, row = run.ranks * run.nodes_of_tests // run.nodes, Row(test.line, size, values, time)
     return Table(
-        lines.path,
-        found[1],
-        run.ranks * run.nodes_of_tests // run.nodes,
-        (Row(test.line, size, {"mean": test.mean}, time),),
-        first,
-        0 if test.unit == TIME else 1,
+        *(lines.path, found[1], ranks, (row,), first, 0 if test.unit == TIME else 1),
         direction=BOTH_WAYS,
         remark=", ".join(filter(None, ("mean of the ranks", remark))),
         facts={"unit": test.unit, "mean": test.mean, "percentile_99": test.tail},

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any, ClassVar
 
-from netproof.benchmarks.collectives import LEAST_CROSSING, between
+from netproof.benchmarks.collectives import CROSSING
 from netproof.benchmarks.fixed import (
     Header,
     Layout,
@@ -24,6 +24,7 @@ from netproof.benchmarks.fixed import (
     Row,
     TableError,
     by_count,
+    check_means,
     check_order,
     header_in,
     row_in,
@@ -32,11 +33,13 @@ from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
     GUESS,
     Function,
+    ListedSizes,
     MpiBenchmark,
+    Nodes,
     Output,
     Table,
+    Words,
 )
-from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -46,72 +49,70 @@ MEGA = 10**6
 SMALLEST_TIMED_BYTES = 4
 """Size below which a collective may do nothing at all, and IMB prints a time of 0.00."""
 
+SIZE_COLUMN, COUNT_COLUMN = "#bytes", "#repetitions"
+RATE_COLUMN, MESSAGES = "Mbytes/sec", "Msg/sec"
+TIME, DEFECTS, _GROUP = "t[usec]", "defects", "Group"
+LEAST, MOST, MEAN = RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+PURE, OVERALL, COMPUTE, OVERLAP = ("t_pure[usec]", "t_ovrl[usec]", "t_CPU[usec]", "overlap[%]")
+_ONE, _SEVERAL = (TIME, RATE_COLUMN), (*RANGE, RATE_COLUMN)
+_WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, MESSAGES, _GROUP})
+
 SINGLE_TRANSFER = frozenset(
     f"Ping{name}{source}"
     for name in ("Pong", "Ping")
     for source in ("", "SpecificSource", "AnySource")
 )
-
 POINT_TO_POINT = {**dict.fromkeys(SINGLE_TRANSFER, 1), "Sendrecv": 2, "Exchange": 4}
 """Messages per call that a rate counts."""
 
-ONE_SIDED = frozenset(
+MESSAGE_RATE = frozenset({"Uniband", "Biband"})
+COLLECTIVE = frozenset(
     (
-        *("Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put"),
-        *("Unidir_get", "Unidir_put", "Bidir_get", "Bidir_put", "Put_local", "Get_local"),
-        *("Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"),
-        *("Put_all_local", "Get_all_local", "One_put_all", "One_get_all"),
+        *("Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"),
+        *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
+        *("Alltoall", "Alltoallv"),
     )
+)
+_PASSIVE = "Truly_passive_put"
+_NON_BLOCKING = [
+    f"I{name.lower()}"
+    for name in (*COLLECTIVE, "Barrier")
+    if name not in ("Reduce_local", "Reduce_scatter_block")
+]
+_ONE_SIDED = (
+    *("Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put"),
+    *("Unidir_get", "Unidir_put", "Bidir_get", "Bidir_put", "Put_local", "Get_local"),
+    *("Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"),
+    *("Put_all_local", "Get_all_local", "One_put_all", "One_get_all"),
 )
 """One-sided functions whose rate is that of one message."""
 
-MESSAGE_RATE = frozenset({"Uniband", "Biband"})
-RANDOM = frozenset(
-    {"Unirandom", "Birandom", "Corandom", "SendRecv_Replace", "Stencil2D", "Stencil3D"}
-)
-"""Functions of IMB-P2P alone."""
-
-REDUCTIONS = frozenset(
-    {"Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"}
-)
-
-COLLECTIVE = REDUCTIONS | {
-    *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
-    *("Alltoall", "Alltoallv"),
-}
-
-NON_BLOCKING = frozenset(
-    f"I{name.lower()}"
-    for name in (COLLECTIVE | {"Barrier"}) - {"Reduce_local", "Reduce_scatter_block"}
-)
-
-_OF_ALL = frozenset({"All_put_all", "All_get_all", "Exchange_put", "Exchange_get", "Window"})
+_OF_P2P = ("Unirandom", "Birandom", "Corandom", "SendRecv_Replace", "Stencil2D", "Stencil3D")
+_OF_ALL = ("All_put_all", "All_get_all", "Exchange_put", "Exchange_get", "Window")
 """Functions of -RMA and -EXT with a range of times and no rate."""
 
-_PASSIVE = "Truly_passive_put"
+FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    **dict.fromkeys((*COLLECTIVE, "Barrier", *_OF_ALL), (RANGE,)),
+    **dict.fromkeys((f"{name}_pure" for name in _NON_BLOCKING), (RANGE,)),
+    **dict.fromkeys(_NON_BLOCKING, ((OVERALL, PURE, COMPUTE, OVERLAP),)),
+    **dict.fromkeys(POINT_TO_POINT, (_SEVERAL,)),
+    **dict.fromkeys(SINGLE_TRANSFER, (_SEVERAL, _ONE, (*_ONE, MESSAGES))),
+    **dict.fromkeys(MESSAGE_RATE, ((RATE_COLUMN, MESSAGES),)),
+    **dict.fromkeys(_OF_P2P, ((TIME, RATE_COLUMN, MESSAGES),)),
+    **dict.fromkeys(_ONE_SIDED, (_SEVERAL, _ONE, RANGE)),
+    _PASSIVE: ((PURE, OVERALL),),
+}
+"""Columns of figures that a function's table may have."""
+
+_OF_PAIRS = SINGLE_TRANSFER | MESSAGE_RATE | {*_ONE_SIDED, _PASSIVE}
+"""Functions that leave an odd process out."""
+
 _ELEMENT_BYTES = (4, 1)
 """Sizes of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
-
-FUNCTIONS = (
-    frozenset({*POINT_TO_POINT, "Barrier", _PASSIVE})
-    | (MESSAGE_RATE | RANDOM | COLLECTIVE | ONE_SIDED | _OF_ALL | NON_BLOCKING)
-    | {f"{name}_pure" for name in NON_BLOCKING}
-)
 
 GUESSED = ("PingPong", "Sendrecv", "Exchange", "Uniband", "Barrier")
 """Functions that columns and rates tell apart from others, where a table has no title."""
 
-SIZE_COLUMN, COUNT_COLUMN = "#bytes", "#repetitions"
-
-RATE_COLUMN, MESSAGES = "Mbytes/sec", "Msg/sec"
-
-TIME, DEFECTS, _GROUP = "t[usec]", "defects", "Group"
-
-LEAST, MOST, MEAN = RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
-
-PURE, OVERALL, COMPUTE, OVERLAP = ("t_pure[usec]", "t_ovrl[usec]", "t_CPU[usec]", "overlap[%]")
-
-_WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, MESSAGES, _GROUP})
 _VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
 _FAILURE = re.compile(
     r" *([0-9]{1,15}(?: +[0-9]{1,15})?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)"
@@ -221,7 +222,7 @@ class _Reader:
             lines.skip_blank()
         tables = list(by_kind.values())
         _check_all_there(lines, announced, tables)
-        return self._output(tables, ended=True)
+        return self._output(tables)
 
     def pasted(self, named: str | None) -> Output:
         """Return the output that has IMB's banner no more: a table from its title or header on.
@@ -234,19 +235,20 @@ class _Reader:
         number = lines.number + (title is None)
         if title is not None:
             named = _known(lines, title)
-        place: _Place = {}
+        place = None
         if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
-            place = self._place(named or "", multi=title is not None and title[1] is not None)
+            place = self._place(named or "", number, multi=title is not None and bool(title[1]))
         lines.match(_RULE)
         functions, header = _read_header(lines, GUESSED if named is None else (named,))
-        first, every, faults = lines.number + 1, self._megabytes, []
-        tables: list[Table] = []
+        first, every = lines.number + 1, self._megabytes
+        tables, faults = [], []
         for function in functions:
             lines.go_to(first)
             self._megabytes = every
-            where = place or {"ranks": 2 if function in SINGLE_TRANSFER else None}
+            ranks = 2 if function in SINGLE_TRANSFER else None
+            empty = place or Table(lines.path, function, ranks, (), number)
             try:
-                tables = self._rows(_empty(lines.path, function, number, where), header)
+                tables = self._rows(replace(empty, function=function), header)
                 break
             except ParseError as fault:
                 faults.append(fault)
@@ -257,62 +259,49 @@ class _Reader:
         ended = lines.match(_END) is not None
         if not ended:
             lines.go_to(here + 1)
-        if named is not None:
-            return self._output(tables, ended=ended)
-        function = tables[0].function
-        guess = (
-            f"{lines.path}:{start}: no line names the function of this table of IMB; its columns"
-            f" are those of {function}, which is a guess: say --from 'imb {function}' if it is"
-            " right"
-        )
-        return self._output(
-            [replace(table, remark=GUESS) for table in tables], ended=ended, guess=guess
-        )
+        note = ""
+        if named is None:
+            note = BENCHMARK.guess_note(f"{lines.path}:{start}", tables[0].function)
+            tables = [replace(table, remark=GUESS) for table in tables]
+        return replace(self._output(tables), ended=ended, note=note)
 
-    def _output(self, tables: list[Table], *, ended: bool, guess: str = "") -> Output:
-        last = tables[-1]
-        return Output(
-            "imb",
-            f"IMB-{self._part}",
-            self._lines.path,
-            self._version,
-            tuple(tables),
-            {
-                "printed_megabyte_bytes": self._megabytes[0],
-                "processes": _read_processes(self._lines.path, tables),
-            },
-            several=True,
-            ended=ended,
-            next_word="" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1)),
-            note=guess,
-        )
+    def _output(self, tables: Sequence[Table]) -> Output:
+        last, path = tables[-1], self._lines.path
+        facts = {
+            "printed_megabyte_bytes": self._megabytes[0],
+            "processes": _read_processes(path, tables),
+        }
+        following = "" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1))
+        own = (BENCHMARK, path, tuple(tables), self._version, facts, f"IMB-{self._part}")
+        return Output(*own, next_word=following)
 
     def _announced_table(self) -> list[Table]:
         """Return one table, or with ``-multi 1`` one per group; ParseError for anything else."""
         lines = self._lines
         lines.expect(_RULE, "the rule above a table, or IMB's last line")
         title = lines.expect(_TITLE, "the name of a benchmark")
-        function, number = _known(lines, title), lines.number
-        place = self._place(function, multi=title[1] is not None)
+        function = _known(lines, title)
+        empty = self._place(function, lines.number, multi=bool(title[1]))
         lines.expect(_RULE, "the rule below a table's title")
         remark = "" if self._part != "P2P" else "IMB-P2P"
         while (mode := lines.match(_MODE)) or lines.match(_HASH):
             remark = mode[1].lower() if mode else remark
         _, header = _read_header(lines, (function,))
-        tables = self._rows(
-            _empty(lines.path, function, number, {**place, "remark": remark}), header
-        )
+        tables = self._rows(replace(empty, remark=remark), header)
         for table in tables:
             if self._lengths is not None:
-                _check_ends(lines, function, table.rows, *self._lengths)
+                _check_ends(lines, function, table.rows, self._lengths)
         return tables
 
-    def _place(self, function: str, *, multi: bool) -> _Place:
+    def _place(self, function: str, first_line: int, *, multi: bool) -> Table:
+        """Return a table without rows, with its groups, and the ranks of each."""
         groups, ranks = _read_ranks(self._lines, multi=multi)
         if function in SINGLE_TRANSFER and ranks != 2 and self._part == "MPI1":
             self._lines.refuse(f"{function} runs between 2 ranks")
-        waiting = self._lines.match(_WAITING)
-        return {"ranks": ranks, "groups": groups, "waiting": int(waiting[1]) if waiting else 0}
+        found = self._lines.match(_WAITING)
+        waiting = int(found[1]) if found else 0
+        empty = Table(self._lines.path, function, ranks, (), first_line)
+        return replace(empty, groups=groups, waiting=waiting)
 
     def _rows(self, empty: Table, header: Header) -> list[Table]:
         """Return ``empty`` with the rows that follow, one per group if that leads."""
@@ -362,22 +351,16 @@ class _Reader:
             most = moved / (time - 0.005) if time > 0.005 else float("inf")
         # Two printed decimals, and a margin for the rounding of the bounds themselves.
         margin = 0.005 + 1e-9 * rate
-        fitting = tuple(
-            unit
-            for unit in self._megabytes
-            if least / unit - margin <= rate <= most / unit + margin
+        every = self._megabytes
+        self._megabytes = tuple(
+            unit for unit in every if least / unit - margin <= rate <= most / unit + margin
         )
-        if not fitting:
-            units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in self._megabytes)
+        if not self._megabytes:
+            units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in every)
             self._lines.refuse(
                 f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
                 f"as IMB {self._version or 'of any release'} prints them"
             )
-        self._megabytes = fitting
-
-
-def _empty(path: str, function: str, first_line: int, known: _Place) -> Table:
-    return Table(path, function, rows=(), first_line=first_line, **known)
 
 
 def _facts(
@@ -410,32 +393,23 @@ def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) ->
         mine = [table for table in tables if table.function == name]
         if not mine:
             lines.refuse(f"announced and not there: {name}")
-        # Pairs leave an odd process out, and after a failure IMB may stop before more ranks.
-        of_two = SINGLE_TRANSFER | MESSAGE_RATE | ONE_SIDED | {_PASSIVE}
-        if name in of_two or any(row.failure for table in mine for row in table.rows):
-            continue
-        if mine[-1].waiting or mine[-1].groups > 1:
+        # After a failure IMB may stop before more ranks.
+        failed = any(row.failure for table in mine for row in table.rows)
+        if name not in _OF_PAIRS and not failed and (mine[-1].waiting or mine[-1].groups > 1):
             lines.refuse(f"{name} with all processes at once is not there")
 
 
-def _read_processes(path: str, tables: list[Table]) -> int | None:
+def _read_processes(path: str, tables: Sequence[Table]) -> int | None:
     """Return the processes that IMB was started with, on which all tables must agree."""
-    counts = [
-        None if table.ranks is None else table.groups * table.ranks + table.waiting
-        for table in tables
-    ]
+    counts = [one.ranks and one.groups * one.ranks + one.waiting for one in tables]
     processes = max((count for count in counts if count is not None), default=None)
     for table, counted in zip(tables, counts, strict=True):
         # Since 2019 Uniband and Biband do not count an odd process among the waiting ones.
         forgotten = table.function in MESSAGE_RATE and processes is not None and processes % 2
         if counted != processes and not (forgotten and counted == (processes or 0) - 1):
-            raise ParseError(
-                path,
-                table.first_line,
-                f"{table.function} at {table.ranks} ranks",
-                f"{counted} processes, those that wait included, where other tables have "
-                f"{processes}",
-            )
+            found = f"{table.function} at {table.ranks} ranks"
+            reason = f"{counted} processes, those that wait included, where other tables have"
+            raise ParseError(path, table.first_line, found, f"{reason} {processes}")
     return processes
 
 
@@ -480,10 +454,6 @@ def _time_us(function: str, values: Mapping[str, float]) -> float:
     return next(values[name] for name in (TIME, MOST, PURE) if name in values)
 
 
-_Place = dict[str, Any]
-"""Ranks of each group of a ``Table``, None where not printed; groups; waiting ranks."""
-
-
 def _known(lines: Lines, title: re.Match[str]) -> str:
     if title[2] not in FUNCTIONS:
         lines.refuse("no benchmark of IMB that is known here", TableError)
@@ -520,27 +490,11 @@ def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
 
 def _layouts(function: str) -> Iterator[Layout]:
     """Yield the layouts that IMB prints for ``function``, with and without check of results."""
-    one, several = (TIME, RATE_COLUMN), (*RANGE, RATE_COLUMN)
-    figures: list[tuple[str, ...]] = [RANGE]
-    if function in MESSAGE_RATE:
-        figures = [(RATE_COLUMN, MESSAGES)]
-    elif function in RANDOM:
-        figures = [(TIME, RATE_COLUMN, MESSAGES)]
-    elif function in SINGLE_TRANSFER:
-        figures = [several, one, (*one, MESSAGES)]
-    elif function in POINT_TO_POINT:
-        figures = [several]
-    elif function in ONE_SIDED:
-        figures = [several, one, RANGE]
-    elif function == _PASSIVE:
-        figures = [(PURE, OVERALL)]
-    elif function in NON_BLOCKING:
-        figures = [(OVERALL, PURE, COMPUTE, OVERLAP)]
     sized = "arrier" not in function
+    size = (SIZE_COLUMN,) if sized else ()
     for group in ((), (_GROUP,)):
         for checked in ((), (DEFECTS,))[: 1 + sized]:
-            for columns in figures:
-                size = (SIZE_COLUMN,) if sized else ()
+            for columns in FUNCTIONS[function]:
                 whole = (*group, *size, COUNT_COLUMN, *columns, *checked)
                 yield tuple((name, f">13.{0 if name in _WHOLE else 2}f") for name in whole)
 
@@ -607,36 +561,18 @@ def _check_times(lines: Lines, function: str, size: int, values: Mapping[str, fl
     may_be_nothing = collective and size < SMALLEST_TIMED_BYTES
     if 0 in [values.get(name) for name in (TIME, PURE, *RANGE)] and not may_be_nothing:
         lines.refuse(f"a time of 0 for {function} at {size} bytes")
-    if MEAN in values:
-        least, most, mean = (values[name] for name in RANGE)
-        # The mean is a sum of floats: it may round up where its terms do not.
-        slack = 0.01 + 1e-9 * most
-        if not least <= mean + slack or not mean <= most + slack:
-            lines.refuse("expected t_min <= t_avg <= t_max")
-        if least > most:
-            lines.refuse("expected t_min <= t_max")
+    check_means(lines, values, RANGE)
     if OVERLAP in values:
-        _check_overlap(lines, values)
+        # Each time has two decimals.
+        longer = max(values[PURE], values[COMPUTE], 0.01)
+        share = 100 * (values[PURE] + values[COMPUTE] - values[OVERALL]) / longer
+        if abs(values[OVERLAP] - min(max(share, 0), 100)) > 0.006 + 1.5 / longer * 1.02:
+            lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
 
 
-def _check_overlap(lines: Lines, values: Mapping[str, float]) -> None:
-    """Raise ParseError unless the overlap follows from the times, each with two decimals."""
-    pure, overall, compute = (values[name] for name in (PURE, OVERALL, COMPUTE))
-    share = 100 * (pure + compute - overall) / max(pure, compute, 0.01)
-    slack = 0.006 + 1.5 / max(pure, compute, 0.01) * 1.02
-    if not min(max(share, 0), 100) - slack <= values[OVERLAP] <= min(max(share, 0), 100) + slack:
-        lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
-
-
-def _check_ends(
-    lines: Lines,
-    function: str,
-    rows: Sequence[Row],
-    least: int,
-    doubling_from: int,
-    longest: int,
-) -> None:
+def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Lengths) -> None:
     """Raise ParseError unless the first size is the least message and the last the longest."""
+    least, doubling_from, longest = lengths
     # One element is all that these move, whatever the longest message is.
     if "arrier" in function or function in ("Fetch_and_op", "Compare_and_swap"):
         return
@@ -660,65 +596,12 @@ def _check_ends(
 
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
-"""Beginning of a row of figures, for ``grep -E``: the run came at least that far."""
-
 
 DEFAULT_WINDOW = 64
 _WINDOW_ASKED = re.compile(r"^#.* -window_size ([0-9]{1,9})\b", re.MULTILINE)
 
-
-def _to_next(nodes: Sequence[str]) -> int:
-    return between(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
-
-
-def _to_other_half(nodes: Sequence[str]) -> int:
-    half = len(nodes) // 2
-    return between(zip(nodes[:half], nodes[half : 2 * half], strict=True))
-
-
-CROSSING: Mapping[str, Callable[[Sequence[str]], int]] = {
-    "PingPong": lambda nodes: 2 * _to_other_half(nodes),
-    "PingPing": lambda nodes: 2 * _to_other_half(nodes),
-    "Sendrecv": _to_next,
-    "Exchange": lambda nodes: 2 * _to_next(nodes),
-    "Uniband": _to_other_half,
-    "Biband": lambda nodes: 2 * _to_other_half(nodes),
-    **LEAST_CROSSING,
-}
-"""The least messages that cross between nodes in a call, from the node of each rank."""
-
-
-def window(printed: str) -> int:
-    """Return the messages that Uniband and Biband send for each one that they count."""
-    asked = _WINDOW_ASKED.search(printed)
-    return int(asked[1]) if asked else DEFAULT_WINDOW
-
-
-def _single(name: str, *, default: bool = False, ping_pong: bool = False) -> Function:
-    """Return a function between two ranks, whose rate is that of one message."""
-    return Function(
-        "imb", name, pair=True, rated=True, single=True, default=default, ping_pong=ping_pong
-    )
-
-
-def _collective(name: str, least_bytes: int = 1, *, default: bool = False) -> Function:
-    return Function("imb", name, least_bytes=least_bytes, default=default, collective=name)
-
-
-def _both_ways(
-    name: str, *, pairs: bool = False, in_turn: float = 1.0, default: bool = False
-) -> Function:
-    """Return a function that counts both directions: Sendrecv two messages, Exchange four."""
-    factor = BOTH_DIRECTIONS
-    return Function(
-        "imb",
-        name,
-        pairs=pairs,
-        default=default,
-        rated=True,
-        link_factor=factor,
-        in_turn=in_turn,
-    )
+_function = partial(Function, "imb")
+_both_ways = partial(_function, rated=True, link_factor=BOTH_DIRECTIONS)
 
 
 class Imb(MpiBenchmark):
@@ -737,6 +620,7 @@ class Imb(MpiBenchmark):
         rf"|(?P<columns># #processes = | *{SIZE_COLUMN} +{COUNT_COLUMN}\b| *{COUNT_COLUMN} +t_min)"
     )
     own_before = _RULE
+    several_tables = True
     pairs_function = "PingPong"
     sizes = ListedSizes
     several_pairs = ("-multi", "1")
@@ -746,26 +630,24 @@ class Imb(MpiBenchmark):
     arguments_meaning = "further arguments of IMB-MPI1, for instance its time limits"
     few_calls = ("-iter", "10")
     functions = (
-        _single("PingPong", default=True, ping_pong=True),
-        _single("PingPing"),
+        _function("PingPong", pair=True, rated=True, single=True, default=True, ping_pong=True),
+        _function("PingPing", pair=True, rated=True, single=True),
         _both_ways("Sendrecv", default=True),
         _both_ways("Exchange", in_turn=2.0),
-        Function("imb", "Uniband", pairs=True, rated=True),
+        _function("Uniband", pairs=True, rated=True),
         _both_ways("Biband", pairs=True),
-        _collective("Bcast", default=True),
-        _collective("Allgather", default=True),
-        _collective("Allgatherv"),
-        _collective("Gather"),
-        _collective("Gatherv"),
-        _collective("Scatter"),
-        _collective("Scatterv"),
-        _collective("Alltoall", default=True),
-        _collective("Alltoallv"),
-        _collective("Reduce", 4),
-        _collective("Reduce_scatter", 4, default=True),
-        _collective("Reduce_scatter_block", 4),
-        _collective("Allreduce", 4, default=True),
-        Function("imb", "Barrier", least_bytes=None, default=True),
+        *(
+            _function(name, least_bytes=least, default=default, collective=name)
+            for name, least, default in (
+                *(("Bcast", 1, True), ("Allgather", 1, True), ("Allgatherv", 1, False)),
+                *(("Gather", 1, False), ("Gatherv", 1, False)),
+                *(("Scatter", 1, False), ("Scatterv", 1, False)),
+                *(("Alltoall", 1, True), ("Alltoallv", 1, False), ("Reduce", 4, False)),
+                *(("Reduce_scatter", 4, True), ("Reduce_scatter_block", 4, False)),
+                ("Allreduce", 4, True),
+            )
+        ),
+        _function("Barrier", least_bytes=None, default=True),
     )
 
     def readable(self) -> Collection[str]:
@@ -777,34 +659,11 @@ class Imb(MpiBenchmark):
         return "IMB-MPI1"
 
     def command(
-        self,
-        function: Function,
-        ranks: int,
-        sizes: Sequence[int],
-        size_file: str,
-        arguments: Sequence[str],
+        self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
         """Return the command; ``-npmin`` avoids measurements on fewer ranks first."""
         listed = [] if function.least_bytes is None else ["-msglen", size_file]
         return ["IMB-MPI1", "-npmin", str(ranks), *listed, *arguments, function.name]
-
-    def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """Return the curve of the one table of the output."""
-        output = self.read(text, str(path))
-        if len(output.tables) != 1:
-            found = ", ".join(f"{table.function} on {table.ranks}" for table in output.tables)
-            raise ParseError(
-                str(path), 0, "", f"one table was asked for, and there are: {found or 'none'}"
-            )
-        table = output.tables[0]
-        if (table.function, table.ranks) != (case.function, case.ranks):
-            raise ParseError(
-                str(path),
-                table.first_line,
-                f"{table.function} on {table.ranks} ranks",
-                f"{case.function} on {case.ranks} ranks was asked for",
-            )
-        return table.curve()
 
     def least_run(self) -> list[str]:
         """Return the command of one barrier on two ranks."""
@@ -814,18 +673,23 @@ class Imb(MpiBenchmark):
         """Return the command of one barrier on all ranks."""
         return ["IMB-MPI1", "-npmin", str(ranks), "-iter", "1", "Barrier"]
 
-    def sent(
-        self, case: Case, printed: str, said: str, nodes: Sequence[str]
-    ) -> Mapping[int, int] | str:
+    def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return each size's repetitions times the messages per call that cross between nodes."""
-        rows = self.read(printed, "", repeated=True).tables[0].rows
+        table = self.read(printed, "", repeated=True).tables[0]
         if case.function == "Barrier" or len(set(nodes)) == 1:
             return {}
-        crossing = CROSSING[case.function](nodes)
-        if case.function in MESSAGE_RATE:
-            crossing *= window(printed)
+        return self._moved(case.function, printed, [table], nodes)
+
+    def _moved(
+        self, function: str, printed: str, tables: Sequence[Table], nodes: Sequence[str]
+    ) -> Counter[int]:
+        """Return the messages of each size that must cross between nodes, those of each rank."""
+        crossing = CROSSING[function](nodes)
+        if function in MESSAGE_RATE:
+            asked = _WINDOW_ASKED.search(printed)
+            crossing *= int(asked[1]) if asked else DEFAULT_WINDOW
         sent: Counter[int] = Counter()
-        for row in rows:
+        for row in (row for table in tables for row in table.rows):
             sent[row.size] += crossing * int(row.values[COUNT_COLUMN])
         return sent
 
@@ -837,30 +701,22 @@ class Imb(MpiBenchmark):
         And the bytes that all pairs had to send between nodes.
         """
         tables = self.read(text, path).tables
-        expected = [None] if pairs == 1 else list(range(pairs))
-        if [table.group for table in tables] != expected or any(
-            table.function != function for table in tables
-        ):
+        expected = [(function, group) for group in ([None] if pairs == 1 else range(pairs))]
+        if [(table.function, table.group) for table in tables] != expected:
             reason = f"{function} of {pairs} pairs was asked for, and is not there"
             raise ParseError(path, 0, "", reason)
-        crossing = CROSSING[function](("one", "other"))
-        if function in MESSAGE_RATE:
-            crossing *= window(text)
-        moved = sum(
-            row.size * int(row.values[COUNT_COLUMN]) for table in tables for row in table.rows
-        )
-        return [table.curve() for table in tables], crossing * moved
+        moved = self._moved(function, text, tables, ("one", "other"))
+        total = sum(size * count for size, count in moved.items())
+        return [table.curve() for table in tables], total
 
     def read_repetitions(
         self, text: str, path: str, function: str, ranks: int, size: int
     ) -> tuple[float, ...]:
         """Return the time in µs of each row of one size, in the order of measurement.
 
-        ParseError where the output has another function, other ranks
-        or another size.
+        ParseError where the output has another function, other ranks or another size.
         """
-        output = self.read(text, path, repeated=True)
-        rows = output.table(function, ranks).rows
+        rows = self.read(text, path, repeated=True).table(function, ranks).rows
         for row in rows:
             if row.size != size or row.failure:
                 reason = f"{size} bytes were asked for, without a failure"

@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from netproof.benchmarks import logs
+from pydantic import Field
+
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
-from netproof.benchmarks.fixed import UNITS, Lines, Row, printed_lines
-from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
+from netproof.benchmarks.fixed import ROUNDED_TO_ZERO, ROW, UNITS, Lines, Row, printed_lines
 from netproof.errors import NetproofError, ParseError
+from netproof.intake.models import Written
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
@@ -21,8 +22,64 @@ from netproof.measurement.units import bandwidth_mb_s
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
 
+Where = tuple[str, str, str]
+"""A system, its partition and an environment."""
+
+Sizes = tuple[int, ...]
+"""Sizes of messages in bytes."""
+
+Words = Sequence[str]
+"""Words of a command."""
+
+Nodes = Sequence[str]
+"""The node of each rank, in order."""
+
 BOTH_DIRECTIONS = 2.0
 """Link factor of a function whose rate counts both sent and received bytes."""
+
+
+class MessageSizes(Written):
+    """A site's settings of its message sizes; of a benchmark that measures its own, none."""
+
+    def largest(self) -> int:
+        """Return the largest size in bytes asked for by itself, 0 without any."""
+        return 0
+
+
+ITS_OWN = MessageSizes()
+"""Settings where a site has none."""
+
+
+class ListedSizes(MessageSizes):
+    """Settings of a benchmark that takes a list of sizes."""
+
+    per_octave: Annotated[int, Field(ge=1, le=16)] = Field(
+        default=1, description="sizes from one power of two to the next, that one not counted"
+    )
+    also: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = Field(
+        default=(), description="further sizes in bytes"
+    )
+
+    def largest(self) -> int:
+        """Return the largest of ``also``."""
+        return max(self.also, default=0)
+
+    def sizes(self, least: int, most: int) -> tuple[int, ...]:
+        """Return increasing sizes in bytes from ``least`` to ``most``, all multiples of ``least``.
+
+        The powers of two times ``least`` are always among them, other sizes rounded down.
+        """
+        doubling = [least]
+        while 2 * doubling[-1] <= most:
+            doubling.append(2 * doubling[-1])
+        between = [
+            round(size * 2 ** (part / self.per_octave))
+            for size in doubling
+            for part in range(1, self.per_octave)
+        ]
+        others = {size // least * least for size in (*between, *self.also)}
+        every = sorted({*doubling, *others})
+        return tuple(size for size in every if least <= size <= most)
 
 
 @dataclass(frozen=True)
@@ -78,19 +135,15 @@ class Function:
     def least_for(self, ranks: int) -> int:
         """Return the least message in bytes that gives every rank a part; 0 where any message does.
 
-        When a smaller one is dealt out, some ranks get nothing and need not wait for the others.
-        With a library that lets them go on, the time shows how fast they send, and not how long a
-        message takes.
+        Ranks without a part need not wait: the time may show how fast others send, no message's.
         """
         return (self.least_bytes or 0) * ranks if self.collective in DEALT_OUT else 0
 
-    def sizes(
-        self, ranks: int, most_bytes: int, settings: MessageSizes = ITS_OWN
-    ) -> tuple[int, ...]:
+    def sizes(self, ranks: int, most_bytes: int, settings: MessageSizes = ITS_OWN) -> Sizes:
         """Return the message sizes in bytes on ``ranks``, up to ``most_bytes``; (0,) without any.
 
-        They double, unless ``settings`` list others too, and begin at the least that gives every
-        rank a part; where all are smaller, they are taken as they are.
+        They double, unless ``settings`` list others too, from the least that gives every rank a
+        part; where all are smaller, they are taken as they are.
         """
         if self.least_bytes is None:
             return (0,)
@@ -101,19 +154,15 @@ class Function:
     def over_link(self, ranks: int, ranks_per_node: int) -> float:
         """Return the reported bandwidth over what one node's link then carries each way.
 
-        Whatever the ranks per node, one or two messages leave it; a function that adds up all pairs
-        has one on the link per rank of the node.
+        One or two messages leave a node; of a function that adds up all pairs, one for each rank.
         """
-        if self.pairs:
-            return self.link_factor * (ranks // 2) / ranks_per_node
-        return self.link_factor
+        share = (ranks // 2) / ranks_per_node if self.pairs else 1
+        return self.link_factor * share
 
     def messages_on_link(self, ranks: int, ranks_per_node: int) -> tuple[float, float]:
         """Return the least and most message sizes that cross a node's link in sequence in its time.
 
-        Between two ranks they are equal. Where the time is one message's share among all pairs,
-        both are as ``over_link`` returns. For a collective the least is one, the most as
-        ``collectives`` has it.
+        Between two ranks they are equal, also where the time is one message's share of all pairs'.
         """
         if self.collective:
             most = MOST_ON_LINK[self.collective](ranks, ranks_per_node)
@@ -202,27 +251,30 @@ class Table:
 class Output:
     """The output of one run of a benchmark, read and checked.
 
-    ``program``: as JSON names it; ``version``: None where it is not printed; ``facts``: further
-    plain values for JSON. ``several``: the program can print more than one table. ``ended``: its
-    own last line is there; ``whole``: all sizes are there that it measures by itself.
-    ``next_word``: first of a row that would have followed the last, empty where none would.
-    ``note``: a sentence on what is guessed, or which pair is the slowest, empty without.
-    ``preamble``, ``epilogue``: lines of others before and after.
+    ``program``: as JSON names it, empty for the benchmark's only name; ``version``: None where it
+    is not printed; ``facts``: further plain values for JSON. ``ended``: its own last line is there;
+    ``whole``: all sizes are there that it measures by itself. ``next_word``: first of a row that
+    would have followed the last, empty where none would. ``note``: a sentence on what is guessed,
+    or which pair is the slowest. ``preamble``, ``epilogue``: lines of others before and after.
     """
 
-    benchmark: str
-    program: str
+    of: Benchmark
     path: str
-    version: str | None
     tables: tuple[Table, ...]
+    version: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    several: bool = False
-    ended: bool = False
+    program: str = ""
+    ended: bool = True
     whole: bool = False
     next_word: str = ""
     note: str = ""
     preamble: tuple[str, ...] = ()
     epilogue: tuple[str, ...] = ()
+
+    @property
+    def benchmark(self) -> str:
+        """Return the name of the benchmark."""
+        return self.of.name
 
     def goes_on_with(self, line: str) -> bool:
         """Check whether a line is a row that would have followed the last one."""
@@ -234,8 +286,7 @@ class Output:
         if len(found) != 1:
             there = ", ".join(f"{one.function} at {one.ranks}" for one in self.tables)
             reason = f"holds {len(found)} tables of {function} at {ranks} ranks, not one ({there})"
-            line = found[1].first_line if found else 0
-            raise ParseError(self.path, line, "", reason)
+            raise ParseError(self.path, found[1].first_line if found else 0, "", reason)
         return found[0]
 
     def curve(self) -> Curve:
@@ -248,11 +299,11 @@ class Output:
         tables = [table.document(faults) for table in self.tables]
         return {
             "file": self.path,
-            "benchmark": self.program,
+            "benchmark": self.program or self.of.output_of.removeprefix("the "),
             "version": self.version,
             **self.facts,
             "units": UNITS,
-            **({"tables": tables} if self.several else tables[0]),
+            **({"tables": tables} if self.of.several_tables else tables[0]),
             "preamble": self.preamble,
             "epilogue": self.epilogue,
         }
@@ -266,12 +317,13 @@ class Benchmark:
     ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
     environment that has all of it, each with its meaning, empty where outputs are only read;
     ``probes``: programs that show that a node has it, each with the feature; ``suffix``: of a
-    launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``.
-    ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
-    the group ``program`` names a program, ``columns`` is below another head if there is one.
-    ``own_before``: lines of its own before these. ``sizes``: a site's settings of its message
-    sizes. ``by_protocol``: its functions are protocols, measured between nodes and inside one in
-    two directions, and all charts are on one page.
+    launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``, from
+    which a run came that far. ``heads``: beginning of the lines at which an output of it begins in
+    a log, or a pasted table: the group ``program`` names a program, ``columns`` is below another
+    head if there is one. ``own_before``: lines of its own before these; ``several_tables``: an
+    output can have more than one. ``sizes``: a site's settings of its message sizes.
+    ``by_protocol``: its functions are protocols, measured between nodes and inside one in two
+    directions, and all charts are on one page.
     """
 
     number: ClassVar[int]
@@ -286,16 +338,21 @@ class Benchmark:
     suffix: ClassVar[str] = "out"
     sizes: ClassVar[type[MessageSizes]] = MessageSizes
     by_protocol: ClassVar[bool] = False
+    several_tables: ClassVar[bool] = False
     heads: ClassVar[re.Pattern[str]]
     own_before: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
 
+    def known(self, name: str) -> Function | None:
+        """Return the function of that name, also one that is only read; None without."""
+        every = (*self.functions, *self.only_read)
+        return next((one for one in every if one.name == name), None)
+
     def function(self, name: str) -> Function:
         """Return the function of that name; NetproofError where it has none."""
-        for function in (*self.functions, *self.only_read):
-            if function.name == name:
-                return function
-        names = ", ".join(function.name for function in self.functions)
-        raise NetproofError(f"{self.label} has no function {name!r}; it has {names}")
+        if (found := self.known(name)) is None:
+            names = ", ".join(function.name for function in self.functions)
+            raise NetproofError(f"{self.label} has no function {name!r}; it has {names}")
+        return found
 
     def readable(self) -> Collection[str]:
         """Return the names of the functions that a table without a title may be of."""
@@ -311,14 +368,9 @@ class Benchmark:
         return [one.name for one in self.functions if one.default is default]
 
     def cases(
-        self,
-        where: tuple[str, str, str],
-        rank_counts: Sequence[int],
-        ranks_per_node: int,
-        *,
-        all_functions: bool,
+        self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
-        """Return the cases expected on ``where``, a system, partition and environment."""
+        """Return the cases expected there."""
         return []
 
     def job_what(self, ranks: int, *, default: bool) -> str:
@@ -354,15 +406,34 @@ class Benchmark:
         """Return the stem of the names of the steps that measure a case."""
         return case.function
 
-    def asked(
-        self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
-    ) -> tuple[int, ...]:
+    def asked(self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN) -> Sizes:
         """Return the message sizes in bytes of a launch of a case; ``settings``: the site's."""
         return self.function(case.function).sizes(case.ranks, most_bytes, settings)
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """Return the curve in a launch's file; ParseError where it is not of ``case``."""
-        raise NotImplementedError
+        """Return the curve in a launch's file; ParseError where it is not the one of ``case``."""
+        tables = self.read(text, str(path)).tables
+        if len(tables) != 1:
+            found = ", ".join(f"{one.function} on {one.ranks}" for one in tables)
+            reason = f"one table was asked for, and there are: {found or 'none'}"
+            raise ParseError(str(path), 0, "", reason)
+        table = tables[0]
+        ranks = case.ranks if table.ranks is None else table.ranks
+        if (table.function, ranks, table.remark) != (case.function, case.ranks, ""):
+            remark = f", {table.remark}" if table.remark else ""
+            found = f"{table.function} on {ranks} ranks{remark}"
+            reason = f"{case.function} on {case.ranks} ranks was asked for"
+            raise ParseError(str(path), table.first_line, found, reason)
+        for row in table.rows:
+            if row.size in table.at_least:
+                raise ParseError(
+                    str(path),
+                    row.line,
+                    f"{row.size} bytes at 0.00",
+                    f"the rate is below {ROUNDED_TO_ZERO}, so that its time is not known: look for"
+                    " lost packets or a timer that small messages wait for",
+                )
+        return table.curve()
 
     def read_document(self, content: Any, path: str) -> Output | None:
         """Return the output in the value of a JSON text, None for another benchmark's.
@@ -383,8 +454,7 @@ class Benchmark:
         a last line of its own. Raise ParseError, with the line, for anything else.
         """
         lines = Lines(text, path)
-        every = lines.between(1, len(lines))
-        found = map(self.heads.match, every)
+        found = map(self.heads.match, lines.between(1, len(lines)))
         starts = (at for at, one in enumerate(found, 1) if one and one.lastgroup == "program")
         lines.go_to(next(starts, 1))
         before = lines.between(1, lines.number)
@@ -399,17 +469,22 @@ class Benchmark:
         while (line := lines.peek()) is not None:
             lines.take("nothing")
             if not output.ended:
-                lines.refuse(
-                    f"is no row that {self.label} prints: it has no last line, so nothing may"
-                    " follow its rows"
-                )
+                reason = "it has no last line, so nothing may follow its rows"
+                lines.refuse(f"is no row that {self.label} prints: {reason}")
             if self._is_own(line):
                 lines.refuse("a second output follows the first, or a part of one")
         return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
 
+    def guess_note(self, place: str, function: str, by: str = "columns") -> str:
+        """Return the sentence that a table's function is guessed, and how to say which it is."""
+        return (
+            f"{place}: no line names the test of this table of {self.label}; its {by} are those of"
+            f" {function}, which is a guess: say --from '{self.name} {function}' if it is right"
+        )
+
     def _is_own(self, line: str) -> bool:
         """Check for a line that an output has once in a run."""
-        return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
+        return self.heads.match(line) is not None or ROW.fullmatch(line) is not None
 
     def read_after(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
         """Return the output of ``read_next``, with the lines of others before it."""
@@ -431,37 +506,31 @@ class Benchmark:
         return []
 
     def start(self, function: str, ranks: int) -> list[str]:
-        """Return the command of a run on these ranks that does little but start and end.
-
-        Empty where a benchmark has none.
-        """
+        """Return the command of a run on these ranks that does little but start and end."""
         return []
 
-    def sent(
-        self, case: Case, printed: str, said: str, nodes: Sequence[str]
-    ) -> Mapping[int, int] | str:
+    def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return the messages of each size in bytes that a launch must send between nodes.
 
-        ``printed``, ``said``: its standard output and standard error; ``nodes``: of each rank, in
-        order. Where the benchmark does not report it, return the reason as a sentence.
+        ``printed``, ``said``: its standard output and standard error. Where the benchmark does not
+        report it, return the reason as a sentence.
         """
         return f"how much {self.label} sends is not known"
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Sequence[str]) -> Payload:
+    def payload(self, case: Case, printed: str, said: str, nodes: Nodes) -> Payload:
         """Return the payload that a launch must send between nodes; arguments as for ``sent``."""
-        sent = self.sent(case, printed, said, nodes)
-        if isinstance(sent, str):
-            return Payload(None, sent)
-        return Payload(sum(size * count for size, count in sent.items()))
+        return replace(self._payload(case, printed, said, nodes), messages=None)
 
     def exchanged(self, case: Case, printed: str, said: str) -> Payload:
         """Return the payload between a launch's ranks, as if each had its own node."""
-        sent = self.sent(case, printed, said, [f"rank {rank}" for rank in range(case.ranks)])
+        return self._payload(case, printed, said, [f"rank {rank}" for rank in range(case.ranks)])
+
+    def _payload(self, case: Case, printed: str, said: str, nodes: Nodes) -> Payload:
+        sent = self.sent(case, printed, said, nodes)
         if isinstance(sent, str):
             return Payload(None, sent)
-        return Payload(
-            sum(size * count for size, count in sent.items()), messages=sum(sent.values())
-        )
+        total = sum(size * count for size, count in sent.items())
+        return Payload(total, messages=sum(sent.values()))
 
     def compared_over_tcp(self, function: str) -> str | None:
         """Return the TCP function to compare one over MPI with, None without."""
@@ -484,12 +553,7 @@ class MpiBenchmark(Benchmark):
         return f"{self.name}_arguments"
 
     def command(
-        self,
-        function: Function,
-        ranks: int,
-        sizes: Sequence[int],
-        size_file: str,
-        arguments: Sequence[str],
+        self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
         """Return the command of a launch, word by word.
 
@@ -508,12 +572,7 @@ class MpiBenchmark(Benchmark):
         return (2, 1) if self.function(function).pair else (case_ranks, ranks_per_node)
 
     def cases(
-        self,
-        where: tuple[str, str, str],
-        rank_counts: Sequence[int],
-        ranks_per_node: int,
-        *,
-        all_functions: bool,
+        self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
         """Return each function on each count of ranks; those for two ranks once, if any is."""
         cases = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.benchmarks.fixed import Row
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
@@ -30,7 +30,8 @@ class Iperf3(Benchmark):
     only_read = tuple(
         Function("iperf3", name, pair=True, rated=True) for name in ("tcp", "udp", "sctp")
     )
-    heads: ClassVar[re.Pattern[str]] = re.compile(r"(?P<program>(?!))")
+    heads = re.compile(r"(?P<program>(?!))")
+    several_tables = True
 
     def read_document(self, content: Any, path: str) -> Output | None:
         """Return what ``-J`` wrote, a table for each direction."""
@@ -42,7 +43,7 @@ class Iperf3(Benchmark):
         endings = ("", _FROM_OTHER) if asked.get("bidir") else ("",)
         tables = tuple(_table(path, content, asked, ending) for ending in endings)
         version = str(content["start"].get("version", "")).removeprefix("iperf ") or None
-        return Output("iperf3", "iperf3", path, version, tables, several=True, ended=True)
+        return Output(self, path, tables, version, program="iperf3")
 
 
 def _table(path: str, content: Mapping[str, Any], asked: Mapping[str, Any], ending: str) -> Table:
@@ -55,45 +56,32 @@ def _table(path: str, content: Mapping[str, Any], asked: Mapping[str, Any], endi
     if protocol == "udp" and summary.get("lost_percent") and "sum_received" not in end:
         rate *= 1 - float(summary["lost_percent"]) / 100
     elif not math.isclose(rate * seconds, moved, rel_tol=1e-3):
-        reason = (
-            f"bits_per_second does not follow from bytes and seconds: {moved / seconds:.6g} B/s"
-        )
-        raise ParseError(path, 0, str(summary["bits_per_second"]), reason)
+        reason = "bits_per_second does not follow from bytes and seconds"
+        found = str(summary["bits_per_second"])
+        raise ParseError(path, 0, found, f"{reason}: {moved / seconds:.6g} B/s")
     if not rate > 0 or size < 1:
         raise ParseError(path, 0, "", "nothing arrived, or in blocks of no size")
     duration = float(asked.get("duration") or 0)
     if seconds < duration - 1.0 - 0.02 * duration:
-        reason = f"broke off after {seconds:.3g} of {duration:.3g} s"
-        raise ParseError(path, 0, "", reason)
+        raise ParseError(path, 0, "", f"broke off after {seconds:.3g} of {duration:.3g} s")
     streams = int(asked["num_streams"])
     intervals = [one["sum"] for one in content.get("intervals", ()) if f"sum{ending}" in one]
-    if sum(not one.get("omitted") for one in intervals) + 1.5 < duration / _interval(intervals):
+    interval = max((float(one["seconds"]) for one in intervals), default=math.inf)
+    if sum(not one.get("omitted") for one in intervals) + 1.5 < duration / interval:
         raise ParseError(path, 0, "", f"{len(intervals)} intervals are not the {duration:.3g} s")
     remark = [f"{streams} streams"] if streams > 1 else []
     if ending:
         remark.append("from the server" if not asked.get("reverse") else "from the client")
     if asked.get("bidir"):
         remark.append("bidirectional")
-    return Table(
-        path,
-        protocol,
-        2,
-        (Row(0, size, {"rate": rate / 1e6}, size / rate * 1e6),),
-        0,
-        1,
-        remark=", ".join(remark),
-        facts={
-            "seconds": seconds,
-            "streams": streams,
-            "retransmits": end.get(f"sum_sent{ending}", {}).get("retransmits"),
-            "intervals_mb_s": [one["bits_per_second"] / 8e6 for one in intervals],
-        },
-    )
-
-
-def _interval(intervals: list[Mapping[str, Any]]) -> float:
-    """Return the seconds of an interval, infinite without any."""
-    return max((float(one["seconds"]) for one in intervals), default=math.inf)
+    facts = {
+        "seconds": seconds,
+        "streams": streams,
+        "retransmits": end.get(f"sum_sent{ending}", {}).get("retransmits"),
+        "intervals_mb_s": [one["bits_per_second"] / 8e6 for one in intervals],
+    }
+    row = Row(0, size, {"rate": rate / 1e6}, size / rate * 1e6)
+    return Table(path, protocol, 2, (row,), 0, 1, remark=", ".join(remark), facts=facts)
 
 
 BENCHMARK = Iperf3()

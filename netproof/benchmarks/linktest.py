@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
@@ -37,14 +37,12 @@ class LinkTest(Benchmark):
     label = "LinkTest"
     output_of = "LinkTest"
     only_read = (Function("linktest", "pingpong", rated=True, single=True, ping_pong=True),)
-    heads: ClassVar[re.Pattern[str]] = re.compile(
-        r"(?P<program> *(?:Serial|Parallel) +PingPong for step +1: )"
-    )
+    heads = re.compile(r"(?P<program> *(?:Serial|Parallel) +PingPong for step +1: )")
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return the slowest pair of a run from its first step to its last line."""
         first, steps = lines.number + 1, 0
-        bounds: list[list[float]] = []
+        bounds: list[tuple[float, ...]] = []
         pairs: list[tuple[float, float]] = []
         while not (work := lines.match(_WORK)):
             if lines.match(_SUMMARY):
@@ -54,39 +52,33 @@ class LinkTest(Benchmark):
             if int(found[2]) != steps:
                 lines.refuse(f"expected step {steps}")
             names = ("avg", "MB/s", "min", "MB/s", "max", "MB/s")
-            mean, rate, least, least_rate, most, most_rate = numbers(
-                lines, found.groups()[2:], names
-            )
+            figures = numbers(lines, found.groups()[2:], names)
+            mean, least, most = times = figures[::2]
             if not 0 < least <= mean + 0.001 <= most + 0.002:
                 lines.refuse("expected 0 < min <= avg <= max")
-            bounds.append([mean, least, most])
-            pairs += [(mean, rate), (least, least_rate), (most, most_rate)]
+            bounds.append((least, most, mean))
+            pairs += zip(times, figures[1::2], strict=True)
         if not bounds or work is None:
             lines.refuse("has no step", TableError)
         lines.skip_blank()
-        result = {}
+        every, result = [*zip(*bounds, strict=True)], {}
+        made = (min(every[0]), max(every[1]), sum(every[2]) / steps)
         for name in ("Min", "Max", "Avg"):
             found = lines.expect(_RESULT, f"`RESULT: {name} Time` of one iteration")
             if found[1] != name:
                 lines.refuse(f"expected `RESULT: {name} Time`")
-            time, rate = numbers(lines, found.groups()[1:], (f"{name} Time", "MB/s"))
-            result[name] = time
-            pairs.append((time, rate))
-        means = sum(one[0] for one in bounds) / len(bounds)
-        for name, made in (
-            ("Min", min(one[1] for one in bounds)),
-            ("Max", max(one[2] for one in bounds)),
-            ("Avg", means),
-        ):
-            if abs(result[name] - made) > 0.002:
-                lines.refuse(f"the {name} Time of its steps is {made:.3f}")
+            result[name], rate = numbers(lines, found.groups()[1:], (f"{name} Time", "MB/s"))
+            pairs.append((result[name], rate))
+        for (name, time), of_steps in zip(result.items(), made, strict=True):
+            if abs(time - of_steps) > 0.002:
+                lines.refuse(f"the {name} Time of its steps is {of_steps:.3f}")
         size = _size(lines, pairs)
         while not lines.match(_ALL):
             lines.expect(_AFTER, "`timings[000] [all]`, its last line")
         values = {"fastest": result["Min"], "mean": result["Avg"]}
         row = Row(first + len(bounds) - 1, size, values, result["Max"])
         table = Table(lines.path, "pingpong", steps + 1, (row,), first, 1, ("fastest", "mean"))
-        return Output("linktest", "LinkTest", lines.path, None, (table,), ended=True)
+        return Output(self, lines.path, (table,))
 
 
 def _size(lines: Lines, pairs: Sequence[tuple[float, float]]) -> int:

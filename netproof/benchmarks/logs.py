@@ -107,13 +107,6 @@ _ENDINGS = re.compile(
 )
 """Lines that end a log whose run did not break off: times, counters, rules, words like done."""
 
-ROW = re.compile(
-    r" *[0-9]+ +(?:[0-9]+ +)?[0-9]+\.[0-9]{2}(?: .*)?"
-    r"| *[0-9]+: +(?:[0-9]+ bytes|[0-9.]+ +[KMG]?B) +[0-9]+.*"
-    r"| *[0-9]+ +[0-9]+ +(?:u?int|float|half|double|bfloat|fp8|f8)\w* +.*"
-)
-"""A row of a benchmark's table, wherever it stands."""
-
 
 def without_prefixes(text: str) -> tuple[str, list[str | None]]:
     """Return the text without what launchers and CI wrote before each line, and that, by line.
@@ -129,13 +122,15 @@ def without_prefixes(text: str) -> tuple[str, list[str | None]]:
         found = _ANCHOR.search(line)
         if found is None or not 0 < found.start() <= _MOST_PREFIX:
             continue
-        timed, tag = _split(line[: found.start()])
+        tag = line[: found.start()]
+        time = _TIME.match(tag)
+        tag = tag[time.end() :] if time else tag
         # A row's digits must not be taken for a prefix.
         if tag[-1:].isdigit() or tag.endswith("."):
             continue
         following = next((other for other in lines[index + 1 :] if other.strip()), "")
-        if _cut(following, timed, tag) is not None:
-            known[timed, tag] = None
+        if _cut(following, time is not None, tag) is not None:
+            known[time is not None, tag] = None
     if not known:
         return text, []
     tags: list[str | None] = [None] * len(lines)
@@ -147,12 +142,6 @@ def without_prefixes(text: str) -> tuple[str, list[str | None]]:
                 lines[index], tags[index] = rest, f"{'…' if timed else ''}{tag}"
                 break
     return "\n".join(lines), tags
-
-
-def _split(prefix: str) -> tuple[bool, str]:
-    """Return whether a time leads, and what follows it."""
-    found = _TIME.match(prefix)
-    return (True, prefix[found.end() :]) if found else (False, prefix)
 
 
 def _cut(line: str, timed: bool, tag: str) -> str | None:
@@ -176,16 +165,17 @@ def failed(line: str) -> bool:
 
 def is_command(line: str) -> bool:
     """Check whether another program begins at a line."""
-    if len(line) > _LONG or failed(line):
-        return False
-    return _COMMAND.fullmatch(line.strip()) is not None
+    return _is_one(line, _COMMAND)
 
 
 def is_ending(line: str) -> bool:
     """Check whether a line is known to follow a run that ended."""
+    return _is_one(line, _ENDINGS, _FIELD, _NO_FAILURE, _COMMAND)
+
+
+def _is_one(line: str, *patterns: re.Pattern[str]) -> bool:
     if len(line) > _LONG or failed(line):
         return False
-    patterns = (_ENDINGS, _FIELD, _NO_FAILURE, _COMMAND)
     return any(one.fullmatch(line.strip()) for one in patterns)
 
 

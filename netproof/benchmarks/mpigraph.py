@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
-from netproof.benchmarks.interface import Benchmark, Function, Output, Table
+from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
 from netproof.measurement.units import MEBI
 
 _START = re.compile(r"START mpiGraph(?: v(\S+))? *")
@@ -31,10 +31,9 @@ class MpiGraph(Benchmark):
     name = "mpigraph"
     label = "mpiGraph"
     output_of = "mpiGraph"
-    only_read = tuple(
-        Function("mpigraph", name, rated=True, link_factor=1.0) for name in ("send", "recv")
-    )
-    heads: ClassVar[re.Pattern[str]] = re.compile(r"(?P<program>START mpiGraph)")
+    only_read = tuple(Function("mpigraph", name, rated=True) for name in ("send", "recv"))
+    heads = re.compile(r"(?P<program>START mpiGraph)")
+    several_tables = True
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return both matrices of a run, to its last line."""
@@ -55,22 +54,12 @@ class MpiGraph(Benchmark):
         lines.expect(_END, "`END mpiGraph`")
         sent = tables[0]
         one, other = sent.facts["slowest"]
-        rate, time = asked["MsgSize"] / sent.rows[0].time_us, sent.facts["mean_us"]
+        rate, mean = (asked["MsgSize"] / us for us in (sent.rows[0].time_us, sent.facts["mean_us"]))
         note = (
             f"{lines.path}:{sent.first_line}: the slowest pair is {one} to {other}, {rate:.0f} MB/s"
-            f" where the mean is {asked['MsgSize'] / time:.0f}"
+            f" where the mean is {mean:.0f}"
         )
-        return Output(
-            "mpigraph",
-            "mpiGraph",
-            lines.path,
-            start[1],
-            tables,
-            asked,
-            several=True,
-            ended=True,
-            note=note,
-        )
+        return Output(self, lines.path, tables, start[1], asked, note=note)
 
 
 def _table(lines: Lines, kind: str, size: int, ranks: int) -> Table:
@@ -108,22 +97,15 @@ def _table(lines: Lines, kind: str, size: int, ranks: int) -> Table:
         return size / (rate * MEBI) * 1e6
 
     values = {"fastest": us(max(rates.values())), "mean": us(made)}
-    return Table(
-        lines.path,
-        kind.lower(),
-        ranks,
-        (Row(lines.number, size, values, us(rates[slowest])),),
-        first,
-        1,
-        ("fastest", "mean"),
-        direction="bidirectional",
-        facts={
-            "nodes": names,
-            "slowest": slowest,
-            "mean_us": us(made),
-            "pairs_mb_s": [rate * MEBI / 1e6 for rate in rates.values()],
-        },
-    )
+    facts = {
+        "nodes": names,
+        "slowest": slowest,
+        "mean_us": us(made),
+        "pairs_mb_s": [rate * MEBI / 1e6 for rate in rates.values()],
+    }
+    rows = (Row(lines.number, size, values, us(rates[slowest])),)
+    own = (lines.path, kind.lower(), ranks, rows, first, 1, ("fastest", "mean"))
+    return Table(*own, direction=BOTH_WAYS, facts=facts)
 
 
 BENCHMARK = MpiGraph()

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, number
 from netproof.benchmarks.interface import GUESS, Benchmark, Function, Output, Table
@@ -131,12 +131,7 @@ class _Run:
         if not tables or abs(self.average - mean) > 0.006 + 0.0005 * mean:
             reason = f"the mean of the rows' bus bandwidths is {mean:.4g}: a row is missing"
             raise TableError(self.path, line, f"{self.average}", reason)
-        return Output(
-            *("nccl", "nccl-tests", self.path, self.version, tuple(tables)),
-            several=True,
-            ended=True,
-            note=note,
-        )
+        return Output(BENCHMARK, self.path, tuple(tables), self.version, note=note)
 
     def _check_sizes(self, sizes: Sequence[int], line: int) -> None:
         reason, pairs = "", pairwise(sizes)
@@ -209,7 +204,8 @@ class Nccl(Benchmark):
     only_read = tuple(
         Function("nccl", name, rated=True, collective=_MPI.get(name, "")) for name in _SHARE
     )
-    heads: ClassVar[re.Pattern[str]] = re.compile(
+    several_tables = True
+    heads = re.compile(
         r"(?P<program># (?:nccl|rccl)-tests version )"
         r"|(?P<columns>#? ?nThread \d+ nGpus |# Collective test starting|#? +size +count +type )"
     )
@@ -247,10 +243,7 @@ class Nccl(Benchmark):
         note = ""
         if not named:
             named = run.guess(measured)
-            note = (
-                f"{lines.path}:{first}: no line names the program of this table of nccl-tests; its"
-                f" rates are those of {named}, which is a guess: say --from 'nccl {named}'"
-            )
+            note = self.guess_note(f"{lines.path}:{first}", named, "rates")
         if named not in _SHARE:
             lines.refuse(f"{named}_perf is no program of nccl-tests that is read", TableError)
         factor = run.factor(named, measured)

@@ -16,32 +16,32 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import (
-    Lines,
-    Row,
-    TableError,
-    half_a_unit,
-    numbers,
-)
+from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, numbers
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
+    ITS_OWN,
     ONE_WAY,
     Benchmark,
     Function,
+    MessageSizes,
+    Nodes,
     Output,
+    Sizes,
     Table,
+    Where,
 )
-from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -50,7 +50,6 @@ from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
 MOST_SAMPLES = 8000
 """Sizes, less 3, after which NetPIPE 3.7.2 stops."""
 
-GBIT_S_OF_A_BYTE_A_US = BITS_PER_BYTE / 1000
 SHORTEST_US_5 = 1.0
 """Least value in µs of NetPIPE 5.x's shortest time."""
 
@@ -114,50 +113,28 @@ _PREAMBLE = re.compile(
 
 
 def _output(
-    lines: Lines,
-    release: str,
-    rows: Sequence[Row],
-    *,
-    bidirectional: bool,
-    ended: bool = False,
+    lines: Lines, release: str, rows: Sequence[Row], *, bidirectional: bool, ended: bool = False
 ) -> Output:
     """Return a run of ``release`` "3" or "5", whose rows have the one-way time of a message."""
     both_ways = [2 * bandwidth_mb_s(row.size, row.time_us) for row in rows]
     table = Table(
-        lines.path,
-        "netpipe",
-        2,
-        tuple(rows),
-        rows[0].line,
-        1,
+        *(lines.path, "netpipe", 2, tuple(rows), rows[0].line, 1),
         direction=BOTH_WAYS if bidirectional else ONE_WAY,
         facts={"bandwidth_both_ways_mb_s": both_ways if bidirectional else None},
     )
-    return Output(
-        "netpipe",
-        "NetPIPE",
-        lines.path,
-        release,
-        (table,),
-        {"bidirectional": bidirectional},
-        ended=ended,
-        next_word=f"{len(rows)}:",
-    )
+    own = (BENCHMARK, lines.path, (table,), release, {"bidirectional": bidirectional})
+    return Output(*own, ended=ended, next_word=f"{len(rows)}:")
 
 
 def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
     """Return the message sizes that NetPIPE measures for ``-l``, ``-u`` and ``-p``, in bytes.
 
-    5.x calls these ``--start``, ``--end`` and ``--pert``.
-
-    From ``lower`` on two equal steps follow each other, then the step doubles. Around every size
-    whose step exceeds the perturbation plus one, the sizes that much smaller and larger are
-    measured too, the last possibly past ``upper``. Sizes are those of one message, also with
-    ``-2``. A run stops earlier at a time of 1 s, and TCP with ``-2`` at the sum of its socket
-    buffers.
-
-    Raise NetproofError where NetPIPE would refuse, or its sizes would not increase (for a
-    perturbation near half of a step, as with ``-l 10 -p 3``).
+    5.x calls these ``--start``, ``--end`` and ``--pert``. From ``lower`` on two equal steps follow
+    each other, then the step doubles. Around every size whose step exceeds the perturbation plus
+    one, the sizes that much smaller and larger are measured too, the last possibly past ``upper``.
+    Sizes are those of one message, also with ``-2``. A run stops earlier at a time of 1 s, and TCP
+    with ``-2`` at the sum of its socket buffers. Raise NetproofError where NetPIPE would refuse, or
+    its sizes would not increase (for a perturbation near half of a step, as with ``-l 10 -p 3``).
     """
     if lower < 1 or upper < lower or perturbation < 0:
         raise NetproofError(
@@ -184,9 +161,7 @@ def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
     return tuple(visited)
 
 
-def missing_sizes(
-    there: Sequence[int], least_doubling: int = LEAST_DOUBLING
-) -> tuple[int, ...] | None:
+def _missing_sizes(there: Sequence[int], least_doubling: int) -> tuple[int, ...] | None:
     """Return the sizes between the first and the last that NetPIPE would have measured too.
 
     ``there``: in bytes, increasing. Start and perturbation are those of the run that lacks fewest,
@@ -223,36 +198,33 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     follow from bytes and time, and odd bytes in a file called bidirectional.
     """
     lines = Lines(text, path)
-    release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
-    read_row = _read_file_row_5 if release == "5" else _read_file_row_3
+    newer = len((lines.peek() or "").split()) == len(FILE_COLUMNS_5)
     points: list[Row] = []
     while lines.peek() is not None:
-        _append(lines, points, *read_row(lines, lines.take("a row"), bidirectional))
+        line = lines.take("a row")
+        moved, time_us = (_read_file_row_5 if newer else _read_file_row_3)(lines, line)
+        if moved != int(moved):
+            lines.refuse("a message of no whole number of bytes")
+        if bidirectional and moved % 2:
+            lines.refuse("an odd number of bytes is no two messages: the run was one way")
+        _append(lines, points, int(moved) // 2 if bidirectional else int(moved), time_us)
     there = [row.size for row in points]
-    missing = missing_sizes(there, LEAST_DOUBLING_5 if release == "5" else LEAST_DOUBLING)
-    named = "NetPIPE 5.x" if release == "5" else "NetPIPE 3.7.2"
+    missing = _missing_sizes(there, LEAST_DOUBLING_5 if newer else LEAST_DOUBLING)
+    named = "NetPIPE 5.x" if newer else "NetPIPE 3.7.2"
     if missing is None:
         lines.refuse(f"lines are missing: no run of {named} measures these sizes alone")
     if missing:
         # Every line is a row.
-        line, after = next((at, size) for at, size in enumerate(there, 1) if size > missing[0])
+        line_number, after = next((at, one) for at, one in enumerate(there, 1) if one > missing[0])
         listed = ", ".join(map(str, missing[:MOST_LISTED]))
         more = len(missing) - MOST_LISTED
-        raise ParseError(
-            path,
-            line,
-            "",
-            f"lines are missing: {named} measures {listed}"
-            f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after}"
-            f"{_twice(there) if not bidirectional else ''}",
-        )
-    return _output(lines, release, points, bidirectional=bidirectional)
-
-
-def _twice(sizes: Sequence[int]) -> str:
-    """Return a remedy where all sizes are even, as in the file of a bidirectional run."""
-    even = all(size % 2 == 0 for size in sizes)
-    return "; a run both ways counts twice: say --bidirectional if it was one" if even else ""
+        listed += f" and {more} more sizes" if more > 0 else ""
+        reason = f"lines are missing: {named} measures {listed} bytes before {after}"
+        # All are even in the file of a bidirectional run.
+        if not bidirectional and all(size % 2 == 0 for size in there):
+            reason += "; a run both ways counts twice: say --bidirectional if it was one"
+        raise ParseError(path, line_number, "", reason)
+    return _output(lines, "5" if newer else "3", points, bidirectional=bidirectional)
 
 
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
@@ -270,26 +242,25 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
         if _UNFINISHED.fullmatch(line):
             lines.take("a row")
             lines.refuse("a size without its result: the run was cut short", TableError)
-        found = PRINTED_ROW.fullmatch(line)
-        if not found and (older := _ROW_2.fullmatch(line)):
-            lines.take("a row")
-            release = "2"
-            _append(lines, points, *_printed_2(lines, older, len(points), bidirectional))
-            continue
-        if not found or release == "2":
+        older = _ROW_2.fullmatch(line)
+        found = older or (PRINTED_ROW.fullmatch(line) if release == "3" else None)
+        if not found:
             break
         lines.take("a row")
-        size, repetitions = int(found[2]), int(found[3])
-        rate, time_us = numbers(lines, [found[4], found[5]], ("Mbps", "usec"))
-        if line != (
+        number, size, repetitions = (int(found[at]) for at in (1, 2, 3))
+        rate, time = numbers(lines, found.groups()[3:], ("Mbps", "sec" if older else "usec"))
+        seconds, error, time_us = time / 1e6, 0.005e-6, time
+        if older:
+            release, seconds, error, time_us = "2", time, half_a_unit(found[5]), us(time)
+            if number != len(points):
+                lines.refuse(f"is no row {len(points)}: a row is missing")
+        elif line != (
             f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
-            f" {rate:8.2f} Mbps in {time_us:10.2f} usec"
+            f" {rate:8.2f} Mbps in {time:10.2f} usec"
         ):
             lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
-        _check_time(lines, time_us)
-        moved = size * 2 if bidirectional else size
-        _check_rate_3(lines, moved, rate, 0.005, time_us / 1e6, 0.005e-6)
-        _append(lines, points, size, time_us)
+        _check_rate_3(lines, size * 2 if bidirectional else size, rate, 0.005, seconds, error)
+        _append(lines, points, size, time_us, may_be_empty=older is not None)
     if not points:
         if lines.peek() is None:
             lines.refuse("the run ends before its first size", TableError)
@@ -328,12 +299,8 @@ def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
     rows = []
     for number, (found, size) in enumerate(zip(printed, visited, strict=True), first):
         (rate, rate_error), (seconds, error) = (_printed_5(found, at) for at in (4, 6))
-        ways = [
-            way
-            for way in (1, 2)
-            if 8 * way * size / (seconds + error) - rate_error <= rate * (1 + 1e-9)
-            and rate * (1 - 1e-9) <= 8 * way * size / max(seconds - error, 1e-12) + rate_error
-        ]
+        bits = BITS_PER_BYTE * size
+        ways = [way for way in (1, 2) if _is_rate(rate, rate_error, way * bits, seconds, error)]
         if (2 if bidirectional else 1) not in ways:
             reason = f"the rate does not follow from {size} bytes and time"
             if ways:
@@ -370,31 +337,21 @@ def _shown_5(size: int) -> str:
     return f"{size / _UNITS[unit]:.3f}{unit}"
 
 
-def _printed_2(
-    lines: Lines, row: re.Match[str], index: int, bidirectional: bool
-) -> tuple[int, float]:
-    """Return size and µs of a row of 2.4; ParseError for another than the one of that index."""
-    rate, seconds = numbers(lines, [row[4], row[5]], ("Mbps", "sec"))
-    if int(row[1]) != index:
-        lines.refuse(f"is no row {index}: a row is missing")
-    size = int(row[2])
-    _check_time(lines, seconds)
-    moved = size * 2 if bidirectional else size
-    _check_rate_3(lines, moved, rate, 0.005, seconds, half_a_unit(row[5]))
-    return size, us(seconds)
-
-
-def _append(lines: Lines, points: list[Row], size: int, time_us: float) -> None:
-    if size < 1 and not (_ROW_2.fullmatch(lines.between(lines.number, lines.number)[0])):
+def _append(
+    lines: Lines, points: list[Row], size: int, time_us: float, *, may_be_empty: bool = False
+) -> None:
+    if size < 1 and not may_be_empty:
         lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
     if points and size <= points[-1].size:
         lines.refuse(f"{size} bytes after {points[-1].size}: sizes must increase")
     points.append(Row(lines.number, size, {"usec": time_us}, time_us))
 
 
-def _check_time(lines: Lines, time: float) -> None:
-    if time <= 0:
-        lines.refuse("a time of 0, which no message takes")
+def _is_rate(rate: float, rate_error: float, bits: float, time: float, error: float) -> bool:
+    """Check whether a rate follows from bits and time, both printed with these errors."""
+    least = bits / (time + error) - rate_error
+    most = bits / (time - error) + rate_error if time > error else math.inf
+    return least * (1 - 1e-9) <= rate <= most * (1 + 1e-9)
 
 
 def _check_rate_3(
@@ -402,52 +359,47 @@ def _check_rate_3(
 ) -> None:
     """Raise ParseError unless ``rate``, in 2²⁰ bit/s, follows from ``moved`` and ``seconds``."""
     mebits = moved * BITS_PER_BYTE / MEBI
-    least = mebits / (seconds + error) - rate_error
-    most = mebits / (seconds - error) + rate_error if seconds > error else float("inf")
-    if not least * (1 - 1e-9) <= rate <= most * (1 + 1e-9):
+    _check_time(lines, seconds)
+    if not _is_rate(rate, rate_error, mebits, seconds, error):
         lines.refuse(
             f"the rate does not follow from bytes and time: {moved} bytes would be "
             f"{mebits / seconds:.6g} Mbps of 2^20 bit/s"
         )
 
 
-def _message_bytes(lines: Lines, moved: float, bidirectional: bool) -> int:
-    if moved != int(moved):
-        lines.refuse("a message of no whole number of bytes")
-    if bidirectional and moved % 2:
-        lines.refuse("an odd number of bytes is no two messages: the run was one way")
-    return int(moved) // 2 if bidirectional else int(moved)
+def _check_time(lines: Lines, time: float) -> None:
+    if time <= 0:
+        lines.refuse("a time of 0, which no message takes")
 
 
-def _read_file_row_3(lines: Lines, line: str, bidirectional: bool) -> tuple[int, float]:
+def _read_file_row_3(lines: Lines, line: str) -> tuple[float, float]:
+    """Return the bytes and the time in µs of a row."""
     moved, rate, seconds = numbers(lines, line.split(), FILE_COLUMNS_3)
     if line != f"{moved:8.0f} {rate:f} {seconds:12.8f}":
         lines.refuse("is no row as NetPIPE 3.7.2 writes it: bytes, Mbps, seconds")
-    _check_time(lines, seconds)
     _check_rate_3(lines, int(moved), rate, 0.5e-6, seconds, 0.5e-8)
-    return _message_bytes(lines, moved, bidirectional), round(us(seconds), 2)
+    return moved, round(us(seconds), 2)
 
 
-def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> tuple[int, float]:
+def _read_file_row_5(lines: Lines, line: str) -> tuple[float, float]:
+    """Return the bytes and the time in µs of a row."""
     moved, average, least, most, time_us = numbers(lines, line.split(), FILE_COLUMNS_5)
     if line != f"{moved:9.0f} {average:9.3f} {least:9.3f} {most:9.3f} {time_us:7.2f}":
         lines.refuse(f"is no row as NetPIPE 5.x writes it: {', '.join(FILE_COLUMNS_5)}")
     _check_time(lines, time_us)
-    gbit_us = moved * GBIT_S_OF_A_BYTE_A_US
-    error_us, rate_error = 0.005, 0.0005
-    lowest = gbit_us / (time_us + error_us)
-    highest = gbit_us / (time_us - error_us) if time_us > error_us else float("inf")
-    if not (lowest - rate_error) * (1 - 1e-9) <= average <= (highest + rate_error) * (1 + 1e-9):
+    gbit_us, rate_error = moved * BITS_PER_BYTE / 1000, 0.0005
+    if not _is_rate(average, rate_error, gbit_us, time_us, 0.005):
+        made = gbit_us / time_us
+        several = "; that of several pairs of ranks at once is not read" if average > made else ""
         lines.refuse(
             "the average rate does not follow from bytes and time: "
-            f"{moved:.0f} bytes would be {gbit_us / time_us:.3f} Gbit/s"
-            + ("; that of several pairs of ranks at once is not read" if average > highest else "")
+            f"{moved:.0f} bytes would be {made:.3f} Gbit/s{several}"
         )
     # Apart by printed decimals, or the shortest time was below its least value.
     clamped = abs(most - gbit_us / SHORTEST_US_5) <= rate_error * (1 + 1e-9)
     if least > average or (most < average and not clamped):
         lines.refuse("expected minimum <= average <= maximum of the rates")
-    return _message_bytes(lines, moved, bidirectional), time_us
+    return moved, time_us
 
 
 PROTOCOLS = ("tcp", "mpi")
@@ -465,7 +417,6 @@ _FEWEST = shlex.split("-l 1 -u 8 -p 0 -n 1 -o /dev/null")
 """Options of its least run."""
 
 FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
-"""Beginning of a row of the ``-o`` file, for ``grep -E``: the run came at least that far."""
 
 
 def subject(protocol: str, path: str, direction: str) -> str:
@@ -511,6 +462,9 @@ def perturbation_of(settings: MessageSizes) -> int:
     return settings.perturbation if isinstance(settings, PerturbedSizes) else 0
 
 
+_function = partial(Function, "netpipe", pair=True, default=True, rated=True, single=True)
+
+
 class Netpipe(Benchmark):
     """NetPIPE over TCP (NPtcp) and over MPI (NPmpi)."""
 
@@ -529,30 +483,14 @@ class Netpipe(Benchmark):
     by_protocol = True
     own_before = _PREAMBLE
     heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
-    functions = tuple(
-        Function(
-            "netpipe",
-            protocol,
-            pair=True,
-            default=True,
-            rated=True,
-            single=True,
-            ping_pong=protocol == "mpi",
-        )
-        for protocol in PROTOCOLS
-    )
+    functions = (_function("tcp"), _function("mpi", ping_pong=True))
 
     def feature(self, function: str) -> str:
         """Return the feature of its protocol."""
         return f"{self.name}-{function}"
 
     def cases(
-        self,
-        where: tuple[str, str, str],
-        rank_counts: Sequence[int],
-        ranks_per_node: int,
-        *,
-        all_functions: bool,
+        self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
         """Return each protocol on each path in each direction; without ranks, inside a node."""
         return [
@@ -590,9 +528,7 @@ class Netpipe(Benchmark):
         """Return ``tcp-inter-node-oneway``."""
         return subject(case.function, case.path, case.direction)
 
-    def asked(
-        self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
-    ) -> tuple[int, ...]:
+    def asked(self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN) -> Sizes:
         """Return NetPIPE's own sizes, and those that a perturbation adds."""
         return sizes(1, most_bytes, perturbation_of(settings))
 
@@ -609,9 +545,7 @@ class Netpipe(Benchmark):
         """Return the command of one round trip of a few sizes."""
         return [self.program(function), *_FEWEST]
 
-    def sent(
-        self, case: Case, printed: str, said: str, nodes: Sequence[str]
-    ) -> Mapping[int, int] | str:
+    def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return each size's repetitions in every trial, there and back."""
         if len(set(nodes)) == 1:
             return {}

@@ -18,17 +18,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
-from netproof.benchmarks.collectives import LEAST_CROSSING
+from netproof.benchmarks.collectives import CROSSING
 from netproof.benchmarks.fixed import (
+    ROUNDED_TO_ZERO,
     Header,
     Layout,
     Lines,
     Row,
     TableError,
     by_count,
+    check_means,
     check_order,
     header_in,
     row_in,
@@ -38,12 +41,12 @@ from netproof.benchmarks.interface import (
     GUESS,
     Function,
     MpiBenchmark,
+    Nodes,
     Output,
     Table,
+    Words,
 )
-from netproof.errors import ParseError
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.measurement.units import MEBI
 
 SIZE, ITERATIONS, VALIDATION = "# Size", "Iterations", "Validation"
@@ -92,11 +95,7 @@ PARTS_OF_ALL = ("Allgather", "Alltoall")
 MOST_MEMORY = 512 * MEBI
 """Bytes per rank above which OMB leaves out sizes of these, unless ``-M`` says otherwise."""
 
-ROUNDED_TO_ZERO = 0.005
-"""Rate, in MB/s or messages per second, below which 0.00 is printed."""
-
 FIGURES = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
-"""Beginning of a row of figures, for ``grep -E``: the run came at least that far."""
 
 _HEAD = re.compile(
     r"# OSU (?:One Sided )?MPI(_[A-Za-z_]+)?(?:-([A-Z]+(?: MANAGED)?))? (\S.*?) [Tt]est v(\S+) *"
@@ -147,7 +146,7 @@ def _of_one_size(function: str) -> bool:
 
 def _layouts(function: str) -> Iterator[Layout]:
     """Yield the layouts of the tables of ``function``; release 3 has columns of 20 characters."""
-    several: list[tuple[str, ...]]
+    several: list[tuple[str, ...]] = [(MEAN,), (MEAN, LEAST, MOST, ITERATIONS), (LATENCY,)]
     if function == "mbw_mr":
         several = [(RATE, MESSAGES), (RATE,)]
     elif "bw" in function:
@@ -155,13 +154,9 @@ def _layouts(function: str) -> Iterator[Layout]:
     elif "lat" in function:
         several = [(LATENCY,), (MEAN,)]
     elif function.startswith("i"):
-        several = [
-            (OVERALL, COMPUTE, PURE, OVERLAP),
-            (OVERALL, COMPUTE, *_STEPS, PURE, OVERLAP),
-            (OVERALL, COMPUTE, *_STEPS, PURE, LEAST_PURE, MOST_PURE, OVERLAP),
-        ]
-    else:
-        several = [(MEAN,), (MEAN, LEAST, MOST, ITERATIONS), (LATENCY,)]
+        steps = (OVERALL, COMPUTE, *_STEPS, PURE)
+        several = [(OVERALL, COMPUTE, PURE), steps, (*steps, LEAST_PURE, MOST_PURE)]
+        several = [(*columns, OVERLAP) for columns in several]
     size = () if "barrier" in function else ((SIZE, "<10.0f"),)
     tails = RATE_TAILS if "bw" in function else TAILS
     for columns in [*several, *((*columns, *tails) for columns in several)]:
@@ -187,26 +182,17 @@ def _time_us(size: int, values: Mapping[str, float]) -> float:
     return next(values[name] for name in names if name in values)
 
 
-def _output(
-    lines: Lines,
-    function: str,
-    rows: tuple[Row, ...],
-    first_line: int,
-    *,
-    version: str | None = None,
-    ranks: int | None = None,
-    device: str = "",
-    datatype: str | None = None,
-    window: str = "",
-    guess: str = "",
-) -> Output:
-    """Return the output of a program from its rows.
+def _output(lines: Lines, header: Header, table: Table, version: str | None, note: str) -> Output:
+    """Return the output of a program whose rows come next, of a ``table`` without them.
 
-    ``device``: memory of the messages, empty for the host's; ``window``: how one-sided messages are
-    made known and completed; ``datatype``: None of releases that do not print it.
+    Its facts: ``device``, memory of the messages, empty for the host's; ``datatype``, None of
+    releases that do not print it.
     """
-    of = function_read(function)
-    columns = rows[0].values
+    function = table.function
+    rows = _read_rows(lines, function, header)
+    columns, one, last = rows[0].values, _of_one_size(function), rows[-1].size
+    # A collective that no run measures has no more.
+    of = BENCHMARK.known(function) or _function(function)
     extremes = None
     if MOST in columns:
         extremes = (LEAST, MEAN)
@@ -214,37 +200,21 @@ def _output(
         extremes = (LEAST_PURE, PURE)
     mean = "" if _between_two(function) or extremes else MEAN_OF_RANKS
     at_least = tuple(row.size for row in rows if 0 in _rates(row.values))
-    table = Table(
-        lines.path,
-        function,
-        2 if of.pair else ranks,
-        rows,
-        first_line,
-        1 if of.rated else 0,
-        extremes,
-        remark=", ".join(filter(None, (mean, window, device, GUESS if guess else ""))),
+    overlaps = [row.values[OVERLAP] for row in rows] if OVERLAP in columns else None
+    table = replace(
+        table,
+        ranks=2 if of.pair else table.ranks,
+        rows=rows,
+        messages=1 if of.rated else 0,
+        extremes=extremes,
+        remark=", ".join(filter(None, (mean, table.remark))),
         at_least=at_least,
-        facts={
-            "device": device,
-            "datatype": datatype,
-            "time_at_least_bytes": at_least,
-            "overlap_percent": [row.values[OVERLAP] for row in rows]
-            if OVERLAP in columns
-            else None,
-        },
+        facts={**table.facts, "time_at_least_bytes": at_least, "overlap_percent": overlaps},
     )
-    one, last = _of_one_size(function), rows[-1].size
-    largest = _LARGEST if _between_two(function) else _LARGEST_COLLECTIVE
-    return Output(
-        "osu",
-        "OSU Micro-Benchmarks",
-        lines.path,
-        version,
-        (table,),
-        whole=one or last >= largest,
-        next_word="" if one else str(max(2 * last, 1)),
-        note=guess,
-    )
+    whole = one or last >= (_LARGEST if _between_two(function) else _LARGEST_COLLECTIVE)
+    following = "" if one else str(max(2 * last, 1))
+    own = (BENCHMARK, lines.path, (table,), version)
+    return Output(*own, ended=False, whole=whole, next_word=following, note=note)
 
 
 def _read_named(lines: Lines) -> Output:
@@ -264,43 +234,32 @@ def _read_named(lines: Lines) -> Output:
         ranks = 2 * int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
         if not ranks:
             lines.refuse("no pair measures nothing")
-    known = {"datatype": _TYPE, "window": _WINDOW, "synchronization": _SYNCHRONIZATION}
     # Collectives do not say where buffers are, nor does any test since 7.4.
-    if _between_two(function):
-        known["memory"] = _MEMORY
-    found: dict[str, re.Match[str]] = {}
+    known = [_TYPE, _WINDOW, _SYNCHRONIZATION, *([_MEMORY] if _between_two(function) else [])]
+    found: dict[re.Pattern[str], re.Match[str]] = {}
     while True:
         if lines.skip_blank() or lines.match(_FURTHER):
             continue
-        for name, pattern in known.items():
-            if name not in found and (line := lines.match(pattern)):
-                found[name] = line
-                break
-        else:
-            if not lines.match(_REMARK):
-                break
+        stated = next(filter(None, (lines.match(one) for one in known if one not in found)), None)
+        if stated is not None:
+            found[stated.re] = stated
+        elif not lines.match(_REMARK):
+            break
     header = _header(lines.take("the header of the table"), function)
     if header is None:
-        lines.refuse(
-            f"is no header that OMB prints for {function} and that is read here", TableError
-        )
+        reason = f"is no header that OMB prints for {function} and that is read here"
+        lines.refuse(reason, TableError)
     # Releases 7.1 to 7.3 print it here.
-    if "datatype" not in found and (line := lines.match(_TYPE)):
-        found["datatype"] = line
+    if _TYPE not in found and (stated := lines.match(_TYPE)):
+        found[_TYPE] = stated
     device = head[2] or ""
-    if device and "memory" in found:
-        device += f", from {found['memory'][1]} to {found['memory'][2]}"
-    return _output(
-        lines,
-        function,
-        _read_rows(lines, function, header),
-        first_line,
-        version=version,
-        ranks=ranks,
-        device=device,
-        datatype=found["datatype"][1] if "datatype" in found else None,
-        window=", ".join(found[name][1] for name in ("window", "synchronization") if name in found),
-    )
+    if device and _MEMORY in found:
+        device += f", from {found[_MEMORY][1]} to {found[_MEMORY][2]}"
+    stated_of = [found[one][1] for one in (_WINDOW, _SYNCHRONIZATION) if one in found]
+    remark = ", ".join(filter(None, (*stated_of, device)))
+    facts = {"device": device, "datatype": found[_TYPE][1] if _TYPE in found else None}
+    table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=facts)
+    return _output(lines, header, table, version, "")
 
 
 def _read_pasted(lines: Lines, named: str | None) -> Output:
@@ -310,19 +269,17 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
     """
     start = lines.number + 1
     line = lines.peek() or ""
-    candidates = [named] if named else list(_GUESSED.values())
-    for function in candidates:
+    for function in [named] if named else _GUESSED.values():
         if named and _ROW.fullmatch(line):
             header = by_count(line, _layouts(named))
         else:
             lines.go_to(start)
             header = _header(lines.take("the header of a table"), function)
-        columns = (
-            {}
-            if header is None
-            else {*dict(header.layout)} - {SIZE, VALIDATION, *TAILS, *RATE_TAILS}
-        )
-        if header is not None and (named or _GUESSED.get(tuple(columns)) == function):
+        if header is None:
+            continue
+        others = (SIZE, VALIDATION, *TAILS, *RATE_TAILS)
+        columns = tuple(name for name, _ in header.layout if name not in others)
+        if named or _GUESSED.get(columns) == function:
             break
     else:
         lines.refuse(
@@ -334,18 +291,11 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
         )
     number = lines.number
     datatype = lines.match(_TYPE)
-    guess = (
-        f"{lines.path}:{number}: no line names the test of this table of OMB; its columns are those"
-        f" of {function}, which is a guess: say --from 'osu {function}' if it is right"
-    )
-    return _output(
-        lines,
-        function,
-        _read_rows(lines, function, header),
-        number,
-        datatype=datatype[1] if datatype else None,
-        guess="" if named else guess,
-    )
+    note = "" if named else BENCHMARK.guess_note(f"{lines.path}:{number}", function)
+    facts = {"device": "", "datatype": datatype[1] if datatype else None}
+    remark = GUESS if note else ""
+    table = Table(lines.path, function, None, (), number, remark=remark, facts=facts)
+    return _output(lines, header, table, None, note)
 
 
 def function_of(title: str, one_sided: str) -> str | None:
@@ -414,12 +364,7 @@ def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None
         margin = 0.005 + size * 0.005e-6 + 1e-9 * made
         if abs(values[RATE] - made) > margin:
             lines.refuse(f"{RATE} does not follow from bytes and {MESSAGES}: {made:.2f} would")
-    if MOST in values:
-        # The mean is a sum of floats: it may round up where its terms do not.
-        slack = 0.01 + 1e-9 * values[MOST]
-        in_order = values[LEAST] - slack <= values[MEAN] <= values[MOST] + slack
-        if not in_order or values[LEAST] > values[MOST]:
-            lines.refuse("expected min <= avg <= max")
+    check_means(lines, values, (LEAST, MOST, MEAN))
     # Its mean is of another run than its ends, and may lie outside.
     if MOST_PURE in values and values[LEAST_PURE] > values[MOST_PURE]:
         lines.refuse("expected min <= max")
@@ -440,38 +385,12 @@ def _check_overlap(lines: Lines, values: Mapping[str, float]) -> None:
         lines.refuse(f"{OVERLAP} does not follow from the times: {100 - 100 * waited / pure:.2f}")
 
 
-def doubling(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return sizes in bytes as the calls of ``-m LEAST:MOST`` that measure exactly them."""
-    left, runs = sorted(set(sizes)), []
-    while left:
-        run = [left[0]]
-        while 2 * run[-1] in left:
-            run.append(2 * run[-1])
-        runs.append(tuple(run))
-        left = [size for size in left if size not in run]
-    return tuple(runs)
-
-
-def _function(name: str, collective: str = "", least_bytes: int | None = 1) -> Function:
-    return Function("osu", name, default=True, collective=collective, least_bytes=least_bytes)
-
-
-def _one_message(name: str, *, default: bool = False, ping_pong: bool = False) -> Function:
-    """Return a function between two ranks, whose rate is that of one message."""
-    return Function(
-        "osu", name, pair=True, default=default, rated=True, single=True, ping_pong=ping_pong
-    )
-
-
-def _both_ways(name: str, *, default: bool = False) -> Function:
-    """Return a function that counts both directions.
-
-    One message's share of their time carries half of it each way.
-    """
-    factor = BOTH_DIRECTIONS
-    return Function(
-        "osu", name, pair=True, default=default, rated=True, link_factor=factor, in_turn=1 / factor
-    )
+_function = partial(Function, "osu")
+_one_message = partial(_function, pair=True, rated=True, single=True)
+_stream = partial(_function, pair=True, rated=True)
+# One message's share of the time of both directions carries half of it each way.
+_both_ways = partial(_stream, link_factor=BOTH_DIRECTIONS, in_turn=1 / BOTH_DIRECTIONS)
+_collective = partial(_function, default=True)
 
 
 class Osu(MpiBenchmark):
@@ -488,25 +407,23 @@ class Osu(MpiBenchmark):
     few_calls = ("-i", "10", "-x", "1")
     functions = (
         _one_message("latency", default=True, ping_pong=True),
-        Function("osu", "bw", pair=True, default=True, rated=True),
+        _stream("bw", default=True),
         _both_ways("bibw", default=True),
-        Function("osu", "mbw_mr", pairs=True, default=True, rated=True),
-        _function("allreduce", "Allreduce", 4),
-        _function("alltoall", "Alltoall"),
-        _function("allgather", "Allgather"),
-        _function("bcast", "Bcast"),
-        _function("reduce_scatter", "Reduce_scatter", 4),
-        _function("barrier", least_bytes=None),
+        _function("mbw_mr", pairs=True, default=True, rated=True),
+        _collective("allreduce", collective="Allreduce", least_bytes=4),
+        _collective("alltoall", collective="Alltoall"),
+        _collective("allgather", collective="Allgather"),
+        _collective("bcast", collective="Bcast"),
+        _collective("reduce_scatter", collective="Reduce_scatter", least_bytes=4),
+        _collective("barrier", least_bytes=None),
     )
     only_read = (
         *(_one_message(f"latency_{how}", ping_pong=True) for how in ("mt", "mp", "persistent")),
         *(_one_message(f"{how}_latency") for how in ("put", "get")),
-        *(Function("osu", f"{how}_latency", pair=True) for how in ("acc", "get_acc", "fop", "cas")),
-        *(Function("osu", f"{how}_bw", pair=True, rated=True) for how in ("put", "get")),
-        Function("osu", "bw_persistent", pair=True, rated=True),
-        _both_ways("put_bibw"),
-        _both_ways("bibw_persistent"),
-        Function("osu", "multi_lat", pairs=True, rated=True, single=True),
+        *(_function(f"{how}_latency", pair=True) for how in ("acc", "get_acc", "fop", "cas")),
+        *(_stream(name) for name in ("put_bw", "get_bw", "bw_persistent")),
+        *(_both_ways(name) for name in ("put_bibw", "bibw_persistent")),
+        _function("multi_lat", pairs=True, rated=True, single=True),
     )
     heads = re.compile(
         r"(?P<program># OSU (?!MPI\S* (?:Init|Hello World) Test)\S.* [Tt]est v)"
@@ -518,12 +435,7 @@ class Osu(MpiBenchmark):
         return f"osu_{function}"
 
     def command(
-        self,
-        function: Function,
-        ranks: int,
-        sizes: Sequence[int],
-        size_file: str,
-        arguments: Sequence[str],
+        self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
         """Return the command: ``-f`` prints a collective's slowest rank, ``-M`` keeps all sizes."""
         full = [] if function.rated else ["-f"]
@@ -533,31 +445,15 @@ class Osu(MpiBenchmark):
         return [self.program(function.name), *asked, *full, *arguments]
 
     def parts(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Split sizes into doubling runs with a least and a most."""
-        return doubling(sizes)
-
-    def read_launch(self, text: str, path: Path, case: Case) -> Curve:
-        """Return the curve of the case, with the slowest rank of a collective."""
-        (table,) = self.read(text, str(path)).tables
-        ranks = case.ranks if table.ranks is None else table.ranks
-        if (table.function, ranks, table.remark) != (case.function, case.ranks, ""):
-            remark = f", {table.remark}" if table.remark else ""
-            raise ParseError(
-                str(path),
-                table.first_line,
-                f"{table.function} on {ranks} ranks{remark}",
-                f"{case.function} on {case.ranks} ranks was asked for",
-            )
-        for row in table.rows:
-            if row.size in table.at_least:
-                raise ParseError(
-                    str(path),
-                    row.line,
-                    f"{row.size} bytes at 0.00",
-                    f"the rate is below {ROUNDED_TO_ZERO}, so that its time is not known: "
-                    "look for lost packets or a timer that small messages wait for",
-                )
-        return table.curve()
+        """Split sizes into the calls of ``-m LEAST:MOST`` that measure exactly them."""
+        left, runs = sorted(set(sizes)), []
+        while left:
+            run = [left[0]]
+            while 2 * run[-1] in left:
+                run.append(2 * run[-1])
+            runs.append(tuple(run))
+            left = [size for size in left if size not in run]
+        return tuple(runs)
 
     def least_run(self) -> list[str]:
         """Return the command of one message there and back."""
@@ -567,9 +463,7 @@ class Osu(MpiBenchmark):
         """Return the command of one barrier."""
         return [self.program("barrier"), "-i", "1", "-x", "0"]
 
-    def sent(
-        self, case: Case, printed: str, said: str, nodes: Sequence[str]
-    ) -> Mapping[int, int] | str:
+    def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return each size's repetitions from its row; only rows of collectives have them."""
         function = self.function(case.function)
         if function.least_bytes is None or len(set(nodes)) == 1:
@@ -577,21 +471,15 @@ class Osu(MpiBenchmark):
         rows = self.read(printed, "").tables[0].rows
         if not function.collective or ITERATIONS not in rows[0].values:
             return f"{self.program(case.function)} does not print how often it sends"
-        crossing = LEAST_CROSSING[function.collective](nodes)
+        crossing = CROSSING[function.collective](nodes)
         return {row.size: crossing * int(row.values[ITERATIONS]) for row in rows}
 
     def read_next(
         self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
         """Return a table from OMB's name on, or one that was pasted from its header on."""
-        pasted = not (lines.peek() or "").startswith("# OSU ")
-        return _read_pasted(lines, function) if pasted else _read_named(lines)
+        named = (lines.peek() or "").startswith("# OSU ")
+        return _read_named(lines) if named else _read_pasted(lines, function)
 
 
 BENCHMARK = Osu()
-
-
-def function_read(name: str) -> Function:
-    """Return a function whose output is read; a collective that no run measures has no more."""
-    known = (*BENCHMARK.functions, *BENCHMARK.only_read)
-    return next((one for one in known if one.name == name), Function("osu", name))

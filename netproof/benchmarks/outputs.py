@@ -6,12 +6,11 @@ import bisect
 import codecs
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof.benchmarks import logs, registry
-from netproof.benchmarks.fixed import CUT_SHORT, Lines, TableError, printed_lines
+from netproof.benchmarks.fixed import CUT_SHORT, ROW, Lines, TableError, printed_lines
 from netproof.benchmarks.interface import Benchmark, Output, Table
 from netproof.errors import NetproofError, ParseError, shortened
 from netproof.intake import json_reading, loading
@@ -44,14 +43,13 @@ class Log:
             for name, one in curves
         ]
         there, so_far = Counter(kinds), Counter[tuple[object, ...]]()
-        numbered = []
-        for kind, (name, one) in zip(kinds, curves, strict=True):
+        for place, (kind, (name, one)) in enumerate(zip(kinds, curves, strict=True)):
             so_far[kind] += 1
             if there[kind] > 1:
                 number = f"{so_far[kind]} of {there[kind]} in its file"
-                one = replace(one, remark=", ".join(filter(None, (one.remark, number))))
-            numbered.append((name, one))
-        return numbered
+                remark = ", ".join(filter(None, (one.remark, number)))
+                curves[place] = (name, replace(one, remark=remark))
+        return curves
 
 
 _COMPRESSED = {
@@ -123,9 +121,9 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     lines = Lines(unmarked, path)
     heads = _heads(lines)
     if not heads and form is not None:
-        rows = enumerate(lines.between(1, len(lines)), 1)
-        starts = [number for number, line in rows if logs.ROW.fullmatch(line)]
-        heads = [_Head(number, form.benchmark, program=False) for number in starts[:1]]
+        numbers = enumerate(lines.between(1, len(lines)), 1)
+        first = next((number for number, line in numbers if ROW.fullmatch(line)), None)
+        heads = [] if first is None else [_Head(first, form.benchmark, program=False)]
     if not heads or (form is not None and form.benchmark.by_protocol):
         return Log((_file_of_figures(lines, text, bidirectional=bidirectional),))
     reading = _Reading(lines, tags, heads, bidirectional, form)
@@ -212,7 +210,7 @@ def _heads(lines: Lines) -> list[_Head]:
     for number, line in enumerate(lines.between(1, len(lines)), 1):
         found = _HEADS.match(line)
         if found is None:
-            rows_may_follow = rows_may_follow and not logs.ROW.fullmatch(line)
+            rows_may_follow = rows_may_follow and not ROW.fullmatch(line)
             continue
         name, _, kind = str(found.lastgroup).partition("__")
         benchmark = registry.named(name)
@@ -271,7 +269,10 @@ class _Reading:
         before = lines.between(first, head.number - 1)
         try:
             if not self._outputs and not self._faults:
-                self._refuse_rows(first, before)
+                for number, line in enumerate(before, first):
+                    if ROW.fullmatch(line):
+                        reason = "a row stands before the first table, and is of none"
+                        raise ParseError(lines.path, number, line, reason)
             lines.go_to(head.number)
             form = self._form
             function = form.function if form and form.benchmark is head.benchmark else None
@@ -326,12 +327,12 @@ class _Reading:
         start = max(fault.line, 1)
         end = min(self._next_head(start) - 1, start + _NEAR)
         following = self._lines.between(start, end)
-        goes_on = any(map(logs.ROW.fullmatch, following[1:]))
+        goes_on = any(map(ROW.fullmatch, following[1:]))
         for number, line in enumerate(following, start):
             if logs.failed(line) and not goes_on:
                 reason = "the run broke off here, so that the table above it may not be whole"
                 return TableError(fault.path, number, line, reason)
-            if logs.ROW.fullmatch(line):
+            if ROW.fullmatch(line):
                 break
         if isinstance(fault, TableError):
             return fault
@@ -349,7 +350,7 @@ class _Reading:
         several = self._lines.between(head.number, self._next_head(head.number) - 1)
         rows = 0
         for number, line in enumerate(several, head.number):
-            if not logs.ROW.fullmatch(line):
+            if not ROW.fullmatch(line):
                 continue
             rows += 1
             may_be_another = rows == 1 or number >= fault_line
@@ -365,13 +366,6 @@ class _Reading:
                 )
                 text = self._text(head.number)
                 self._faults.append(TableError(self._lines.path, head.number, text, reason))
-
-    def _refuse_rows(self, first: int, several: Sequence[str]) -> None:
-        """Raise ParseError for a row among lines from number ``first`` on."""
-        for number, line in enumerate(several, first):
-            if logs.ROW.fullmatch(line):
-                reason = "a row stands before the first table, and is of none"
-                raise ParseError(self._lines.path, number, line, reason)
 
     def _check_prefixes(self, first: int) -> None:
         """Raise TableError unless all lines read from ``first`` on have the same prefix."""
@@ -396,7 +390,7 @@ class _Reading:
         if last and lines.cut_short and not output.ended and not logs.is_ending(after[-1]):
             raise TableError(lines.path, len(lines), after[-1], CUT_SHORT)
         for number in printed:
-            if not logs.ROW.fullmatch(line := self._text(number)):
+            if not ROW.fullmatch(line := self._text(number)):
                 continue
             if output.ended or not output.goes_on_with(line):
                 raise ParseError(lines.path, number, line, "a row follows that is of no table")

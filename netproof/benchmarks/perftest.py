@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, check_order, numbers
 from netproof.benchmarks.interface import (
@@ -106,29 +108,8 @@ def _time_us(size: int, values: Mapping[str, float], unit: float | None) -> floa
     return size / average * 1e6 if values["average"] >= rate else 1 / rate
 
 
-def _output(
-    path: str,
-    function: str,
-    rows: Sequence[Row],
-    first: int,
-    *,
-    remark: str,
-    ended: bool,
-    note: str = "",
-) -> Output:
-    table = Table(path, function, 2, tuple(rows), first, 1, remark=remark)
-    last = rows[-1].size
-    return Output(
-        "perftest",
-        "perftest",
-        path,
-        None,
-        (table,),
-        ended=ended,
-        whole=last >= _LARGEST,
-        next_word=str(2 * last),
-        note=note,
-    )
+_stream = partial(Function, "perftest", pair=True, rated=True)
+_both_ways = partial(_stream, link_factor=BOTH_DIRECTIONS, in_turn=1 / BOTH_DIRECTIONS)
 
 
 class Perftest(Benchmark):
@@ -139,25 +120,12 @@ class Perftest(Benchmark):
     label = "perftest"
     output_of = "perftest"
     only_read = (
-        *(Function("perftest", f"{verb}_bw", pair=True, rated=True) for verb in _VERBS),
-        *(
-            Function(
-                "perftest",
-                f"{verb}_bibw",
-                pair=True,
-                rated=True,
-                link_factor=BOTH_DIRECTIONS,
-                in_turn=1 / BOTH_DIRECTIONS,
-            )
-            for verb in _VERBS
-        ),
-        *(
-            Function("perftest", f"{verb}_lat", pair=True, rated=True, single=True, ping_pong=True)
-            for verb in _VERBS
-        ),
+        *(_stream(f"{verb}_bw") for verb in _VERBS),
+        *(_both_ways(f"{verb}_bibw") for verb in _VERBS),
+        *(_stream(f"{verb}_lat", single=True, ping_pong=True) for verb in _VERBS),
     )
     own_before = _RULE
-    heads: ClassVar[re.Pattern[str]] = re.compile(
+    heads = re.compile(
         r"(?i:(?P<program> *(?:Send|RDMA_|Atomic|CMP_AND_SWAP|FETCH_AND_ADD)[\w ]* Test *$))"
         r"|(?P<columns> *#bytes +#iterations +(?:BW|t_))"
     )
@@ -177,10 +145,7 @@ class Perftest(Benchmark):
         latency = header.re is not _HEADER_BW
         if function is None:
             function = "send_lat" if latency else "send_bw"
-            guess = (
-                f"{lines.path}:{first}: no line names the program of this table of perftest:"
-                f" {function} is a guess; say --from 'perftest write_{function[5:]}' for instance"
-            )
+            guess = self.guess_note(f"{lines.path}:{first}", function)
             remark.append(GUESS)
         elif function.endswith("_lat") is not latency:
             lines.refuse(f"is no header that perftest prints for {function}", TableError)
@@ -204,15 +169,8 @@ class Perftest(Benchmark):
             raise TableError(lines.path, rows[0].line, "", reason)
         if len(rows) > 1 and rows[-1].size < _LARGEST and "UD" not in remark:
             lines.refuse(f"the table ends before {_LARGEST} bytes", TableError)
-        return _output(
-            lines.path,
-            function,
-            rows,
-            first,
-            remark=", ".join(remark),
-            ended=ended,
-            note=guess,
-        )
+        output = self._output(lines.path, function, rows, first, remark)
+        return replace(output, ended=ended, note=guess)
 
     def _read_facts(self, lines: Lines, title: re.Match[str]) -> list[str]:
         """Take the lines from a title to the header of its table; return what they tell apart."""
@@ -259,7 +217,14 @@ class Perftest(Benchmark):
         if "cuda_device" in facts or "ON" in (facts.get(f"Use_{one}_memory") for one in _OTHERS):
             remark.append("device memory")
         row = Row(0, size, values, times[0])
-        return _output(path, function, [row], 0, remark=", ".join(remark), ended=True)
+        return self._output(path, function, [row], 0, remark)
+
+    def _output(
+        self, path: str, function: str, rows: Sequence[Row], first: int, remark: Sequence[str]
+    ) -> Output:
+        table = Table(path, function, 2, tuple(rows), first, 1, remark=", ".join(remark))
+        last = rows[-1].size
+        return Output(self, path, (table,), whole=last >= _LARGEST, next_word=str(2 * last))
 
 
 BENCHMARK = Perftest()

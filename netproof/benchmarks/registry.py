@@ -62,18 +62,6 @@ def function_of(case: Case) -> Function:
     return of(case).function(case.function)
 
 
-def link_factor(benchmark: str, function: str) -> float:
-    """Return the reported rate of a function over what the link carries; 1 for one not run."""
-    functions = (*named(benchmark).functions, *named(benchmark).only_read)
-    return next((one.link_factor for one in functions if one.name == function), 1.0)
-
-
-def least_for(benchmark: str, function: str, ranks: int) -> int:
-    """Return ``Function.least_for``; 0 for a function that is not run."""
-    functions = named(benchmark).functions
-    return next((one.least_for(ranks) for one in functions if one.name == function), 0)
-
-
 def figures(suffix: str) -> str:
     """Return the beginnings of rows in launches' files with this suffix, for ``grep -E``."""
     return "|".join(one.figures for one in STARTED if one.suffix == suffix)

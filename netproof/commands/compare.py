@@ -108,10 +108,11 @@ def compare(
         }
     page = None
     if folder is not None:
-        from netproof.present.html import sides
         from netproof.present.html.folder import write_page
 
-        page = write_page(folder, lambda: sides.page(title, several, failed, every=by is not None))
+        page = write_page(
+            folder, lambda: compared.page(title, several, failed, every=by is not None)
+        )
     if form is Form.JSON:
         documents.write(document, sys.stdout)
         return 0

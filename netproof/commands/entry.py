@@ -18,8 +18,8 @@ from typing import NoReturn
 import typer
 
 from netproof.errors import NetproofError, shortened
-from netproof.present.characters import visible
-from netproof.verdict.exit_status import CANNOT
+from netproof.present.wording import visible
+from netproof.verdict import CANNOT
 
 DEBUG = "--debug"
 INTERRUPTED, UNREAD = 128 + signal.SIGINT, 128 + signal.SIGPIPE

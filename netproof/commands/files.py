@@ -156,7 +156,7 @@ def _parse(files: list[Path], bidirectional: bool, printed_by: str | None) -> in
     """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
     import json
 
-    from netproof.benchmarks import outputs, registry
+    from netproof.benchmarks import outputs
 
     form = None if printed_by is None else outputs.form(printed_by)
     entries: list[dict[str, Any]] = []
@@ -170,9 +170,8 @@ def _parse(files: list[Path], bidirectional: bool, printed_by: str | None) -> in
             continue
         faults += log.faults
         for output in log.outputs:
-            of = registry.named(output.benchmark)
-            if bidirectional and not of.by_protocol:
-                faults.append(f"{path}: {of.label}'s output has no direction: leave it out")
+            if bidirectional and not output.of.by_protocol:
+                faults.append(f"{path}: {output.of.label}'s output has no direction: leave it out")
             else:
                 # A file with a failed measurement is printed all the same.
                 entries.append(output.document(faults))

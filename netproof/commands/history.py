@@ -122,7 +122,7 @@ def show(
     from netproof.history import history_verdict
     from netproof.present import documents, terminal
     from netproof.present.document import show as print_blocks
-    from netproof.present.history import document, overview, series
+    from netproof.present.history import document, overview, series, write
     from netproof.session.session import label_of
 
     with terminal.working("following the series"):
@@ -136,11 +136,8 @@ def show(
         )
     shown = verdict if selection.everything else verdict.of(selection)
     if plot is not None:
-        # Loading Altair takes a third of any command's start.
-        from netproof.present.html import history
-
         try:
-            history.write(shown, plot)
+            write(shown, plot)
         except OSError as error:
             return refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
     for sentence in shown.nights.unread:

@@ -11,7 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -30,6 +30,7 @@ from netproof.commands.options import (
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
+    from netproof.present.document import Block
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
 
@@ -173,32 +174,33 @@ def new_report(label: str, subject: str) -> Path:
 def show(
     several: Sequence[tuple[Any, Any]],
     report: Path,
-    presenter: Any,
+    kind: str,
+    answer: Callable[[Any, Any], tuple[str, list[Block]]],
+    document: Callable[[Any], dict[str, Any]],
     folder: Path | None,
     form: Form,
 ) -> int:
     """Print what was measured and its figures: the answer of each, or all as a document.
 
-    ``presenter``: module with both; ``folder``: to write a page into, None for no page. Return the
-    exit status of what has bounds.
+    ``kind``: of all, for the title of a page; ``folder``: to write a page into, None for no page.
+    Return the exit status of what has bounds.
     """
     from netproof.present import documents, terminal
     from netproof.present.document import show as print_blocks
 
     written = None
     if folder is not None:
-        from netproof.present.html import experiments
-        from netproof.present.html.folder import write_page
+        from netproof.present.html.folder import answers_page, write_page
 
-        written = write_page(folder, lambda: experiments.page(several, presenter))
+        written = write_page(folder, lambda: answers_page(kind, [answer(*one) for one in several]))
     if form is Form.JSON:
-        documents.write(presenter.document(several), sys.stdout)
+        documents.write(document(several), sys.stdout)
     else:
         out = terminal.console()
         for one, figures in several:
-            title, answer = presenter.answer(one, figures)
+            title, blocks = answer(one, figures)
             terminal.say(out, title, "bold")
-            print_blocks(answer, out)
+            print_blocks(blocks, out)
         terminal.say(out, f"report {report}")
         if written is not None:
             terminal.say(out, f"page {written}")
@@ -258,10 +260,10 @@ def load(
     if not isinstance(report, Path):
         report = _measured_load(Where.of(*report), victims, aggressors, nodes, rounds)
     from netproof.experiments.load import Loaded, findings
-    from netproof.present import load as presenter
+    from netproof.present.loads import load_answer, load_document
 
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    return show(several, report, presenter, page, form)
+    return show(several, report, "Under load", load_answer, load_document, page, form)
 
 
 def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, rounds: int) -> Path:
@@ -319,10 +321,10 @@ def tails(
         what = f"single calls of {size} bytes for {seconds:g} s"
         report = place.measure("load.py", settings, FOLDER, place.partition, what)
     from netproof.experiments.tails import Tail, figures
-    from netproof.present import tails as presenter
+    from netproof.present.loads import tail_answer, tail_document
 
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    return show(several, report, presenter, page, form)
+    return show(several, report, "Single calls", tail_answer, tail_document, page, form)
 
 
 @verb(
@@ -347,10 +349,10 @@ def gpcnet(
     if not isinstance(report, Path):
         report = _measured_gpcnet(Where.of(*report), rounds, nodes)
     from netproof.experiments.gpcnet import GpcnetRuns, findings
-    from netproof.present import gpcnet as presenter
+    from netproof.present.loads import gpcnet_answer, gpcnet_document
 
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    return show(several, report, presenter, None, form)
+    return show(several, report, "", gpcnet_answer, gpcnet_document, None, form)
 
 
 def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:

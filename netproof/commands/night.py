@@ -29,11 +29,10 @@ from netproof.commands import entry
 from netproof.errors import NetproofError, shortened
 from netproof.history import history_verdict as history
 from netproof.intake import trust, writing
-from netproof.present import junit
-from netproof.present.characters import visible
 from netproof.present.html.report import Report
 from netproof.present.night import Night, summary
-from netproof.present.wording import duration
+from netproof.present.verdict import junit as as_junit
+from netproof.present.wording import duration, visible
 from netproof.session import left, session
 from netproof.session.left import SkipReason
 from netproof.session.session import Session
@@ -50,10 +49,8 @@ from netproof.site.matrix import (
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
-from netproof.verdict import session_verdict
-from netproof.verdict.exit_status import CANNOT, PASSED
+from netproof.verdict import CANNOT, PASSED, StoredOptions, session_verdict
 from netproof.verdict.judge import reason_of
-from netproof.verdict.options import StoredOptions
 from netproof.verdict.session_verdict import ingest
 
 LATEST = "latest"
@@ -150,7 +147,7 @@ def _junit(night: Night) -> bytes:
     verdict = None if night.judged is None else night.judged.verdict
     seconds = (night.ended - night.started).total_seconds()
     began, more = night.started.isoformat(), {"worse": night.worse, "faults": night.faults}
-    return junit.document(night.system, verdict, began, seconds, **more)
+    return as_junit(night.system, verdict, began, seconds, **more)
 
 
 @contextmanager
@@ -319,7 +316,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
 
 def _report(plan: NightPlan, report: Report, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
-    from netproof.present.html.folder import write
+    from netproof.present.html.page import write
     from netproof.present.html.report import MAIN
 
     folder = plan.reports / name

@@ -19,8 +19,7 @@ import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
-from netproof.verdict.exit_status import CANNOT
-from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, StoredOptions
+from netproof.verdict import CANNOT, EARLIER_SESSIONS, MAX_AGE_DAYS, StoredOptions
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
 VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])

@@ -12,7 +12,7 @@ import typer
 
 from netproof.commands.options import Form, FormatOption, subjects, verb
 from netproof.errors import NetproofError
-from netproof.verdict.exit_status import INCONCLUSIVE, PASSED
+from netproof.verdict import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
@@ -121,7 +121,7 @@ def derive(
         terminal.say(errors, f"{shown} is written")
     else:
         terminal.say(errors, f"nothing is written; --write changes {shown}")
-    return deriving.NOT_ALL_DERIVED if any(one.outside for one in made) else deriving.DERIVED
+    return INCONCLUSIVE if any(one.outside for one in made) else PASSED
 
 
 def _loaded(
@@ -184,7 +184,7 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import document, documents, risks, terminal
+    from netproof.present import document, documents, power, terminal
     from netproof.verdict.risk import risks_of_sessions
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
@@ -193,10 +193,10 @@ def risk(
         values = {
             "format": documents.FORMAT,
             "margin": margin,
-            "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
+            "risks": [{**documents.of_case(one.case), **power.of_risk(one)} for one in found],
             "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
         }
         documents.write(values, sys.stdout)
     else:
-        document.show(risks.blocks(found, without, margin), terminal.console())
+        document.show(power.risk_blocks(found, without, margin), terminal.console())
     return INCONCLUSIVE if without or not found else PASSED

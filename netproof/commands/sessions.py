@@ -30,7 +30,7 @@ from netproof.commands.options import (
     verb,
 )
 from netproof.errors import NetproofError
-from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
+from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
 
 if TYPE_CHECKING:
     from netproof.history.series import Nights
@@ -80,10 +80,9 @@ def verdict(
     from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
     from netproof.present.document import show
-    from netproof.present.power import blocks, of_case
+    from netproof.present.power import of_power, power_blocks
     from netproof.present.verdict import print_brief, print_changed
-    from netproof.verdict import session_verdict
-    from netproof.verdict.exit_status import PASSED
+    from netproof.verdict import PASSED, session_verdict
 
     as_json = form is VerdictForm.JSON
     with terminal.working("judging the session"):
@@ -103,22 +102,22 @@ def verdict(
     if as_json:
         document = documents.of_judged(judged)
         if power:
-            several = [{**documents.of_case(one.case), **of_case(one)} for one in powers]
+            several = [{**documents.of_case(one.case), **of_power(one)} for one in powers]
             document = {**document, "power": several}
         documents.write(document, sys.stdout)
         return judged.verdict.status
     if form is VerdictForm.JUNIT:
-        from netproof.present import junit
+        from netproof.present.verdict import junit
 
         info, system = judged.session.info, judged.matrix.cases[0].system
         began = datetime.fromtimestamp(info.get("time_start_unix", 0), UTC).isoformat()
         seconds = info.get("time_elapsed", 0)
-        sys.stdout.buffer.write(junit.document(system, judged.verdict, began, seconds))
+        sys.stdout.buffer.write(junit(system, judged.verdict, began, seconds))
         return judged.verdict.status
     out = terminal.console()
     if everything:
         # It loads what only the comparisons and costs take.
-        from netproof.present.landmarks import print_whole
+        from netproof.present.session import print_whole
 
         print_whole(judged, out)
     else:
@@ -127,7 +126,7 @@ def verdict(
     if again:
         print_changed(judged, out)
     if power:
-        show(blocks(powers), out)
+        show(power_blocks(powers), out)
     return judged.verdict.status
 
 
@@ -163,7 +162,8 @@ def report(
     if session is None:
         insist_on_newest()
     from netproof.present import terminal
-    from netproof.present.html.folder import beside, write
+    from netproof.present.html.folder import beside
+    from netproof.present.html.page import write
     from netproof.present.html.report import FORMATS, HTML, MAIN, Report
     from netproof.verdict import session_verdict
 

@@ -437,8 +437,9 @@ def _fits(
         )
     elif most < usable:
         checked.unchecked.append(
-            f"{place}: {usable - most} of {usable} usable nodes, which rounds of pairs leave to"
-            f" other days, all in {-(-usable // most)}: Slurm lets a job have {most}: {refusal}"
+            f"{place}: pairs of nodes that are in no job together: rounds of pairs take"
+            f" {-(-usable // most)} jobs, since Slurm lets a job have {most} of {usable} usable"
+            f" nodes: {refusal}"
         )
 
 

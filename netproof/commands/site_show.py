@@ -13,9 +13,8 @@ from rich.console import Console
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present import documents, tables
-from netproof.present.tables import TableColumn
-from netproof.present.terminal import say
+from netproof.present import documents
+from netproof.present.terminal import TableColumn, parts, print_table, say
 from netproof.present.wording import duration, not_available
 from netproof.site import folders, site
 from netproof.site.matrix import (
@@ -180,7 +179,7 @@ def _print_partitions(found: ShownMatrix, out: Console) -> None:
     def column(heading: str, of: Any, *, right: bool = False) -> TableColumn:
         return TableColumn(heading, [str(of(one)) for one in several], right=right)
 
-    tables.print_table(
+    print_table(
         [
             TableColumn("partition", [name for name, _ in named], right=False),
             column("switch", lambda one: one.switch),
@@ -213,7 +212,9 @@ def _print_jobs(found: ShownMatrix, out: Console) -> None:
         TableColumn("MPI", [found.mpi[place[1]] for place in by_place], right=False),
     ]
     jobs_of = [TableColumn(what, cells[what]) for what in whats]
-    tables.print_parts(columns, jobs_of, None, out)
+    for part in parts(columns, jobs_of, out.width):
+        print_table(part, out)
+        out.print()
     say(
         out,
         "cases of a job, and how long it should take; ~ as similar jobs, ? not known, - no job",

@@ -21,7 +21,7 @@ from netproof.commands.options import (
     verb,
 )
 from netproof.errors import NetproofError
-from netproof.verdict.exit_status import FAILED, PASSED
+from netproof.verdict import FAILED, PASSED
 
 SiteArgument = Annotated[
     str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,12 +10,19 @@ import typer
 
 from netproof.commands.options import FullOption, StoreOption, subjects, verb
 from netproof.errors import NetproofError
-from netproof.present.formats import Format
-from netproof.verdict.exit_status import CANNOT, FAILED, PASSED
+from netproof.verdict import CANNOT, FAILED, PASSED
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
     from netproof.store.ingest import Ingested
+
+
+class Format(StrEnum):
+    """Formats in which a session can be written."""
+
+    CSV = "csv"
+    JSON = "json"
+    NETPIPE = "netpipe"
 
 
 @verb("", "store add reports/run-*.json --store store")
@@ -88,9 +96,10 @@ def export(
     from netproof.store import Store
 
     Store(store)
-    from netproof.present.export import run
+    from netproof.present import export as exporting
 
-    return run(store, session, form, folder)
+    exporting.export(store, session, form, folder)
+    return PASSED
 
 
 @verb("", "store check --store store")

@@ -92,8 +92,7 @@ def study(
     if not redone.page:
         raise NetproofError(f"{name}: its file has no page, which says what to show")
     from netproof.experiments import parameters
-    from netproof.present import terminal
-    from netproof.present.html import study_page
+    from netproof.present import studies, terminal
     from netproof.present.html.folder import beside, write_page
     from netproof.present.html.report import Report
     from netproof.verdict import session_verdict
@@ -116,7 +115,7 @@ def study(
         gathered = Report(session_verdict.judge_session(measured, system=where, store=store))
     page = write_page(
         folder or beside(measured.path, name),
-        lambda: study_page.page(gathered, redone, shown, not_swept),
+        lambda: studies.page(gathered, redone, shown, not_swept),
     )
     out = terminal.console()
     terminal.say(out, f"session {measured.path}")

@@ -114,9 +114,9 @@ def algorithms(
 
 def _show(report: Path, page: Path | None, form: Form) -> int:
     """Print the sweeps of a report, of a setting or of algorithms."""
-    from netproof.present import sweeps
+    from netproof.present.sweeps import answer, document
 
-    return show(results_in(report), report, sweeps, page, form)
+    return show(results_in(report), report, "Tuning", answer, document, page, form)
 
 
 def results_in(report: Path) -> list[tuple[Sweep, SweepTable]]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from netproof.criteria.findings import (
     FLAGGED,
-    AtSize,
+    AtSizes,
     Bounds,
     CannotJudgeError,
     Confirmation,
     Finding,
     Level,
     sizes_in_words,
-    times_of,
 )
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.errors import NetproofError
@@ -33,7 +33,9 @@ class ConfirmSettings:
     ``launches``: at least so many repeats; ``most_launches``: at most so many of a case, the first
     ones included; ``sizes``: at least so many between half and twice the flagged size;
     ``element_bytes``: the unit of a size, 4 for IMB's reductions; ``least_bytes``, ``most_bytes``:
-    the messages to measure, but for a flagged size's neighbour. Raises NetproofError.
+    the messages to measure, but for a flagged size's neighbour. ``slopes``: neighbouring slopes
+    d(ln t)/d(ln n) that differ by this are measured at closer sizes; None: none are. Raises
+    NetproofError.
     """
 
     launches: int = 3
@@ -42,6 +44,7 @@ class ConfirmSettings:
     element_bytes: int = 1
     least_bytes: int = 1
     most_bytes: int | None = None
+    slopes: float | None = None
 
     def __post_init__(self) -> None:
         if self.launches < 3 or self.sizes < 8 or self.element_bytes < 1:
@@ -54,6 +57,8 @@ class ConfirmSettings:
             )
         if self.most_bytes is not None and self.most_bytes < 8:
             raise NetproofError(f"{self}: messages of 8 bytes at least have to be allowed")
+        if self.slopes is not None and not 0 < self.slopes < math.inf:
+            raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
@@ -130,14 +135,14 @@ def confirm(
                 raise CannotJudgeError(
                     f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
                 )
-            points = read(curve, bounds, at_least=3)
+            points = read(bounds, curve, at_least=3)
         except CannotJudgeError as error:
             unused += f"; launch {number} could not be used: {error}"
             continue
         reached = {
-            bounds.level(found.value)[0]
-            for found in at_sizes(points)
-            if window[0] <= found.size <= window[-1]
+            bounds.level(value)[0]
+            for size, (value, _) in at_sizes(points).items()
+            if window[0] <= size <= window[-1]
         }
         worst = [level for level in (Level.FAIL, Level.WARN) if level in reached]
         levels.append((*worst, Level.PASS)[0])
@@ -156,7 +161,7 @@ def confirm(
 
 def _again(
     criterion: str,
-) -> tuple[Callable[..., dict[int, float]], Callable[[Mapping[int, float]], list[AtSize]], str]:
+) -> tuple[Callable[..., dict[int, float]], Callable[[Mapping[int, float]], AtSizes], str]:
     """Return how a criterion of single sizes reads and judges; NetproofError for others."""
     how = BY_FINDING.get(criterion)
     if how is None or how.at_sizes is None:
@@ -175,20 +180,6 @@ IN_A_GAP = 2
 
 STEP = 1.2
 """Sizes within this factor count as one, since a slope over a short step is mostly noise."""
-
-
-@dataclass(frozen=True)
-class RefineSettings:
-    """Where a curve is measured at closer sizes.
-
-    ``slopes``: from this disagreement of neighbouring slopes d(ln t)/d(ln n) on; None: nowhere.
-    """
-
-    slopes: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.slopes is not None and not 0 < self.slopes < math.inf:
-            raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
 
 
 @dataclass(frozen=True)
@@ -214,39 +205,36 @@ Region = tuple[Bend, ...]
 """Places whose gaps overlap, in increasing order."""
 
 
-def kinks(launches: Sequence[Curve], slopes: float | None, least_size: int = 4) -> tuple[Bend, ...]:
+def kinks(launches: Sequence[Curve], least: float | None, least_size: int = 4) -> tuple[Bend, ...]:
     """Return the sizes where the slopes on both sides disagree, the strongest first.
 
-    ``slopes``: as in ``RefineSettings``. By more than half of the launches, with the same sign;
+    ``least``: as ``ConfirmSettings.slopes``. By more than half of the launches, with the same sign;
     none if one cannot be judged. On t = t₀ + n/r it is 0.17 at most where sizes double, at
     n = t₀·r. After SKaMPI's refinement (Reussner and others, EuroPVM/MPI 1998).
     """
-    if slopes is None or not launches:
+    if least is None or not launches:
         return ()
     try:
         bounds = Bounds(least_size=least_size)
-        several = [times_of(curve, bounds, at_least=3) for curve in launches]
+        several = [bounds.times(curve, at_least=3) for curve in launches]
     except CannotJudgeError:
         return ()
     sizes = _apart(list(several[0]))
-    changes = [_changes(one, sizes) for one in several]
+    changes = []
+    for times in several:
+        slopes = [
+            math.log(times[size] / times[before]) / math.log(size / before)
+            for before, size in pairwise(sizes)
+        ]
+        changes.append([after - before for before, after in pairwise(slopes)])
     found = []
-    for at, (below, size, above) in enumerate(zip(sizes, sizes[1:], sizes[2:], strict=False)):
-        rising = sorted(change[at] for change in changes)
+    for below, size, above, *rising in zip(sizes, sizes[1:], sizes[2:], *changes, strict=False):
+        rising.sort()
         most = len(rising) // 2
         disagreement = max(rising[::-1][most], -rising[most])
-        if disagreement >= slopes:
+        if disagreement >= least:
             found.append(Bend(below, size, above, disagreement))
     return tuple(sorted(found, key=lambda place: -place.disagreement))
-
-
-def _changes(times: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
-    """Return the change of the slope at each size but the first and the last."""
-    slopes = [
-        math.log(times[size] / times[before]) / math.log(size / before)
-        for before, size in pairwise(sizes)
-    ]
-    return [after - before for before, after in pairwise(slopes)]
 
 
 def _apart(sizes: Sequence[int]) -> list[int]:
@@ -308,35 +296,34 @@ def found_closer(
     worst: list[tuple[bool, float, Finding, Confirmation]] = []
     for name, held in bounds.items():
         read, at_sizes, sentence = _again(name)
-        by_size: dict[int, list[AtSize]] = {}
+        by_size: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
         for launch in launches:
             try:
-                points = read(launch, held)
+                points = read(held, launch)
             except CannotJudgeError:
                 continue
             inside = {s: v for s, v in points.items() if region[0].below <= s <= region[-1].above}
-            for found in at_sizes(inside) if len(inside) >= 3 else ():
-                by_size.setdefault(found.size, []).append(found)
+            for size, found in at_sizes(inside).items() if len(inside) >= 3 else ():
+                by_size[size].append(found)
         for size, several in by_size.items():
             if 2 * len(several) <= len(launches):
                 continue
-            by_worst = sorted(several, key=lambda one: one.value, reverse=not held.flags_small)
-            found = by_worst[len(launches) // 2]
-            level, bound = held.level(found.value)
+            by_worst = sorted(several, key=lambda one: one[0], reverse=not held.flags_small)
+            value, others = by_worst[len(launches) // 2]
+            level, bound = held.level(value)
             if level not in FLAGGED or bound is None:
                 continue
-            flagged = sum(held.reached(one.value, bound) for one in several)
-            beyond = abs(math.log(max(found.value, TINY) / max(bound, TINY)))
+            flagged = sum(held.reached(one, bound) for one, _ in several)
+            beyond = abs(math.log(max(value, TINY) / max(bound, TINY)))
             smaller, larger = ([s for s in grid if s < size], [s for s in grid if s > size])
             place = "between" if smaller and larger else "next to"
             nearest = " and ".join(map(str, (*smaller[-1:], *larger[:1])))
             reason = (
                 f"at {size} bytes, {place} the {nearest} bytes of its curve,"
-                f" {sentence.format(f'{found.value:.3g}')}"
+                f" {sentence.format(f'{value:.3g}')}"
             )
-            finding = held.finding(
-                name, where, found.value, reason, size=size, compared_sizes=found.compared
-            )
+            finding = held.finding(value, reason, size=size, compared_sizes=others)
+            finding = replace(finding, criterion=name, where=where)
             confirmed = Confirmation(level, flagged, len(launches))
             worst.append((level is Level.FAIL, beyond, finding, confirmed))
     return max(worst, key=lambda one: one[:2])[2:] if worst else None

@@ -16,7 +16,7 @@ only many ranks show. Nor may the time shrink: fewer ranks have less to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 
@@ -27,9 +27,7 @@ from netproof.criteria.findings import (
     Level,
     common_sizes,
     in_brackets,
-    interval_in_words,
-    times_of,
-    times_or_reason,
+    in_common,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement import interval as intervals
@@ -56,40 +54,24 @@ BY_CALLS, BY_MESSAGES = "guideline", "guideline of messages"
 _DISAGREE = "look at what else ran during that job, and at the arguments of both benchmarks"
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Ratio of a case's time to that of another, ``label``, at a size, and both times in µs.
-
-    ``interval``: of the ratio, None where a side has too few launches.
-    """
-
-    size: int
-    value: float
-    label: str
-    times_us: tuple[float, float]
-    interval: tuple[float, float] | None
-    level: Level
-    bound: float | None
-
-
-def ratios(
+def _at_sizes(
     own: CaseCurves,
     other: CaseCurves,
     label: str,
     settings: Above,
+    words: str,
+    advice: str,
     explained: float = 1.0,
-) -> list[Ratio]:
-    """Return the ratio of times at each common size, divided by what is ``explained`` of it.
+) -> dict[int, Finding]:
+    """Return the finding on the ratio of times at each common size.
 
-    An interval that contains a bound is shown, since no repeats would decide it. Raises
+    The ratio is divided by what is ``explained`` of it. An interval that contains a bound is shown,
+    since no repeats would decide it. ``words``: a sentence's pattern. Raises
     CannotJudgeError where a curve cannot be read.
     """
-    mine, theirs = (
-        times_of(own.curve, settings),
-        times_of(other.curve, settings, of=f"of {label}, "),
-    )
-    found = []
-    for size in sorted(mine.keys() & theirs.keys()):
+    mine, theirs = _both(own, other, label, settings)
+    found = {}
+    for size in in_common((mine, theirs)):
         value = mine[size] / theirs[size] / explained
         level, bound, interval = Level.SHOWN, None, None
         times = [
@@ -103,39 +85,41 @@ def ratios(
             level, bound = settings.level(value, interval)
         if level is Level.INCONCLUSIVE:
             level = Level.SHOWN if value > (bound or 0) else settings.level(value)[0]
-        both = mine[size], theirs[size]
-        found.append(Ratio(size, value, label, both, interval, level, bound))
+        reason = words.format(
+            size=size,
+            own=mine[size],
+            theirs=theirs[size],
+            label=label,
+            value=value,
+            times=mine[size] / theirs[size],
+            explained=explained,
+            spoken=in_brackets(
+                interval, missing=f"no interval, which takes {LAUNCHES} launches of both"
+            ),
+        )
+        found[size] = settings.finding(
+            value,
+            reason,
+            advice,
+            interval=interval,
+            decided=(level, bound),
+            size=size,
+            against=label,
+        )
     return found
 
 
-def _finding(
-    criterion: str,
-    where: str,
-    compared: Sequence[Ratio],
-    settings: Above,
-    words: Callable[[Ratio], str],
-    advice: str,
-) -> Finding:
-    """Return the finding on the largest ratio, of those that fail if some do, in ``words``."""
-    failing = [one for one in compared if one.level is Level.FAIL]
-    worst = max(failing or compared, key=lambda one: one.value)
-    return settings.finding(
-        criterion,
-        where,
-        worst.value,
-        words(worst),
-        advice,
-        interval=worst.interval,
-        decided=(worst.level, worst.bound),
-        size=worst.size,
-        against=worst.label,
-        common=common_sizes(one.size for one in compared),
-    )
+def _both(
+    own: CaseCurves, other: CaseCurves, label: str, settings: Above
+) -> tuple[dict[int, float], dict[int, float]]:
+    return settings.times(own.curve), settings.times(other.curve, of=f"of {label}, ")
 
 
-def _spoken(ratio: Ratio) -> str:
-    missing = f"no interval, which takes {LAUNCHES} launches of both"
-    return interval_in_words(ratio.interval) or missing
+def _worst(several: Sequence[Finding]) -> Finding:
+    """Return the finding on the largest ratio, of those that fail if some do."""
+    failing = [one for one in several if one.level is Level.FAIL]
+    worst = max(failing or several, key=lambda one: one.value or 0)
+    return replace(worst, common=common_sizes(one.size or 0 for one in several))
 
 
 def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
@@ -147,46 +131,38 @@ def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Fin
     others = {label: one for label, one in compared.cases.items() if one is not case}
     if not others:
         return None
-    of_all: list[Ratio] = []
+    words = (
+        "a message of {size} bytes took {own:.4g} µs, {value:.3g} times{spoken} the"
+        " {theirs:.4g} µs of {label}, which sends the same"
+    )
+    of_all: list[Finding] = []
     together: list[Finding] = []
     for label, other in others.items():
-        of_sizes = ratios(case, other, label, settings)
-        if of_sizes:
-            of_all += of_sizes
-            together += _over_sizes(case, other, of_sizes, settings)
+        of_sizes = _at_sizes(case, other, label, settings, words, _DISAGREE)
+        of_all += of_sizes.values()
+        together += _over_sizes(case, other, label, [*of_sizes], settings)
     if not of_all:
         raise CannotJudgeError("no other benchmark has a size in common with it")
     flagged = [one for one in together if one.level is Level.FAIL]
     if not flagged and not any(one.level is Level.FAIL for one in of_all):
         flagged = together
-    if flagged:
-        return compared.weighed(max(flagged, key=lambda one: one.value or 0))
-    finding = _finding(
-        "agreement",
-        case.where,
-        of_all,
-        settings,
-        lambda worst: (
-            f"a message of {worst.size} bytes took {worst.times_us[0]:.4g} µs, {worst.value:.3g}"
-            f" times ({_spoken(worst)}) the {worst.times_us[1]:.4g} µs of {worst.label},"
-            " which sends the same"
-        ),
-        _DISAGREE,
-    )
-    return compared.weighed(finding)
+    worst = max(flagged, key=lambda one: one.value or 0) if flagged else _worst(of_all)
+    return compared.weighed(case, worst)
 
 
 def _over_sizes(
-    own: CaseCurves, other: CaseCurves, compared: Sequence[Ratio], settings: Above
+    own: CaseCurves, other: CaseCurves, label: str, sizes: Sequence[int], settings: Above
 ) -> Iterator[Finding]:
     """Yield the finding on the median ratio of two benchmarks over all sizes, if it is flagged.
 
     Where a side has few launches, its interval is over sizes, and it is inconclusive.
     """
-    times_us = {one.size: one.times_us for one in compared}
-    sizes, interval = common_sizes(times_us), None
+    if not sizes:
+        return
+    interval = None
+    mine, theirs = _both(own, other, label, settings)
     if min(len(own.launches), len(other.launches)) < LAUNCHES:
-        values = [mine / theirs for mine, theirs in times_us.values()]
+        values = [mine[size] / theirs[size] for size in sizes]
         ratio = median(values)
         if len(values) >= intervals.FEWEST_RANKED:
             interval = intervals.of_median(values)
@@ -194,35 +170,30 @@ def _over_sizes(
         advice = f"measure it again: to be sure takes {LAUNCHES} launches of both"
     else:
         # Each launch's median ratio to the other side's median curve.
-        mine, theirs = (
+        of_launches = [
             [
                 median(
-                    time / times_us[size][1]
+                    time / theirs[size]
                     for size, time in zip(launch.sizes, launch.time_us, strict=True)
-                    if size in times_us
+                    if size in sizes
                 )
                 for launch in side.launches
             ]
             for side in (own, other)
-        )
-        ratio, interval = median(mine) / median(theirs), intervals.of_ratio(mine, theirs)
+        ]
+        ratio = median(of_launches[0]) / median(of_launches[1])
+        interval = intervals.of_ratio(*of_launches)
         level, over, advice = Level.FAIL, "launches", _DISAGREE
     if interval is None or settings.level(ratio, interval)[0] is not Level.FAIL:
         return
-    label = compared[0].label
-    yield Finding(
-        "agreement",
-        level,
-        own.where,
-        f"{sizes} a message took {ratio:.3g} times (95% interval over {over} {interval[0]:.3g} to"
+    common, bound = common_sizes(sizes), settings.fail
+    reason = (
+        f"{common} a message took {ratio:.3g} times (95% interval over {over} {interval[0]:.3g} to"
         f" {interval[1]:.3g}) what it took by {label}, which sends the same ({level.value}: above"
-        f" {settings.fail:g} is flagged); {advice}",
-        value=ratio,
-        bound=settings.fail,
-        common=sizes,
-        interval=interval,
-        against=label,
+        f" {bound:g} is flagged); {advice}"
     )
+    found = Finding("", level, "", reason, value=ratio, bound=bound, interval=interval)
+    yield replace(found, common=common, against=label)
 
 
 def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
@@ -236,21 +207,16 @@ def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Findin
         return None
     # Of its work on a link, or of a rank to all others.
     work = case.on_link / fewer.on_link, (case.ranks - 1) / (fewer.ranks - 1)
-    explained = max(1.0, *work)
     return _on_other_ranks(
-        "growth",
         case,
         fewer,
         compared,
         settings,
-        lambda one: (
-            f"{one.times_us[0] / one.times_us[1]:.3g} times the {one.times_us[1]:.4g} µs of"
-            f" {one.label}; its ranks explain {explained:.3g} times, which leaves {one.value:.3g}"
-            f" times ({_spoken(one)})"
-        ),
+        "{times:.3g} times the {theirs:.4g} µs of {label}; its ranks explain {explained:.3g} times,"
+        " which leaves {value:.3g} times{spoken}",
         "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
         " there are as many CPUs as ranks",
-        explained,
+        max(1.0, *work),
     )
 
 
@@ -264,15 +230,11 @@ def monotony(case: CaseCurves, compared: ComparedCases, settings: Above) -> Find
     if more is None:
         return None
     return _on_other_ranks(
-        "monotony",
         case,
         more,
         compared,
         settings,
-        lambda one: (
-            f"{one.value:.3g} times ({_spoken(one)}) the {one.times_us[1]:.4g} µs of {one.label},"
-            " which has more to do"
-        ),
+        "{value:.3g} times{spoken} the {theirs:.4g} µs of {label}, which has more to do",
         "look at the nodes of that job, and at which algorithm the library takes on few ranks",
     )
 
@@ -285,23 +247,19 @@ def _next_to(case: CaseCurves, compared: ComparedCases, step: int) -> CaseCurves
 
 
 def _on_other_ranks(
-    criterion: str,
     own: CaseCurves,
     other: CaseCurves,
     compared: ComparedCases,
     settings: Above,
-    words: Callable[[Ratio], str],
+    words: str,
     advice: str,
     explained: float = 1.0,
 ) -> Finding:
-    several = ratios(own, other, other.where, settings, explained)
+    words = f"{{size}} bytes took {{own:.4g}} µs, {words}"
+    several = _at_sizes(own, other, other.where, settings, words, advice, explained)
     if not several:
         raise CannotJudgeError(f"it has no size in common with {other.where}")
-
-    def took(one: Ratio) -> str:
-        return f"{one.size} bytes took {one.times_us[0]:.4g} µs, {words(one)}"
-
-    return compared.weighed(_finding(criterion, own.where, several, settings, took, advice))
+    return compared.weighed(own, _worst([*several.values()]))
 
 
 def _of_all(size: int, ranks: int) -> int:
@@ -378,36 +336,17 @@ def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding 
     }
     if not sides:
         return None
-    compared = _met(case, sides, settings)
-    if not compared:
-        raise CannotJudgeError("it has no size in common with what does its work")
-    return _finding(
-        BY_MESSAGES if messages else BY_CALLS,
-        case.where,
-        compared,
-        settings,
-        lambda worst: (
-            f"{case.operation} of {worst.size} bytes took {worst.times_us[0]:.4g} µs,"
-            f" {worst.value:.3g} times{in_brackets(interval_in_words(worst.interval))} the"
-            f" {worst.times_us[1]:.4g} µs of {worst.label}, which does its work"
-        ),
-        "look at which algorithm the library takes at that size, and at what its pattern meets",
-    )
-
-
-def _met(case: CaseCurves, sides: Mapping[str, Sequence[Call]], settings: Above) -> list[Ratio]:
-    """Return the ratio of an operation to each side of its guidelines, at each common size."""
     operation, placed = case.operation, (case.ranks, case.ranks_per_node)
     several = {**case.others, operation: case}
     needed = dict.fromkeys(
         (operation, *(call.operation for each in sides.values() for call in each))
     )
-    medians = {name: times_of(several[name].curve, settings, of=f"of {name}, ") for name in needed}
+    medians = {name: settings.times(several[name].curve, of=f"of {name}, ") for name in needed}
     by_launch = {
-        name: [times_or_reason(one, settings)[0] for one in several[name].launches]
+        name: [settings.times_or_reason(one)[0] for one in several[name].launches]
         for name in needed
     }
-    compared = []
+    own, found = by_launch[operation], []
     for name, calls in sides.items():
         used = list(dict.fromkeys(call.operation for call in calls))
         # The first launches of all operations together, the second ones, and so on.
@@ -417,15 +356,25 @@ def _met(case: CaseCurves, sides: Mapping[str, Sequence[Call]], settings: Above)
             expected = _time(calls, medians, size, placed)
             if expected is None:
                 continue
-            own = by_launch[operation]
             taken = [at[size] for at in own if size in at]
             spent = [us for at in launched if (us := _time(calls, at, size, placed)) is not None]
             whole = len(taken) == len(own) and len(spent) == len(launched)
             interval = intervals.of_ratio(taken, spent) if whole else None
-            level, bound = settings.level(time / expected, interval)
-            times = (time, expected)
-            compared.append(Ratio(size, time / expected, name, times, interval, level, bound))
-    return compared
+            spoken = in_brackets(interval)
+            one = settings.finding(
+                time / expected,
+                f"{operation} of {size} bytes took {time:.4g} µs, {time / expected:.3g}"
+                f" times{spoken} the {expected:.4g} µs of {name}, which does its work",
+                "look at which algorithm the library takes at that size, and at what its pattern"
+                " meets",
+                interval=interval,
+                size=size,
+                against=name,
+            )
+            found.append(one)
+    if not found:
+        raise CannotJudgeError("it has no size in common with what does its work")
+    return _worst(found)
 
 
 def _time(

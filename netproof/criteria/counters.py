@@ -14,14 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from netproof.criteria.findings import (
-    FLAGGED,
-    Above,
-    CannotJudgeError,
-    Finding,
-    Level,
-    undefined,
-)
+from netproof.criteria.findings import FLAGGED, Above, CannotJudgeError, Finding, Level, undefined
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion, Shows
 from netproof.measurement.counters import (
     CARRIER,
@@ -39,32 +32,41 @@ from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
 
-_PORT_ERRORS = tuple(
-    f"counters/{name}"
-    for name in (
-        *("symbol_error", "link_error_recovery", "port_rcv_errors"),
-        *("port_rcv_remote_physical_errors", "local_link_integrity_errors"),
-        *("excessive_buffer_overrun_errors", "port_xmit_constraint_errors"),
-        "port_rcv_constraint_errors",
-    )
-)
-_PORT_DROPS = ("counters/port_xmit_discards",)
-_PORT_AGAIN = (
-    *("hw_counters/packet_seq_err", "hw_counters/implied_nak_seq_err"),
-    "hw_counters/local_ack_timeout_err",
-)
-_PORT_DOWN = ("counters/link_downed",)
+_ALL, _ERRORS, _DROPS, _AGAIN, _DOWN = "all packets", "errors", "drops", "sent again", "link down"
+_COUNTED: dict[str, dict[str, tuple[str, ...]]] = {
+    INTERFACE: {
+        _ALL: ("rx_packets", "tx_packets"),
+        _ERRORS: ("rx_errs", "tx_errs", "tx_colls"),
+        _DROPS: ("rx_drop", "tx_drop"),
+    },
+    DRIVER: {
+        _DROPS: ("rx_discards_phy", "tx_discards_phy"),
+        _DOWN: ("link_down_events_phy",),
+    },
+    INFINIBAND: {
+        _ALL: ("counters/port_xmit_packets", "counters/port_rcv_packets"),
+        _ERRORS: (
+            *("counters/symbol_error", "counters/link_error_recovery", "counters/port_rcv_errors"),
+            "counters/port_rcv_remote_physical_errors",
+            "counters/local_link_integrity_errors",
+            "counters/excessive_buffer_overrun_errors",
+            *("counters/port_xmit_constraint_errors", "counters/port_rcv_constraint_errors"),
+        ),
+        _DROPS: ("counters/port_xmit_discards",),
+        _AGAIN: (
+            *("hw_counters/packet_seq_err", "hw_counters/implied_nak_seq_err"),
+            "hw_counters/local_ack_timeout_err",
+        ),
+        _DOWN: ("counters/link_downed",),
+    },
+    SOFTNET: {_ALL: ("processed",), _DROPS: ("dropped",)},
+}
+"""Counters by the kind of their source and what they count."""
+
 _PORT_SENT = "counters/port_xmit_data"
-_PORT_PACKETS = ("counters/port_xmit_packets", "counters/port_rcv_packets")
-_DRIVER_DOWN = ("link_down_events_phy",)
-_DRIVER_DROPS = ("rx_discards_phy", "tx_discards_phy")
-_INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 
-PATH = "path"
-"""Name of findings on the interface that traffic took."""
-
-RAIL_SHARE = "rail share"
-"""Name of findings on one of several rails that carries little."""
+CARRIERS, PATH = "carrier changes", "path"
+"""Names of findings on carriers that came or went, and on the interface that traffic took."""
 
 SHARED_FROM = MEBI
 """Bytes of a largest message from which on libraries that use several rails share it out."""
@@ -144,24 +146,28 @@ class Share:
         return (self.count or 0) / self.of if self.of else 0.0
 
 
-def sent_again(counters: Counters, node: str) -> Share:
+def sent_again(counters: Counters, node: str, interface: str = "") -> Share:
     """Return the TCP segments that a node had to send again, of all that it sent.
 
     Segments that receivers reported as duplicates (D-SACK, RFC 2883) were late and not lost, as
     where frames overtake each other, and are subtracted.
     """
-
     # Kernels before 5.9 count reports and not the segments in them, which are as many or more.
     names = ("Tcp.RetransSegs", "Tcp.OutSegs", "TcpExt.TCPDSACKRecvSegs", "TcpExt.TCPDSACKRecv")
-    again, sent, late, reports = (counters.value(node, TCP, "", name) for name in names)
+    counted = counters.of(node)
+    source = None if counted is None else counted.source(TCP)
+    again, sent, late, reports = (
+        None if source is None else counters.of_source(source, name) for name in names
+    )
     if again is None or sent is None:
-        return Share(node, "", None, None, counters.why(node, TCP, "", names[again is not None]))
+        why = counters.why(node, TCP, "", names[again is not None])
+        return Share(node, interface, None, None, why)
     late = reports if late is None else late
     # Linux leaves out of OutSegs what is sent again.
-    return Share(node, "", max(0, again - (late or 0)), sent + again)
+    return Share(node, interface, max(0, again - (late or 0)), sent + again)
 
 
-def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
+def _ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
     """Return the ports of InfiniBand and RoCE devices that are rails, or whose interfaces are."""
     return tuple(
         port
@@ -170,9 +176,7 @@ def ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, .
     )
 
 
-def sum_of(
-    counters: Counters, source: CounterSource, names: Iterable[str]
-) -> tuple[int | None, str]:
+def _sum(counters: Counters, source: CounterSource, names: Iterable[str]) -> tuple[int | None, str]:
     """Return the sum of several counters' increases; None, and why, where one is not known.
 
     A counter that the card does not have counts nothing.
@@ -186,84 +190,62 @@ def sum_of(
     return total, ""
 
 
-def _share(
-    counters: Counters,
-    node: NodeCounters,
-    source: CounterSource,
-    names: Iterable[str],
-    packets: Iterable[str],
-    interface: str = "",
-    packets_of: CounterSource | None = None,
-) -> Share:
-    """Return the packets of ``names``, of all ``packets`` that this or another source counted."""
-    count, why = sum_of(counters, source, names)
-    of, why_of = sum_of(counters, packets_of or source, packets)
-    return Share(node.node, interface or source.name, count, of, why or why_of)
+_Read = Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]]
 
 
-def errors_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    """Yield the packets with errors at each of the rails, and at their ports."""
-    yield from _on_interfaces(counters, node, rails, ("rx_errs", "tx_errs", "tx_colls"))
-    for port in ports_of(node, rails):
-        yield _share(counters, node, port, _PORT_ERRORS, _PORT_PACKETS)
-
-
-def drops_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
-    """Yield the packets dropped by each rail, its card, its ports and the node's kernel."""
-    yield from _on_interfaces(counters, node, rails, ("rx_drop", "tx_drop"))
-    for card in node.of_kind(DRIVER):
-        sent, name = node.source(INTERFACE, card.name), f"{card.name} (card)"
-        if card.name in rails and sent is not None:
-            yield _share(counters, node, card, _DRIVER_DROPS, _INTERFACE_PACKETS, name, sent)
-    for port in ports_of(node, rails):
-        yield _share(counters, node, port, _PORT_DROPS, _PORT_PACKETS)
-    kernel = node.source(SOFTNET)
-    if kernel is None:
-        yield Share(node.node, SOFTNET, None, None, node.absent.get(SOFTNET, "was not read"))
-    else:
-        yield _share(counters, node, kernel, ("dropped",), ("processed",), SOFTNET)
-
-
-def _on_interfaces(
-    counters: Counters, node: NodeCounters, rails: Sequence[str], names: Iterable[str]
+def _packets(
+    what: str, counters: Counters, node: NodeCounters, rails: Sequence[str]
 ) -> Iterator[Share]:
-    for name in rails:
-        source = node.source(INTERFACE, name)
-        if source is not None:
-            yield _share(counters, node, source, names, _INTERFACE_PACKETS)
-        elif not ports_of(node, [name]):
+    """Yield the packets of ``what`` on each rail, its card and its port, and in the kernel."""
+    sources = {name: node.source(INTERFACE, name) for name in rails}
+    for name, source in sources.items():
+        if source is None and not _ports_of(node, [name]):
             why = _why_no_interface(node, name) or f"{node.node} has no {name}"
             yield Share(node.node, name, None, None, why)
+    kernel = node.of_kind(SOFTNET)
+    if what == _DROPS and not kernel:
+        yield Share(node.node, SOFTNET, None, None, node.absent.get(SOFTNET, "was not read"))
+    counted = [(one.name, one, one) for one in sources.values() if one]
+    for card in node.of_kind(DRIVER):
+        if (own := sources.get(card.name)) is not None:
+            counted.append((f"{card.name} (card)", card, own))
+    counted += [(port.name, port, port) for port in _ports_of(node, rails)]
+    counted += [(SOFTNET, one, one) for one in kernel]
+    for label, source, of_all in counted:
+        if what in _COUNTED[source.kind]:
+            count, why = _sum(counters, source, _COUNTED[source.kind][what])
+            of, why_of = _sum(counters, of_all, _COUNTED[of_all.kind][_ALL])
+            yield Share(node.node, label, count, of, why or why_of)
 
 
 def _why_no_interface(node: NodeCounters, name: str) -> str | None:
     return node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
 
 
-def again_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
+def _again(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
     """Yield the retransmissions of TCP, and of each port that counts them."""
-    yield replace(sent_again(counters, node.node), interface=", ".join(rails))
-    for port in ports_of(node, rails):
-        if any(counters.of_source(port, name) is not None for name in _PORT_AGAIN):
-            yield _share(counters, node, port, _PORT_AGAIN, _PORT_PACKETS[:1])
+    yield sent_again(counters, node.node, ", ".join(rails))
+    for port in _ports_of(node, rails):
+        names, sent = _COUNTED[INFINIBAND][_AGAIN], _COUNTED[INFINIBAND][_ALL][:1]
+        if any(counters.of_source(port, name) is not None for name in names):
+            count, why = _sum(counters, port, names)
+            of, why_of = _sum(counters, port, sent)
+            yield Share(node.node, port.name, count, of, why or why_of)
 
 
-def shares(
-    case: CaseCurves,
-    settings: CountedSettings,
-    *,
-    criterion: str,
-    read: Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]],
+def _shares(
+    name: str,
+    read: _Read,
     counted_as: str,
     advice: str,
+    case: CaseCurves,
+    settings: CountedSettings,
 ) -> list[Finding]:
     """Return a finding for each flagged node and interface, or one of the largest share.
 
     Of all launches, since errors during a paired one are the link's as well.
     """
-    if not case.counted:
-        return []
-    counted = (*case.counted, *case.counted_alongside)
+    counted = (*case.counted, *case.counted_alongside) if case.counted else ()
     undisturbed = [launch for launch in counted if launch.undisturbed]
     found: dict[tuple[str, str], Share] = {}
     for launch in undisturbed or counted:
@@ -277,28 +259,30 @@ def shares(
         at = {"node": one.node, "interface": one.interface}
         if one.count is None or one.of is None:
             why = f"{one.interface or TCP}: {one.why}"
-            unknown.setdefault(one.why, undefined(criterion, case.where, why, **at))
+            unknown.setdefault(one.why, undefined(name, case.where, why, **at))
             continue
-        level, bound = settings.level(one.value)
-        if level is Level.FAIL and (one.count < settings.least or not undisturbed):
-            level, bound = (Level.PASS, settings.fail) if not one.count else (Level.WARN, bound)
-        if level is Level.WARN and one.count < settings.least and settings.warn:
+        (level, bound), few = settings.level(one.value), one.count < settings.least
+        if level is Level.FAIL and (few or not undisturbed):
+            level, bound = (Level.WARN, bound) if one.count else (Level.PASS, settings.fail)
+        if level is Level.WARN and few and settings.warn:
             level, bound = Level.PASS, settings.warn
         why = f"{one.node} {one.interface}: {one.counted(f' {counted_as}')}"
         if level in FLAGGED and bound is not None:
             why += f", bound {_percent(bound)}; {advice}"
-        finding = Finding(criterion, level, case.where, why, value=one.value, bound=bound)
-        findings.append(replace(finding, node=one.node, interface=one.interface))
+        findings.append(_counted(level, why, one.value, bound, **at))
     reported = [one for one in findings if one.level in FLAGGED]
-    worst = max(findings, key=lambda one: one.value or 0, default=None)
-    return [*(reported or ([worst] if worst else [])), *unknown.values()]
+    worst = sorted(findings, key=lambda one: -(one.value or 0))[:1]
+    return [*(reported or worst), *unknown.values()]
+
+
+def _counted(
+    level: Level, why: str, value: float, bound: float | None, *, node: str, interface: str | None
+) -> Finding:
+    return Finding("", level, "", why, value=value, bound=bound, node=node, interface=interface)
 
 
 def carrier_changes(
-    launches: Sequence[CountedLaunch],
-    rails: Sequence[str],
-    where: str,
-    settings: CountedSettings,
+    launches: Iterable[Counters], rails: Sequence[str], where: str, settings: CountedSettings
 ) -> list[Finding]:
     """Return a finding for each interface whose carrier came or went while launches ran.
 
@@ -306,17 +290,16 @@ def carrier_changes(
     """
     changes: Counter[tuple[str, str, bool]] = Counter()
     unknown: dict[str, Finding] = {}
-    for launch in launches:
-        for counted in launch.counters.nodes:
-            for name, on_rail, count, reason in _carriers(launch.counters, counted, rails):
+    for counters in launches:
+        for node in counters.nodes:
+            for name, on_rail, count, reason in _carriers(counters, node, rails):
                 if count is None:
-                    why = f"{name}: {reason}"
-                    missing = undefined("carrier changes", where, why)
-                    unknown.setdefault(why, replace(missing, node=counted.node, interface=name))
+                    why, at = f"{name}: {reason}", {"node": node.node, "interface": name}
+                    unknown.setdefault(why, undefined(CARRIERS, where, why, **at))
                 else:
-                    changes[counted.node, name, on_rail] += count
+                    changes[node.node, name, on_rail] += count
     findings = []
-    for (node, name, on_rail), count in changes.items():
+    for (label, name, on_rail), count in changes.items():
         if not count:
             continue
         level, bound = settings.level(count)
@@ -324,14 +307,14 @@ def carrier_changes(
             level = Level.WARN
         times = "once" if count == 1 else f"{count} times"
         why = (
-            f"{node} {name}: its carrier came or went {times} while its jobs ran;"
+            f"{label} {name}: its carrier came or went {times} while its jobs ran;"
             " look at the cable, the transceiver and both of its ports"
         )
-        found = Finding("carrier changes", level, where, why, value=count, bound=bound)
-        findings.append(replace(found, node=node, interface=name))
+        found = _counted(level, why, count, bound, node=label, interface=name)
+        findings.append(replace(found, criterion=CARRIERS, where=where))
     if changes and not findings:
         why = f"no carrier came or went on {len(changes)} interfaces of its nodes"
-        findings.append(Finding("carrier changes", Level.PASS, where, why, value=0.0))
+        findings.append(Finding(CARRIERS, Level.PASS, where, why, value=0.0))
     return [*findings, *unknown.values()]
 
 
@@ -340,17 +323,15 @@ def _carriers(
 ) -> Iterator[tuple[str, bool, int | None, str]]:
     """Yield names of interfaces, whether under test, and their changes or why not known."""
     for source in node.of_kind(INTERFACE):
-        if source.name == LOOPBACK:
-            continue
         value, on_rail = counters.of_source(source, CARRIER), source.name in rails
-        if value is not None or on_rail:
+        if source.name != LOOPBACK and (value is not None or on_rail):
             yield source.name, on_rail, value, source.absent.get(CARRIER, "was not read")
     for source in node.of_kind(DRIVER):
-        value, _ = sum_of(counters, source, _DRIVER_DOWN)
+        value, _ = _sum(counters, source, _COUNTED[DRIVER][_DOWN])
         if value:
             yield f"{source.name} (card)", source.name in rails, value, ""
-    for port in ports_of(node, rails):
-        value, why = sum_of(counters, port, _PORT_DOWN)
+    for port in _ports_of(node, rails):
+        value, why = _sum(counters, port, _COUNTED[INFINIBAND][_DOWN])
         yield port.name, True, value, why
 
 
@@ -383,37 +364,31 @@ def sent_over(launch: CountedLaunch, rails: Sequence[str]) -> tuple[int, Counter
 
 def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
     """Return the bytes that a node sent over the rails and their ports."""
-    total = 0
-    ports = ports_of(node, rails)
-    by_port: set[str] = set()
-    for port in ports:
-        total += _known(counters, node, port, _PORT_SENT) * WORD_BYTES
-        by_port |= {*port.interfaces} if port.layer == "InfiniBand" else set()
-    named = {rail for rail in rails if node.source(INTERFACE, rail) is not None}
+
+    def known(source: CounterSource, name: str) -> int:
+        value = counters.of_source(source, name)
+        if value is None:
+            why = source.absent.get(name, "was not read")
+            raise CannotJudgeError(f"{node.node} {source.name}: {name} {why}")
+        return value
+
+    ports, sources = _ports_of(node, rails), {one.name: one for one in node.of_kind(INTERFACE)}
     of_ports = {name for port in ports for name in (port.name, port.name.partition("/")[0])}
-    for name in sorted({*rails} - named - of_ports):
+    for name in sorted({*rails} - {*sources} - of_ports):
         why = _why_no_interface(node, name) or "is no interface of the node"
         raise CannotJudgeError(f"{node.node} {name}: {why}")
-    for name in named | {name for port in ports for name in port.interfaces}:
-        source = node.source(INTERFACE, name)
-        if source is not None:
-            sent = _known(counters, node, source, "tx_bytes")
-            total += 0 if name in by_port else sent
+    total = sum(known(port, _PORT_SENT) * WORD_BYTES for port in ports)
+    by_port = {name for port in ports if port.layer == "InfiniBand" for name in port.interfaces}
+    for name in {*rails, *(name for port in ports for name in port.interfaces)} & {*sources}:
+        sent = known(sources[name], "tx_bytes")
+        total += 0 if name in by_port else sent
     return total
-
-
-def _known(counters: Counters, node: NodeCounters, source: CounterSource, name: str) -> int:
-    value = counters.of_source(source, name)
-    if value is None:
-        why = source.absent.get(name, "was not read")
-        raise CannotJudgeError(f"{node.node} {source.name}: {name} {why}")
-    return value
 
 
 def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
     """Return the bytes sent by other interfaces, without those above and below the rails."""
     interfaces = {source.name: set(source.interfaces) for source in node.of_kind(INTERFACE)}
-    ports = ports_of(node, rails)
+    ports = _ports_of(node, rails)
     same = {*rails, *(name for port in ports for name in port.interfaces)}
     while True:
         more = {name for name, below in interfaces.items() if below & same}
@@ -421,7 +396,6 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
         if more <= same:
             break
         same |= more
-    own = {port.name for port in ports}
     sent = {
         source.name: counters.of_source(source, "tx_bytes")
         for source in node.of_kind(INTERFACE)
@@ -430,7 +404,7 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
     sent |= {
         port.name: (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
         for port in node.of_kind(INFINIBAND)
-        if port.name not in own
+        if port not in ports
     }
     return {name: count for name, count in sent.items() if count}
 
@@ -468,26 +442,25 @@ def path(
     if worst is None:
         return None
     share, number, payload, on_rails, elsewhere = worst
-    named = ", ".join(rails)
+    interface: str | None = ", ".join(rails)
     carried, least = f"{on_rails / 1e6:.3g} MB", f"{payload / 1e6:.3g} MB"
-    why = f"at least {least} were sent between nodes, and {named} carried {carried}"
-    found = Finding(PATH, level, where, why, value=share, bound=held, interface=named)
-    if level not in FLAGGED:
-        return found
-    interface, words = None, _NOWHERE
-    for name, sent in elsewhere.most_common(1):
-        if 2 * sent > payload - on_rails:
-            share_of_all = sent / max(payload, on_rails + elsewhere.total())
-            interface, words = name, f"{100 * share_of_all:.0f} % went over {name}"
-    why = (
-        f"launch {number}: {words}; {named} carried {carried} of the {least} or more that were"
-        f" sent between nodes (below {100 * (held or 0):.0f} % is flagged): look at the interface"
-        " that the MPI library and the addresses choose"
-    )
-    return replace(found, reason=why, interface=interface)
+    why = f"at least {least} were sent between nodes, and {interface} carried {carried}"
+    if level in FLAGGED:
+        why = (
+            f"; {interface} carried {carried} of the {least} or more that were sent between nodes"
+            f" (below {100 * (held or 0):.0f} % is flagged): look at the interface that the MPI"
+            " library and the addresses choose"
+        )
+        interface, words = None, _NOWHERE
+        for name, sent in elsewhere.most_common(1):
+            if 2 * sent > payload - on_rails:
+                share_of_all = sent / max(payload, on_rails + elsewhere.total())
+                interface, words = name, f"{100 * share_of_all:.0f} % went over {name}"
+        why = f"launch {number}: {words}{why}"
+    return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
 
 
-def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
+def _directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     """Return how much more one way between two nodes loses than the other.
 
     The difference of the shares of segments sent again, over the undisturbed launches if any; its
@@ -496,64 +469,66 @@ def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     the worse way lost several times the share of the other. How much may be lost at all is for
     retransmissions to say.
     """
-    launches, rails = case.counted, case.rails
-    if not launches or not rails or case.inside:
+    rails, interface = case.rails, ", ".join(case.rails)
+    if not rails or case.inside:
         return None
-    counted = [launch for launch in launches if launch.undisturbed] or list(launches)
-    seen = [one for launch in counted for one in launch.counters.nodes]
-    nodes = sorted({one.node for one in seen})
-    if len(nodes) != 2 or any(ports_of(one, rails) for one in seen):
+    counted = [one.counters for one in _undisturbed(case)]
+    seen = {one.node: one for counters in counted for one in counters.nodes}
+    if len(seen) != 2 or any(_ports_of(one, rails) for each in counted for one in each.nodes):
         return None
-    ways, sent = [], []
-    for node in nodes:
-        way, bytes_sent = Share(node, "", 0, 0), 0
-        for launch in counted:
-            way += sent_again(launch.counters, node)
+    ways: list[tuple[Share, int]] = []
+    for node in sorted(seen):
+        way, sent = Share(node, "", 0, 0), 0
+        for counters in counted:
+            way += sent_again(counters, node)
             for rail in rails:
-                more = launch.counters.value(node, INTERFACE, rail, "tx_bytes")
+                more = counters.value(node, INTERFACE, rail, "tx_bytes")
                 if way.count is None or more is None:
-                    missing = f"{node} did not count what it sent over {', '.join(rails)}"
+                    missing = f"{node} did not count what it sent over {interface}"
                     raise CannotJudgeError(way.why or missing)
-                bytes_sent += more
-        ways.append(way)
-        sent.append(bytes_sent)
-    if max(sent) > ALIKE * min(sent):
+                sent += more
+        ways.append((way, sent))
+    if max(sent for _, sent in ways) > ALIKE * min(sent for _, sent in ways):
         return None
-    better, worse = sorted(ways, key=lambda way: way.value)
+    better, worse = sorted((way for way, _ in ways), key=lambda way: way.value)
     value = worse.value - better.value
     level, bound = Above(settings.warn).level(value)
     why = (
         f"from {worse.node} to {better.node} {worse.counted()} segments were sent again, and"
         f" {better.counted()} on the way back"
     )
-    few = worse.value < TIMES * better.value or (worse.count or 0) < settings.least
-    if level is Level.WARN and few:
-        level = Level.PASS
-    elif level is Level.WARN:
-        why += (
-            f", bound {100 * (bound or 0):.2g} % more; look at what {worse.node} sends with, what"
-            f" {better.node} receives with, the fibre between them for this way, and duplex"
-        )
-    found = Finding("directions", level, case.where, why, value=value, bound=bound)
-    return replace(found, node=worse.node, interface=", ".join(rails))
+    if level is Level.WARN:
+        if worse.value < TIMES * better.value or (worse.count or 0) < settings.least:
+            level = Level.PASS
+        else:
+            why += (
+                f", bound {100 * (bound or 0):.2g} % more; look at what {worse.node} sends with,"
+                f" what {better.node} receives with, the fibre between them for this way, and"
+                " duplex"
+            )
+    return _counted(level, why, value, bound, node=worse.node, interface=interface)
 
 
-def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
+def _undisturbed(case: CaseCurves) -> Sequence[CountedLaunch]:
+    """Return the undisturbed launches that were counted, or all of them without any."""
+    return [one for one in case.counted if one.undisturbed] or case.counted
+
+
+def _rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
     """Return each rail of a node that carried too little, or the one that comes nearest to it.
 
     The value is a rail's share of what the node sent over all of them, in undisturbed launches if
     any, times their number: 1 is its part. Not judged are a single stream, curves without a message
     that libraries share out, and nodes that sent less than others by ``ALIKE``, which acknowledge.
     """
-    rails, launches = case.rails, [one for one in case.counted if one.undisturbed] or case.counted
+    rails = case.rails
     single = len(rails) < 2 or case.inside or case.operation == _STREAM
-    if single or not launches or case.curve.sizes[-1] < SHARED_FROM:
+    if single or not case.counted or case.curve.sizes[-1] < SHARED_FROM:
         return []
     by_node: dict[str, Counter[str]] = defaultdict(Counter)
-    for launch in launches:
+    for launch in _undisturbed(case):
         for one in launch.counters.nodes:
-            each = {rail: _sent(launch.counters, one, (rail,)) for rail in rails}
-            by_node[one.node].update(each)
+            by_node[one.node].update({rail: _sent(launch.counters, one, (rail,)) for rail in rails})
     most, findings = max(sent.total() for sent in by_node.values()), []
     for node, sent in by_node.items():
         for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():
@@ -565,59 +540,65 @@ def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
                     f" over {len(rails)} rails (below {bound:g} is flagged): look at its link, its"
                     " cable, and whether the library takes it"
                 )
-            found = Finding(RAIL_SHARE, level, case.where, why, value=value, bound=bound)
-            findings.append(replace(found, node=node, interface=rail))
+            findings.append(_counted(level, why, value, bound, node=node, interface=rail))
     flagged = [one for one in findings if one.level in FLAGGED]
     return flagged or sorted(findings, key=lambda one: one.value or 0)[:1]
 
 
 def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
     both = (*case.counted, *case.counted_alongside) if case.counted else ()
-    return carrier_changes(both, case.rails, case.where, settings)
+    counters = [one.counters for one in both]
+    return carrier_changes(counters, case.rails, case.where, settings)
 
 
-_counted = partial(Criterion, of_counters=True, note="{name} of {count} not known: {why}: {cases}")
-_damaged = partial(_counted, shows=Shows.DAMAGE)
+_criterion = partial(
+    Criterion, of_counters=True, note="{name} of {count} not known: {why}: {cases}"
+)
+
+
+def _of_packets(
+    name: str,
+    key: str,
+    bounds: CountedSettings,
+    read: _Read,
+    counted_as: str,
+    advice: str,
+    shows: Shows | None = None,
+) -> Criterion:
+    return _criterion(
+        name, key, bounds, partial(_shares, name, read, counted_as, advice), shows=shows
+    )
+
 
 CRITERIA = (
-    _counted("carrier changes", "carrier_change", CARRIER_CHANGES, _carriers_of, sets=("fail",)),
-    _damaged(
+    _criterion(CARRIERS, "carrier_change", CARRIER_CHANGES, _carriers_of, sets=("fail",)),
+    _of_packets(
         "interface errors",
         "interface_error",
         INTERFACE_ERRORS,
-        partial(
-            shares,
-            criterion="interface errors",
-            read=errors_of,
-            counted_as="packets had errors",
-            advice="look at the cable, the transceiver and the settings of both ends",
-        ),
+        partial(_packets, _ERRORS),
+        "packets had errors",
+        "look at the cable, the transceiver and the settings of both ends",
+        Shows.DAMAGE,
     ),
-    _damaged(
+    _of_packets(
         "drops",
         "drop",
         DROPS,
-        partial(
-            shares,
-            criterion="drops",
-            read=drops_of,
-            counted_as="packets were dropped",
-            advice="look at the rings, the interrupts and flow control",
-        ),
+        partial(_packets, _DROPS),
+        "packets were dropped",
+        "look at the rings, the interrupts and flow control",
+        Shows.DAMAGE,
     ),
-    _counted(
+    _of_packets(
         "retransmissions",
         "retransmission",
         RETRANSMISSIONS,
-        partial(
-            shares,
-            criterion="retransmissions",
-            read=again_of,
-            counted_as="segments sent again",
-            advice="packets were lost between this node and those that it sent to",
-        ),
+        _again,
+        "segments sent again",
+        "packets were lost between this node and those that it sent to",
     ),
-    _counted(
+    _criterion(
         PATH,
         "path",
         LeastShares(None, 0.95),
@@ -625,6 +606,6 @@ CRITERIA = (
         sets=("fail",),
         shows=Shows.PATH,
     ),
-    _counted("directions", "retransmission", RETRANSMISSIONS, directions),
-    _counted(RAIL_SHARE, "rail_share", LeastShares(0.5), rail_shares, sets=()),
+    _criterion("directions", "retransmission", RETRANSMISSIONS, _directions),
+    _criterion("rail share", "rail_share", LeastShares(0.5), _rail_shares, sets=()),
 )

@@ -181,6 +181,10 @@ def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Fi
     return worst_of_each
 
 
+class CannotJudgeError(NetproofError):
+    """Reason for which a criterion cannot judge a curve."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """Bounds from which on a value is a warning and a failure; None asserts nothing.
@@ -236,37 +240,75 @@ class Bounds:
 
     def finding(
         self,
-        criterion: str,
-        where: str,
         value: float,
         reason: str,
         advice: str = "",
         *,
         interval: tuple[float, float] | None = None,
         decided: tuple[Level, float | None] | None = None,
+        below: bool = False,
         **more: Any,
     ) -> Finding:
-        """Return the finding on a value: ``reason``, the bound that decided, and ``advice``.
+        """Return the finding on a value, to be named: ``reason``, deciding bound, and ``advice``.
 
         The advice stands only where the value is flagged. ``decided``: level and bound, where
-        these are not those of ``level``; ``more``: further fields of the finding.
+        these are not those of ``level``, and whether values ``below`` are flagged; ``more``:
+        further fields of the finding.
         """
         level, bound = decided or self.level(value, interval)
-        side = "below" if self.flags_small else "above"
+        side = "below" if below or self.flags_small else "above"
         held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
         advised = then(advice) if level in FLAGGED else ""
         if level is Level.INCONCLUSIVE:
             advised = ". The interval contains that bound, and more launches would make it shorter"
-        return Finding(
-            criterion,
-            level,
-            where,
-            f"{reason}{held}{advised}",
-            value=value,
-            bound=bound,
-            interval=interval,
-            **more,
-        )
+        reason = f"{reason}{held}{advised}"
+        return Finding("", level, "", reason, value=value, bound=bound, interval=interval, **more)
+
+    def times(self, curve: Curve, at_least: int = 1, of: str = "") -> dict[int, float]:
+        """Return times in µs by size, ``of`` what begins the reason of a fault.
+
+        Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged.
+        """
+        return self._points(curve, curve.time_us, "µs", at_least, of)
+
+    def rates(self, curve: Curve, at_least: int = 1, of: str = "") -> dict[int, float]:
+        """Return bandwidths in MB/s by size, as ``times``; there may be none for a benchmark."""
+        if curve.bandwidth_mb_s is None:
+            raise CannotJudgeError(f"{of}the benchmark defines no bandwidth")
+        return self._points(curve, curve.bandwidth_mb_s, "MB/s", at_least, of)
+
+    def times_or_reason(self, curve: Curve) -> tuple[dict[int, float], str]:
+        """Return the ``times`` of a curve, or none and why it cannot be judged."""
+        try:
+            return self.times(curve), ""
+        except CannotJudgeError as error:
+            return {}, str(error)
+
+    def times_of_each(self, launches: Sequence[Curve], of: str = "") -> list[dict[int, float]]:
+        """Return the ``times`` of several launches."""
+        return [
+            self.times(curve, of=f"in launch {number}{of}, ")
+            for number, curve in enumerate(launches, 1)
+        ]
+
+    def _points(
+        self, curve: Curve, values: Sequence[float], unit: str, at_least: int, of: str
+    ) -> dict[int, float]:
+        points = {}
+        for size, value in zip(curve.sizes, values, strict=True):
+            if size < self.least_size:
+                continue
+            if not READABLE[0] <= value <= READABLE[1]:
+                raise CannotJudgeError(
+                    f"{of}{value:g} {unit} at {size} bytes is no reading: measure it again"
+                )
+            points[size] = value
+        if len(points) < at_least:
+            sizes = "1 size" if len(points) == 1 else f"{len(points)} sizes"
+            raise CannotJudgeError(
+                f"{of}it has {sizes} of {self.least_size} bytes or more, and this takes {at_least}"
+            )
+        return points
 
 
 class Above(Bounds):
@@ -285,13 +327,8 @@ class Below(Bounds):
         return value < bound
 
 
-@dataclass(frozen=True)
-class AtSize:
-    """Value of a criterion at a size in bytes; ``compared``: the sizes that it was made with."""
-
-    size: int
-    value: float
-    compared: tuple[int, ...] = ()
+AtSizes = dict[int, tuple[float, tuple[int, ...]]]
+"""Values of a criterion by size in bytes, each with the other sizes that it was made with."""
 
 
 def common_sizes(sizes: Iterable[int]) -> CommonSizes:
@@ -306,78 +343,18 @@ def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:
     return Finding(criterion, Level.UNDEFINED, where, sentence, why_undefined=reason, **more)
 
 
-class CannotJudgeError(NetproofError):
-    """Reason for which a criterion cannot judge a curve."""
-
-
-def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:
-    """Return times in µs by size, ``of`` what begins the reason of a fault.
-
-    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged.
-    """
-    return _points(curve, curve.time_us, "µs", settings, at_least, of)
-
-
-def times_or_reason(curve: Curve, settings: Bounds) -> tuple[dict[int, float], str]:
-    """Return ``times_of`` a curve, or none and why it cannot be judged."""
-    try:
-        return times_of(curve, settings), ""
-    except CannotJudgeError as error:
-        return {}, str(error)
-
-
-def bandwidths_of(
-    curve: Curve, settings: Bounds, at_least: int = 1, of: str = ""
-) -> dict[int, float]:
-    """Return bandwidths in MB/s by size, as ``times_of``; there may be none for a benchmark."""
-    if curve.bandwidth_mb_s is None:
-        raise CannotJudgeError(f"{of}the benchmark defines no bandwidth")
-    return _points(curve, curve.bandwidth_mb_s, "MB/s", settings, at_least, of)
-
-
-def times_of_each(
-    launches: Sequence[Curve], settings: Bounds, of: str = ""
-) -> list[dict[int, float]]:
-    """Return ``times_of`` several launches."""
-    return [
-        times_of(curve, settings, of=f"in launch {number}{of}, ")
-        for number, curve in enumerate(launches, 1)
-    ]
-
-
-def _points(
-    curve: Curve, values: Sequence[float], unit: str, settings: Bounds, at_least: int, of: str
-) -> dict[int, float]:
-    points = {}
-    for size, value in zip(curve.sizes, values, strict=True):
-        if size < settings.least_size:
-            continue
-        if not READABLE[0] <= value <= READABLE[1]:
-            raise CannotJudgeError(
-                f"{of}{value:g} {unit} at {size} bytes is no reading: measure it again"
-            )
-        points[size] = value
-    if len(points) < at_least:
-        sizes = "1 size" if len(points) == 1 else f"{len(points)} sizes"
-        raise CannotJudgeError(
-            f"{of}it has {sizes} of {settings.least_size} bytes or more, and this takes {at_least}"
-        )
-    return points
-
-
 def in_common(several: Iterable[Mapping[int, float]]) -> list[int]:
     """Return the sizes that all have, increasing."""
     return sorted(set.intersection(*(set(one) for one in several)))
 
 
-def interval_in_words(interval: tuple[float, float] | None, form: str = ".3g") -> str:
-    """Return a 95% interval in words, empty without one."""
-    return "" if interval is None else f"95% interval {interval[0]:{form}} to {interval[1]:{form}}"
-
-
-def in_brackets(words: str) -> str:
-    """Return words in brackets with a space before them, empty without any."""
-    return f" ({words})" if words else ""
+def in_brackets(
+    interval: tuple[float, float] | None, form: str = ".3g", missing: str = "", more: str = ""
+) -> str:
+    """Return a 95% interval in brackets, or what is said if it is ``missing``, and ``more``."""
+    if interval is not None:
+        missing = f"95% interval {interval[0]:{form}} to {interval[1]:{form}}"
+    return f" ({missing}{more})" if missing else ""
 
 
 def figure(value: float) -> str:

@@ -13,13 +13,12 @@ from typing import Any
 
 from netproof.criteria.findings import (
     FLAGGED,
-    AtSize,
+    AtSizes,
     Bounds,
     CannotJudgeError,
     Finding,
     Level,
     then,
-    times_of,
     undefined,
 )
 from netproof.measurement.counters import Counters, Payload
@@ -73,7 +72,9 @@ class CaseCurves:
     complete; ``cpu_seconds``: on each node in ``seconds``; ``counted``: launches with counters;
     ``counted_alongside``: paired and crashed ones; ``rails``: interfaces, or RDMA devices, that
     should carry the traffic; ``others``: operations of the same job; ``ping_pong``: a time is of
-    one message there and one back; ``at_least``: launches, and sizes whose rate they print as 0.
+    one message there and one back; ``at_least``: launches, and sizes whose rate they print as 0;
+    ``of_files``: the bytes of a largest message whose rate stands for that of the line, 0 for a
+    run: of files nothing will decide further, so that one launch warns.
 
     To compare it: ``name``: in sentences on others; ``function``: benchmark, function, ranks, path
     and direction; ``configuration``: system, partition, environment and day; ``place``: partition
@@ -102,6 +103,7 @@ class CaseCurves:
     ping_pong: bool = False
     crashes: tuple[str, ...] = ()
     at_least: tuple[tuple[Curve, int], ...] = ()
+    of_files: int = 0
     layer: Layer = Layer.NETWORK
     settings: Any = None
     name: str = ""
@@ -153,13 +155,13 @@ class ComparedCases:
         known = (self.cases.get(label or "") for label in labels)
         return tuple(dict.fromkeys(text for case in known if case for text in case.disturbances))
 
-    def weighed(self, finding: Finding) -> Finding:
+    def weighed(self, case: CaseCurves, finding: Finding) -> Finding:
         """Return a finding as far as its cases allow: no failure if disturbed, or placed unlike."""
-        own, other = (self.cases.get(label or "") for label in (finding.where, finding.against))
+        other = self.cases.get(finding.against or "")
         # A rank that leaves a collective early shows no placement.
-        two = own and other and own.layer is not Layer.INSIDE and other.ranks == 2
+        inside = other is not None and other.layer is Layer.INSIDE and other.ranks == 2
         flagged = finding.level in (*FLAGGED, Level.INCONCLUSIVE)
-        if two and flagged and other and other.layer is Layer.INSIDE:
+        if other and inside and flagged and case.layer is not Layer.INSIDE:
             why = (
                 f"{other.name} is as fast as shared memory: its ranks may have run on one node, and"
                 " these on two; compare the same placement"
@@ -167,9 +169,9 @@ class ComparedCases:
             if finding.level is Level.WARN:
                 return replace(finding, reason=finding.reason + then(why))
             return finding.without_noise((why,), "")
-        paired = self.pairs.get((finding.where, finding.against or ""))
+        paired = self.pairs.get((case.where, finding.against or ""))
         if paired is None:
-            return finding.without_noise(self.noise(finding.where, finding.against))
+            return finding.without_noise(self.noise(case.where, finding.against))
         return finding.without_noise(tuple(filter(None, paired[1:])), "")
 
 
@@ -224,8 +226,8 @@ class Criterion:
     of_counters: bool = False
     of_measurement: bool = False
     of_peaks: bool = False
-    read: Callable[..., dict[int, float]] = times_of
-    at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
+    read: Callable[..., dict[int, float]] = Bounds.times
+    at_sizes: Callable[[Mapping[int, float]], AtSizes] | None = None
     sentence: str = ""
     shows: Shows | None = None
     noted: Bounds | None = None
@@ -248,8 +250,7 @@ class Criterion:
                 found = self.judge(case, bounds)
             else:
                 found = self.compare(case, compared, bounds)
-            if found is None:
-                return ()
-            return (found,) if isinstance(found, Finding) else tuple(found)
+            several = () if found is None else (found,) if isinstance(found, Finding) else found
+            return tuple([replace(one, criterion=self.name, where=case.where) for one in several])
         except CannotJudgeError as error:
             return (undefined(self.name, case.where, str(error)),)

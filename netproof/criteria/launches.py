@@ -16,7 +16,6 @@ from netproof.criteria.findings import (
     Level,
     common_sizes,
     in_common,
-    times_of_each,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
@@ -67,7 +66,7 @@ def cpu_cost(case: CaseCurves, settings: Bounds) -> Iterator[Finding]:
             f"node {node} spent {seconds:.3g} CPU s in {case.seconds:.3g} s of benchmark,"
             f" {value:.0%} of a core{more}"
         )
-        yield settings.finding("CPU cost", case.where, value, reason)
+        yield settings.finding(value, reason)
 
 
 def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
@@ -77,7 +76,7 @@ def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.has_sizes or len(case.launches) < 2:
         return None
-    readings = times_of_each(case.launches, settings)
+    readings = settings.times_of_each(case.launches)
     sizes = in_common(readings)
     if not sizes:
         raise CannotJudgeError("its launches have no size in common")
@@ -85,8 +84,6 @@ def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
     worst = max(sizes, key=lambda size: max(times[size]) / min(times[size]))
     least, most = min(times[worst]), max(times[worst])
     return settings.finding(
-        "launch spread",
-        case.where,
         most / least,
         f"at {worst} bytes {len(readings)} launches took {least:.4g} to {most:.4g} µs,"
         f" {most / least:.3g} times apart",
@@ -105,7 +102,7 @@ def apart(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.has_sizes or settings.warn is None:
         return None
-    each = times_of_each(case.launches, settings)
+    each = settings.times_of_each(case.launches)
     sizes = in_common(each)
     if len(each) < 2 or len(sizes) < 3:
         return None
@@ -121,8 +118,6 @@ def apart(case: CaseCurves, settings: Bounds) -> Finding | None:
     if settings.level(ratio)[0] not in FLAGGED or scatter > STEADY * distance:
         return None
     return settings.finding(
-        "apart",
-        case.where,
         ratio,
         f"{len(each)} launches lie {ratio:.3g} times apart, and each is steady over its"
         f" {len(sizes)} sizes",

@@ -12,15 +12,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from netproof.criteria.findings import (
-    Bounds,
-    Finding,
-    Level,
-    in_brackets,
-    interval_in_words,
-    times_of,
-    times_of_each,
-)
+from netproof.criteria.findings import Bounds, Finding, Level, in_brackets
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
@@ -56,7 +48,7 @@ def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
     if not case.ping_pong or case.inside:
         return None
     curve = case.curve
-    sizes = tuple(times_of(curve, settings))
+    sizes = tuple(settings.times(curve))
     steps = {step: _height(curve, step) for step in _steps(curve, sizes)}
     if not steps:
         reason = (
@@ -64,15 +56,13 @@ def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
         return Finding("early rendezvous", Level.SHOWN, case.where, reason)
-    times_of_each(case.launches, settings)
+    settings.times_of_each(case.launches)
     step = max(steps, key=lambda one: steps[one])
     interval = intervals.of_median([_height(launch, step) for launch in case.launches])
     return settings.finding(
-        "early rendezvous",
-        case.where,
         steps[step],
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
-        f" {steps[step]:.3g}{in_brackets(interval_in_words(interval))}, without what its bytes"
+        f" {steps[step]:.3g}{in_brackets(interval)}, without what its bytes"
         f" take, and stays; the largest such step below {EXPECTED_FROM} bytes",
         "look at the library's eager limit: up to it a message is sent without asking first",
         interval=interval,

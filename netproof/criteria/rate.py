@@ -15,14 +15,11 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    bandwidths_of,
     common_sizes,
     figure,
     in_brackets,
     in_common,
-    interval_in_words,
     rate_in_words,
-    times_of,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
@@ -69,14 +66,11 @@ class LineRateSettings(Above):
     """``fail``: a share of the line rate above this is an error of measurement.
 
     ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
-    ``of_files``: nothing will decide further, so that the value alone warns, and where r∞ is not
-    defined the rate of the largest message is judged if it has so many bytes; 0: it is of a run.
     """
 
     fail: float | None = 1.02
     warn_below: float | None = None
     fail_below: float | None = None
-    of_files: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,15 +87,15 @@ class LineRateSettings(Above):
             )
 
     def of_interval(
-        self, value: float, interval: Interval | None
+        self, value: float, interval: Interval | None, *, warns_alone: bool
     ) -> tuple[Level, float | None, bool]:
         """Return the level of a share, the bound that decided it, and whether it is a lower bound.
 
         A bound is violated by the whole interval. It is inconclusive where only the value is
-        beyond the bound, or the interval is missing.
+        beyond the bound, or the interval is missing; ``warns_alone``: a value warns by itself.
         """
         low, high = interval or (-math.inf, math.inf)
-        by_value = Level.WARN if self.of_files else None
+        by_value = Level.WARN if warns_alone else None
         sides = ((Level.FAIL, self.fail, self.fail_below), (Level.WARN, self.warn, self.warn_below))
         for level, above, below in sides:
             if above is not None and value > above:
@@ -127,8 +121,8 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
         return None
     r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
     what = "an asymptotic bandwidth of {}"
-    largest = case.launches[0].sizes[-1] if case.launches and settings.of_files else 0
-    if r_mb_s is None and largest >= settings.of_files > 0:
+    largest = case.launches[0].sizes[-1] if case.launches and case.of_files else 0
+    if r_mb_s is None and largest >= case.of_files > 0:
         rates = [curve.bandwidth_mb_s[-1] for curve in case.launches if curve.bandwidth_mb_s]
         r_mb_s = median(rates)
         interval = intervals.of_median(rates) or (r_mb_s, r_mb_s)
@@ -142,28 +136,23 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     share = line_rate_share(r_mb_s, line_rate_mb_s)
     if interval is not None:
         interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
-    level, bound, below = settings.of_interval(share, interval)
+    level, bound, below = settings.of_interval(share, interval, warns_alone=case.of_files > 0)
     known = interval is not None and interval[0] < interval[1]
-    spoken = interval_in_words(interval, ".1%") if known else "no interval"
-    reason = (
+    spoken = in_brackets(interval if known else None, ".1%", "no interval")
+    beyond = ", too fast to be true" if level in FLAGGED and not below else ""
+    return settings.finding(
+        share,
         f"{what.format(rate_in_words(r_mb_s))} is {share:.1%} of the line"
-        f" rate of {rate_in_words(line_rate_mb_s)} ({spoken})"
+        f" rate of {rate_in_words(line_rate_mb_s)}{spoken}{beyond}",
+        "look at the transport that the library took, at the link's rate, duplex and errors, and at"
+        " what else it carried"
+        if below
+        else "no link carries that, so the link rate given is wrong, or the messages took another"
+        " network or shared memory",
+        interval=interval,
+        decided=(level, bound),
+        below=below,
     )
-    if bound is not None:
-        reason += f" ({level.value}: {'below' if below else 'above'} {bound:g} is flagged)"
-    if level is Level.INCONCLUSIVE:
-        reason += "; more launches would show on which side of the bound it lies"
-    elif level in FLAGGED and below:
-        reason += (
-            "; look at the transport that the library took, at the link's rate, duplex and errors,"
-            " and at what else it carried"
-        )
-    elif level in FLAGGED:
-        reason += (
-            "; too fast to be true: no link carries that, so the link rate given is wrong, or the"
-            " messages took another network or shared memory"
-        )
-    return Finding(OF_LINE, level, case.where, reason, value=share, bound=bound, interval=interval)
 
 
 def too_fast(case: CaseCurves, settings: Above) -> Finding | None:
@@ -174,15 +163,13 @@ def too_fast(case: CaseCurves, settings: Above) -> Finding | None:
     """
     if case.curve.sizes[-1] < settings.least_size:
         return None
-    times = times_of(case.curve, settings)
+    times = settings.times(case.curve)
     least, most = min(times), max(times)
     rate = most / times[most]
     grown = times[most] / times[least]
     if most < SPAN * least or grown > FLAT or settings.level(rate)[0] not in FLAGGED:
         return None
     return settings.finding(
-        "too fast",
-        case.where,
         rate,
         f"{most} bytes took {figure(times[most])} µs, and {least} bytes no less,"
         f" {figure(times[least])} µs: {figure(rate)} MB/s, too fast to be true",
@@ -211,7 +198,7 @@ def losses(mpi: Curve, tcp: Curve, settings: Bounds) -> dict[int, float]:
     Raises CannotJudgeError where one of them has no bandwidth to compare.
     """
     rates = [
-        bandwidths_of(curve, settings, of=f"no loss of MPI over TCP: of {label}, ")
+        settings.rates(curve, of=f"no loss of MPI over TCP: of {label}, ")
         for label, curve in (("MPI", mpi), ("TCP", tcp))
     ]
     return {size: loss(rates[0][size], rates[1][size]) for size in in_common(rates)}
@@ -230,23 +217,20 @@ def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
     losses(case.curve, tcp.curve, Bounds())
     (mpi_size, mpi_peak), (tcp_size, tcp_peak) = (
         max(
-            bandwidths_of(curve, settings, of=f"no peak of {label}: ").items(),
+            settings.rates(curve, of=f"no peak of {label}: ").items(),
             key=lambda point: (point[1], -point[0]),
         )
         for label, curve in (("MPI", case.curve), ("TCP", tcp.curve))
     )
     try:
         of_mpi, of_tcp = (
-            [max(bandwidths_of(curve, settings).values()) for curve in side.launches]
-            for side in (case, tcp)
+            [max(settings.rates(curve).values()) for curve in side.launches] for side in (case, tcp)
         )
     except CannotJudgeError:
         of_mpi, of_tcp = [], []
     value, interval = loss(mpi_peak, tcp_peak), _of_losses(of_mpi, of_tcp)
-    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    spoken = in_brackets(interval, ".1%")
     return settings.finding(
-        AT_THE_PEAK,
-        case.where,
         value,
         f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
         f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {value:.1%}{spoken}",
@@ -277,10 +261,8 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     failing = [one for one in compared if settings.level(*one[1:])[0] is Level.FAIL]
     size, lost, interval = max(failing or compared, key=lambda one: one[1])
     common = common_sizes(at_sizes)
-    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    spoken = in_brackets(interval, ".1%")
     return settings.finding(
-        AT_A_SIZE,
-        case.where,
         lost,
         f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
         _ADVICE,

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from netproof.criteria import (
-    consistency,
-    counters,
-    launches,
-    protocol,
-    rate,
-    score,
-    shape,
-    slower,
-)
+from netproof.criteria import consistency, counters, launches, protocol, rate, score, shape, slower
 from netproof.criteria.interface import Criterion, Shows
 
 FAMILIES = (slower, score, shape, rate, launches, counters, consistency, protocol)

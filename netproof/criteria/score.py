@@ -6,10 +6,10 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     common_sizes,
+    in_brackets,
     in_common,
     sizes_in_words,
     then,
-    times_of,
-    times_of_each,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement.curve import Curve, median_curve
@@ -60,30 +59,28 @@ def score(
         raise CannotJudgeError("it has no launch")
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
-    for label, several in ((where, launches), (baseline, baseline_launches)):
-        times_of_each(several, settings, of=f" of {label}")
-    case_times = times_of(median_curve(launches), settings)
-    baseline_times = times_of(median_curve(baseline_launches), settings)
+    case_times = _times(tuple(launches), where, settings)
+    baseline_times = _times(tuple(baseline_launches), baseline, settings)
     sizes = in_common((case_times, baseline_times))
     if not sizes:
         raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
-    logs = [math.log(baseline_times[size] / case_times[size]) for size in sizes]
-    value = math.exp(math.fsum(logs) / len(logs))
-    interval, spoken = None, NO_INTERVAL
+    value = geometric_mean([baseline_times[size] / case_times[size] for size in sizes])
+    interval = None
     if len(launches) > 1 and len(baseline_launches) > 1:
         interval = _bootstrap(launches, baseline_launches, sizes)
-        spoken = f"{CONFIDENCE:.0%} interval {interval[0]:.3g} to {interval[1]:.3g}"
+    spoken = in_brackets(interval, missing=NO_INTERVAL)
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     common = common_sizes(sizes)
-    return settings.finding(
-        "score",
-        where,
-        value,
-        f"{value:.3g} times as fast as {baseline} {common} ({spoken}){mark}",
-        interval=interval,
-        common=common,
-        against=baseline,
-    )
+    reason = f"{value:.3g} times as fast as {baseline} {common}{spoken}{mark}"
+    found = settings.finding(value, reason, interval=interval, common=common, against=baseline)
+    return replace(found, criterion="score", where=where)
+
+
+# All other configurations are compared with the same baseline.
+@lru_cache(maxsize=64)
+def _times(launches: tuple[Curve, ...], label: str, settings: Below) -> dict[int, float]:
+    settings.times_of_each(launches, of=f" of {label}")
+    return settings.times(median_curve(launches))
 
 
 def _bootstrap(
@@ -91,20 +88,30 @@ def _bootstrap(
     baseline_launches: Sequence[Curve],
     sizes: Sequence[int],
 ) -> tuple[float, float]:
-    def resampled_logs(several: Sequence[Curve], samples: tuple[np.ndarray, ...]) -> np.ndarray:
-        columns = [several[0].sizes.index(size) for size in sizes]
-        times = np.array([curve.time_us for curve in several])[:, columns]
-        different, which = samples
-        logs: np.ndarray = np.log(np.median(times[different], axis=1)).mean(axis=1)[which]
-        return logs
-
-    of_baseline, own = _samples(len(baseline_launches), len(launches))
-    logs = resampled_logs(baseline_launches, of_baseline) - resampled_logs(launches, own)
+    counts = len(baseline_launches), len(launches)
+    of_baseline = _resampled_logs(tuple(baseline_launches), tuple(sizes), counts, 0)
+    logs = of_baseline - _resampled_logs(tuple(launches), tuple(sizes), counts, 1)
     return percentile_interval(np.exp(logs))
 
 
+@lru_cache(maxsize=64)
+def _resampled_logs(
+    launches: tuple[Curve, ...], sizes: tuple[int, ...], counts: tuple[int, int], side: int
+) -> np.ndarray:
+    """Return the mean logarithm of the times of one side in each bootstrap sample."""
+    different, which = _samples(*counts)[side]
+    columns = [launches[0].sizes.index(size) for size in sizes]
+    times = np.array([curve.time_us for curve in launches])[:, columns]
+    logs: np.ndarray = np.log(_medians(times, different)).mean(axis=1)[which]
+    return logs
+
+
+Samples = tuple[np.ndarray, np.ndarray]
+"""Different bootstrap samples, places of launches in rows, and which of them each sample is."""
+
+
 @cache
-def _samples(*counts: int) -> tuple[tuple[np.ndarray, ...], ...]:
+def _samples(*counts: int) -> tuple[Samples, ...]:
     """Return ``_drawn`` for each side, of so many launches; the same whatever these took."""
     random = np.random.default_rng(SEED)
     return tuple(_drawn(count, random) for count in counts)
@@ -120,11 +127,29 @@ def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.n
     ``launches``: a row for each launch, a column for each size.
     """
     different, which = _drawn(len(launches), random)
-    medians: np.ndarray = np.median(launches[different], axis=1)[which]
+    return _medians(launches, different)[which]
+
+
+def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Return the medians of ``samples``, rows of places of launches, in shape (samples, sizes).
+
+    Ranks fit in a byte, of which the CPU sorts many at once: 20 times as fast as of the values.
+    """
+    count, sizes = launches.shape
+    ranks = launches.argsort(axis=0).argsort(axis=0).astype(np.min_scalar_type(count))
+    drawn = [ranks[places] for places in samples.T]
+    for turn in range(count):
+        for at in range(turn % 2, count - 1, 2):
+            both = drawn[at], drawn[at + 1]
+            drawn[at], drawn[at + 1] = np.minimum(*both), np.maximum(*both)
+    ordered, columns = np.sort(launches, axis=0), np.arange(sizes)
+    medians: np.ndarray = ordered[drawn[count // 2], columns]
+    if count % 2 == 0:
+        medians = (ordered[drawn[count // 2 - 1], columns] + medians) / 2
     return medians
 
 
-def _drawn(count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(count: int, random: np.random.Generator) -> Samples:
     """Return the different bootstrap samples of so many launches, and which of them each is."""
     drawn = random.integers(0, count, (RESAMPLES, count))
     if count > _FEW:

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from pydantic import ValidationError, create_model
 
-from netproof.criteria.confirming import ConfirmSettings, RefineSettings
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import Bounds
 from netproof.criteria.registry import CRITERIA
@@ -25,7 +25,7 @@ _OF_ALL = {
     "counters": (CountedSettings(), ("not_known",)),
     "confirm": (ConfirmSettings(), ("most_launches",)),
     "disturbance": (DisturbanceSettings(), ("others", "steal")),
-    "refine": (RefineSettings(), ("slopes",)),
+    "refine": (ConfirmSettings(), ("slopes",)),
 }
 """Keys that are no criteria's, with their defaults, and what a site may change of them."""
 
@@ -33,24 +33,15 @@ _DEFAULTS = {name: criterion.bounds for name, criterion in _BY_KEY.items()} | {
     name: default for name, (default, _) in _OF_ALL.items()
 }
 
-_GONE_KEYS = {
+_NO_MORE = {
     "monotony": "the bounds of 'growth' hold for it as well",
     "direction": "'warn' of 'retransmission' holds for it as well",
-    "roughness": "it is a figure, of which nothing is asserted",
-    "cpu_cost": "it is a figure, of which nothing is asserted",
-    "floor_inside": "within a node the floor is shown, and nothing is asserted",
-    "mpi_loss_inside": "within a node the loss is shown, and nothing is asserted",
-    "mpi_loss_at_size_inside": "within a node the loss is shown, and nothing is asserted",
 }
-_GONE = {
+"""Keys that only recorded sessions have."""
+_ONE_FOR_ALL = {
     "least_size": 'one for all criteria along curves: "curves": {"least_size": …}',
     "not_known": 'one for all counters: "counters": {"not_known": …}',
 }
-_CONSTANTS = (
-    *("least", "resamples", "confidence", "random_seed", "launches", "below", "beyond", "times"),
-    *("pace", "sizes", "most", "step", "element_bytes", "least_bytes", "most_bytes"),
-)
-"""Names of settings that are constants of the method now."""
 
 _Fields = make_dataclass(
     "_Fields",
@@ -74,32 +65,29 @@ class Settings(_Fields):  # type: ignore[misc, valid-type]
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size of the loss of MPI. Sessions may
-        have settings that a site can no longer set: a least size holds, others are passed over.
-        Raises NetproofError.
+        ``line_rate_from_bytes``: the least size of the loss of MPI. Sessions may have a least size
+        of each criterion. Raises NetproofError.
         """
         # A session has few partitions, and each of its cases asks.
         return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
+        if name in _NO_MORE:
+            return self
         known = [name for name in _DEFAULTS if set_by_sites(name)]
-        if name not in known and name not in _GONE_KEYS:
+        if name not in known:
             raise NetproofError(f"{name!r} is no criterion; those are {', '.join(known)}")
         if not isinstance(values, dict):
             raise NetproofError(f"{name!r} is {values!r}, and has to be a dictionary of settings")
-        old = getattr(self, name, None)
-        if old is None:
-            return self
+        old = getattr(self, name)
         fields = {field.name for field in dataclasses.fields(old)}
-        values = {key: one for key, one in values.items() if key in fields or not _gone(name, key)}
         model = _model(type(old), sorted({*set_by_sites(name), *values} & fields))
         try:
             model.model_validate(values)
+            return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
         except ValidationError as error:
             steps, reason = next(faults(model, error))
             raise NetproofError(f"{name!r}: {steps[0]!r}: {reason}") from None
-        try:
-            return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
         except NetproofError as error:
             raise NetproofError(f"{name!r}: {error}") from error
 
@@ -112,33 +100,24 @@ def set_by_sites(name: str) -> tuple[str, ...]:
 
 
 def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield each setting of a site that is gone, with what holds in its place."""
+    """Yield each setting of a session that a site cannot set, with what holds in its place."""
     for name, values in changes.items():
-        if name in _GONE_KEYS:
-            yield f"{name!r} is gone: {_GONE_KEYS[name]}"
+        if name in _NO_MORE:
+            yield f"{name!r} is gone: {_NO_MORE[name]}"
             continue
+        sets = set_by_sites(name)
         for key in values:
-            changes_nothing = getattr(_DEFAULTS.get(name), key, key) == values[key]
-            if not changes_nothing and (reason := _gone(name, key)):
+            if key not in sets:
+                reason = _ONE_FOR_ALL.get(key, f"a site sets {' and '.join(sets)} of it")
                 yield f"{name!r}: {key!r} is gone: {reason}"
-
-
-def _gone(name: str, key: str) -> str:
-    """Return what holds in place of a setting that is gone; empty for any other."""
-    if key in set_by_sites(name):
-        return ""
-    if key in ("warn", "fail"):
-        return "a site sets no such bound of it"
-    return _GONE.get(key, "it is a constant of the method" if key in _CONSTANTS else "")
 
 
 @cache
 def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
-    asked = json.loads(changes)
-    settings = Settings()
+    asked, settings = json.loads(changes), Settings()
     for name in ("curves", "counters"):
         if name in asked:
-            settings = settings._with(name, asked[name])
+            settings = settings._with(name, asked.pop(name))
     shared = {}
     for name, criterion in _BY_KEY.items():
         if isinstance(criterion.bounds, CountedSettings):
@@ -152,8 +131,7 @@ def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
         shared[name] = dataclasses.replace(criterion.bounds, **values)
     settings = dataclasses.replace(settings, **shared)
     for name, values in asked.items():
-        if name not in ("curves", "counters"):
-            settings = settings._with(name, values)
+        settings = settings._with(name, values)
     return settings
 
 

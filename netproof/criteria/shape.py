@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
 from netproof.criteria.findings import (
     FLAGGED,
-    AtSize,
+    AtSizes,
     Below,
     Bounds,
     CannotJudgeError,
     Finding,
     Level,
-    bandwidths_of,
     figure,
     in_brackets,
     in_common,
-    interval_in_words,
     ranges_in_words,
     rate_in_words,
-    times_of,
-    times_of_each,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion, Layer
@@ -65,19 +61,12 @@ NVIDIA's and AMD's own harnesses fail a dip of 5 % between neighbouring sizes of
 """
 
 
-@dataclass(frozen=True)
-class DeclineSettings(Bounds):
-    """How many times the best rate is that of the largest messages, by the whole interval.
+DECLINE, DECLINE_ALONE = Bounds(1.5), 1.5
+"""How many times the best rate is that of the largest messages, by the whole interval.
 
-    Between nodes the rate rises to that of the line. Inside one it falls where messages outgrow a
-    cache. ``alone``: the value that warns where one launch has no interval; None: none does.
-    """
-
-    alone: float | None = None
-
-
-DECLINE = DeclineSettings(1.5)
-"""Bounds of runs, which warn."""
+Between nodes the rate rises to that of the line. Inside one it falls where messages outgrow a
+cache. The second is the value that warns where one launch of files has no interval.
+"""
 
 DECLINE_TO = 128 * 1024
 """Bytes of a largest message that shows whether a rate stays down.
@@ -104,58 +93,56 @@ def inversion(case: CaseCurves, settings: Bounds) -> Iterable[Finding]:
     if not case.has_sizes:
         return ()
     rounded = sorted(
-        (rounded_to_zero(launch, size, case.where) for launch, size in case.at_least),
+        (_rounded_to_zero(launch, size, case.where) for launch, size in case.at_least),
         key=lambda one: one.level is Level.FAIL,
     )
     worst_rounded = {one.size: one for one in rounded}.values()
     try:
-        times = times_of(case.first, settings, at_least=2)
+        times = settings.times(case.first, at_least=2)
     except CannotJudgeError as error:
         return (undefined("inversion", case.where, str(error)), *worst_rounded)
-    at_each = inversion_at_sizes(times)
-    worst = max(at_each, key=lambda found: found.value)
-    faster = worst.compared[0]
+    at_each = _inversions(times)
+    size, (value, (faster,)) = _largest(at_each)
     took = (
-        f"took {figure(times[worst.size])} µs, {worst.value:.3g} times the"
+        f"took {figure(times[size])} µs, {value:.3g} times the"
         f" {figure(times[faster])} µs of one of {faster} bytes"
     )
-    several = _flagged_sizes(at_each, times, settings)
+    several = _flagged_sizes(at_each, settings)
     whole = settings.finding(
-        "inversion",
-        case.where,
-        worst.value,
-        f"messages of {several} took longer than larger ones, most at {worst.size} bytes: one"
-        f" {took}"
+        value,
+        f"messages of {several} took longer than larger ones, most at {size} bytes: one {took}"
         if several
-        else f"a message of {worst.size} bytes {took}",
+        else f"a message of {size} bytes {took}",
         case.layer.advice(
-            f"look for lost packets or a full buffer between {worst.size} and {faster} bytes"
+            f"look for lost packets or a full buffer between {size} and {faster} bytes"
         ),
-        size=worst.size,
-        compared_sizes=worst.compared,
+        size=size,
+        compared_sizes=(faster,),
     )
     return (whole, *worst_rounded)
 
 
-def _flagged_sizes(
-    at_each: Sequence[AtSize], measured: Mapping[int, float], settings: Bounds
-) -> str:
+def _largest(at_each: AtSizes) -> tuple[int, tuple[float, tuple[int, ...]]]:
+    return max(at_each.items(), key=lambda found: found[1][0])
+
+
+def _flagged_sizes(at_each: AtSizes, settings: Bounds) -> str:
     """Return the flagged sizes in words, empty for one or none."""
-    flagged = [one.size for one in at_each if settings.level(one.value)[0] in FLAGGED]
-    return ranges_in_words(flagged, [*measured]) if len(flagged) > 1 else ""
+    flagged = [one for one, (value, _) in at_each.items() if settings.level(value)[0] in FLAGGED]
+    return ranges_in_words(flagged, [*at_each]) if len(flagged) > 1 else ""
 
 
-def inversion_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
+def _inversions(times: Mapping[int, float]) -> AtSizes:
     """Return each size's time over the least of its own and all larger ones'."""
-    sizes = list(times)
-    found, fastest = [], sizes[-1]
-    for size in sizes[::-1]:
+    found: AtSizes = {}
+    fastest = max(times)
+    for size in [*times][::-1]:
         fastest = min(size, fastest, key=times.__getitem__)
-        found.append(AtSize(size, times[size] / times[fastest], (fastest,)))
-    return found[::-1]
+        found[size] = times[size] / times[fastest], (fastest,)
+    return dict(reversed(found.items()))
 
 
-def rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
+def _rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
     """Judge a size whose rate was printed as 0, where ``curve`` has the least possible time.
 
     It fails if a larger message took less, by whatever factor: where sizes double, rounding cannot
@@ -168,21 +155,15 @@ def rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
         f" as 0: a message took {least:.4g} µs or longer"
     )
     fastest = min(range(place, len(curve.sizes)), key=curve.time_us.__getitem__)
-    factor = least / curve.time_us[fastest]
+    factor, faster = least / curve.time_us[fastest], curve.sizes[fastest]
     if factor <= 1 + ROUNDING:
         return undefined("inversion", where, f"{reason}; how long is not known", size=size)
-    return Finding(
-        "inversion",
-        Level.FAIL,
-        where,
-        f"{reason}, at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of "
-        f"{curve.sizes[fastest]} bytes; look for lost packets or a timer that small messages wait "
-        "for",
-        size=size,
-        value=factor,
-        bound=1.0,
-        compared_sizes=(curve.sizes[fastest],),
+    reason += (
+        f", at least {factor:.3g} times the {curve.time_us[fastest]:.4g} µs of one of {faster}"
+        " bytes; look for lost packets or a timer that small messages wait for"
     )
+    found = Finding("inversion", Level.FAIL, where, reason, size, value=factor, bound=1.0)
+    return replace(found, compared_sizes=(faster,))
 
 
 def jump(case: CaseCurves, settings: Bounds) -> Finding | None:
@@ -193,31 +174,28 @@ def jump(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.has_sizes:
         return None
-    times = times_of(case.first, settings, at_least=2)
-    at_each = jump_at_sizes(times)
-    worst = max(at_each, key=lambda found: found.value)
-    before = worst.compared[0]
-    several = _flagged_sizes(at_each, times, settings)
+    times = settings.times(case.first, at_least=2)
+    at_each = _jumps(times)
+    size, (value, (before,)) = _largest(at_each)
+    several = _flagged_sizes(at_each, settings)
     return settings.finding(
-        "jump",
-        case.where,
-        worst.value,
+        value,
         f"{f'time jumped at {several}, most ' if several else ''}"
-        f"from {before} to {worst.size} bytes{':' if several else ''} time went from"
-        f" {figure(times[before])} to {figure(times[worst.size])} µs, {worst.value:.3g} times what"
+        f"from {before} to {size} bytes{':' if several else ''} time went from"
+        f" {figure(times[before])} to {figure(times[size])} µs, {value:.3g} times what"
         " the size explains",
-        case.layer.advice(f"look for congestion or a change of protocol at {worst.size} bytes"),
-        size=worst.size,
-        compared_sizes=worst.compared,
+        case.layer.advice(f"look for congestion or a change of protocol at {size} bytes"),
+        size=size,
+        compared_sizes=(before,),
     )
 
 
-def jump_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
+def _jumps(times: Mapping[int, float]) -> AtSizes:
     """Return, at each size but the first, how much faster time grew than the size; 1 at least."""
-    return [
-        AtSize(size, max(1.0, time / time_before / (size / before)), (before,))
+    return {
+        size: (max(1.0, time / time_before / (size / before)), (before,))
         for (before, time_before), (size, time) in pairwise(times.items())
-    ]
+    }
 
 
 def roughness(case: CaseCurves, settings: Bounds) -> Finding | None:
@@ -228,14 +206,14 @@ def roughness(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.has_sizes:
         return None
-    logs = {size: math.log2(t) for size, t in times_of(case.first, settings, at_least=2).items()}
+    logs = {size: math.log2(t) for size, t in settings.times(case.first, at_least=2).items()}
     falls = [(logs[one] - logs[two], two) for one, two in pairwise(logs) if logs[two] < logs[one]]
     value = 2 * math.fsum(fall for fall, _ in falls)
     deepest = max(falls, key=lambda fall: fall[0])[1] if falls else None
     reason = f"time falls by {value / 2:.3g} octaves in all along the curve, roughness {value:.3g}"
     if deepest is not None:
         reason += f", most at {deepest} bytes"
-    return settings.finding("roughness", case.where, value, reason, size=deepest)
+    return settings.finding(value, reason, size=deepest)
 
 
 def dropout(case: CaseCurves, settings: Bounds) -> Sequence[Finding]:
@@ -246,37 +224,35 @@ def dropout(case: CaseCurves, settings: Bounds) -> Sequence[Finding]:
     """
     if case.first.bandwidth_mb_s is None:
         return ()
-    rates = bandwidths_of(case.first, settings, at_least=3)
-    at_each = dropout_at_sizes(rates)
-    flagged = [one for one in at_each if settings.level(one.value)[0] in FLAGGED]
+    rates = settings.rates(case.first, at_least=3)
+    at_each = _dropouts(rates)
+    flagged = [size for size, one in at_each.items() if settings.level(one[0])[0] in FLAGGED]
     findings = []
-    for found in flagged or [min(at_each, key=lambda one: one.value)]:
-        left, right = found.compared
+    for size in flagged or [min(at_each, key=lambda one: at_each[one][0])]:
+        value, (left, right) = at_each[size]
         findings.append(
             settings.finding(
-                "dropout",
-                case.where,
-                found.value,
-                f"at {found.size} bytes the bandwidth is {rate_in_words(rates[found.size])}, "
-                f"{found.value:.2g} of the lesser of {rate_in_words(rates[left])} at {left}"
+                value,
+                f"at {size} bytes the bandwidth is {rate_in_words(rates[size])}, "
+                f"{value:.2g} of the lesser of {rate_in_words(rates[left])} at {left}"
                 f" bytes and {rate_in_words(rates[right])} at {right} bytes",
                 "measure the sizes around it, and "
                 + case.layer.advice("look at socket buffers and flow control"),
-                size=found.size,
-                compared_sizes=found.compared,
+                size=size,
+                compared_sizes=(left, right),
             )
         )
     return findings
 
 
-def dropout_at_sizes(rates: Mapping[int, float]) -> list[AtSize]:
+def _dropouts(rates: Mapping[int, float]) -> AtSizes:
     """Return each inner size's bandwidth over the lesser of the best on either side."""
-    sizes, found = list(rates), []
+    sizes = list(rates)
+    found: AtSizes = {}
     for place, size in enumerate(sizes[1:-1], 1):
-        best = tuple(
-            max(side, key=rates.__getitem__) for side in (sizes[:place], sizes[place + 1 :])
-        )
-        found.append(AtSize(size, rates[size] / min(rates[one] for one in best), best))
+        sides = sizes[:place], sizes[place + 1 :]
+        left, right = (max(side, key=rates.__getitem__) for side in sides)
+        found[size] = rates[size] / min(rates[left], rates[right]), (left, right)
     return found
 
 
@@ -291,7 +267,7 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
     """
     if not case.has_sizes:
         return
-    each = times_of_each(case.launches, replace(settings, least_size=min(4, settings.least_size)))
+    each = replace(settings, least_size=min(4, settings.least_size)).times_of_each(case.launches)
     sizes = in_common(each) if len(each) > 1 else []
     middle = {size: median(times[size] for times in each) for size in sizes}
     for size in sizes:
@@ -310,12 +286,10 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
             if bound is not None and interval and max(interval[1], by_one_side) < bound:
                 value = median(shares)
                 yield settings.finding(
-                    "dip",
-                    case.where,
                     value,
                     f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
                     f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
-                    f" expected: {value:.3g} of the rate ({interval_in_words(interval)})",
+                    f" expected: {value:.3g} of the rate{in_brackets(interval)}",
                     "measure the sizes around it, and look at buffers and segment sizes of the"
                     " library and the link",
                     interval=interval,
@@ -363,7 +337,7 @@ def _by_one_side(
     )
 
 
-def decline(case: CaseCurves, settings: DeclineSettings) -> Finding | None:
+def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return where the rate falls and stays down to the largest message; None where it does not.
 
     The value is the best rate over that of all larger messages from some size on, two at least,
@@ -376,39 +350,37 @@ def decline(case: CaseCurves, settings: DeclineSettings) -> Finding | None:
         return None
     most = math.inf if case.line_rate_mb_s is None else case.line_rate_mb_s
     each = [
-        {size: min(rate, most) for size, rate in bandwidths_of(curve, settings).items()}
+        {size: min(rate, most) for size, rate in settings.rates(curve).items()}
         for curve in case.launches
     ]
     sizes = in_common(each)
     if sizes[-1] < DECLINE_TO:
         return None
     rates = {size: median(one[size] for one in each) for size in sizes}
-    falls, peak = [], sizes[0]
+    falls: AtSizes = {}
+    peak = sizes[0]
     for place, size in enumerate(sizes[1:], 1):
         peak = max(peak, sizes[place - 1], key=rates.__getitem__)
         if sizes[-1] >= STEP * size:
-            best = max(rates[one] for one in sizes[place:])
-            falls.append(AtSize(size, rates[peak] / best, (peak,)))
+            falls[size] = rates[peak] / max(rates[one] for one in sizes[place:]), (peak,)
     if not falls:
         return None
-    worst = max(falls, key=lambda found: found.value)
-    (peak,) = worst.compared
-    shares = [one[peak] / max(one[size] for size in sizes if size >= worst.size) for one in each]
+    since, (_, (peak,)) = _largest(falls)
+    shares = [one[peak] / max(one[size] for size in sizes if size >= since) for one in each]
     interval, value = intervals.of_median(shares), median(shares)
-    warn = settings.alone if interval is None else settings.warn
+    alone = DECLINE_ALONE if case.of_files else None
+    warn = alone if interval is None else settings.warn
     sure = value if interval is None else min(value, interval[0])
     bounds = ((Level.FAIL, settings.fail), (Level.WARN, warn))
     beyond = [one for one in bounds if one[1] is not None and sure >= one[1]]
     if not beyond:
         return None
-    down = next(one.size for one in falls if one.value >= min(warn or value, value))
+    down = next(size for size, (fall, _) in falls.items() if fall >= min(warn or value, value))
     return settings.finding(
-        "decline",
-        case.where,
         value,
         f"the bandwidth falls from {figure(rates[peak])} MB/s at {peak} bytes to"
         f" {figure(rates[sizes[-1]])} MB/s at {sizes[-1]} bytes, and stays down from {down}"
-        f" bytes on: {value:.3g} times less{in_brackets(interval_in_words(interval))}",
+        f" bytes on: {value:.3g} times less{in_brackets(interval)}",
         _DECLINE_ADVICE.get(case.layer) or case.layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
         interval=interval,
         decided=beyond[0],
@@ -431,7 +403,7 @@ CRITERIA = (
         "inversion",
         INVERSION,
         inversion,
-        at_sizes=inversion_at_sizes,
+        at_sizes=_inversions,
         fewest_sizes=2,
         sentence="a message took {} times as long as a larger one",
     ),
@@ -440,7 +412,7 @@ CRITERIA = (
         "jump",
         JUMP,
         jump,
-        at_sizes=jump_at_sizes,
+        at_sizes=_jumps,
         fewest_sizes=2,
         sentence="time grew {} times more than the size from the one before",
     ),
@@ -454,8 +426,8 @@ CRITERIA = (
         dropout,
         # Messages of an emulated link that pass above its rate are the better side of any valley.
         sets=("warn", "fail", "least_size"),
-        read=bandwidths_of,
-        at_sizes=dropout_at_sizes,
+        read=Bounds.rates,
+        at_sizes=_dropouts,
         fewest_sizes=3,
         noted=NOTED_DROPOUT,
         sentence="the bandwidth is {} of what both sides reach",

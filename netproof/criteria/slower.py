@@ -7,11 +7,12 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from itertools import pairwise
-from statistics import median
+from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +29,6 @@ from netproof.criteria.findings import (
     figure,
     in_brackets,
     in_common,
-    interval_in_words,
-    times_of_each,
-    times_or_reason,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion, Layer
@@ -72,43 +70,9 @@ def envelope(
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
-        for size, time in times_or_reason(curve, settings)[0].items():
+        for size, time in settings.times_or_reason(curve)[0].items():
             holders.setdefault(size, []).append((time, label))
     return {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
-
-    ``times_us``: of both; ``ratios``: of interleaved launches, none where all launches of both are
-    compared.
-    """
-
-    size: int
-    case: CaseCurves
-    other: CaseCurves
-    added_us: float
-    times_us: tuple[float, float]
-    ratios: Sequence[float] = ()
-
-    @cached_property
-    def value(self) -> float:
-        """The ratio, the median of those of interleaved launches."""
-        own, theirs = self.times_us
-        return median(self.ratios) if self.ratios else own / (theirs + self.added_us)
-
-    @cached_property
-    def interval(self) -> tuple[float, float] | None:
-        """The interval of the ratio, which takes long and is needed of few."""
-        if self.ratios:
-            # By order alone: what comes upon one of the two, and not upon both, is on one side.
-            return intervals.of_median(self.ratios)
-        own, theirs = (
-            [time for curve in one.launches if (time := _at(curve, self.size)) is not None]
-            for one in (self.case, self.other)
-        )
-        return intervals.of_ratio(own, [time + self.added_us for time in theirs])
 
 
 def _at(curve: Curve, size: int) -> float | None:
@@ -131,23 +95,23 @@ class _Envelope:
     """The times of configurations, and what each would take over the link of another one."""
 
     def __init__(self, compared: ComparedCases, settings: Above) -> None:
-        self.paired: dict[str, list[str]] = {}
+        self.paired: dict[str, list[str]] = defaultdict(list)
         for label, other in compared.pairs:
-            self.paired.setdefault(label, []).append(other)
+            self.paired[label].append(other)
         self.times: dict[str, dict[int, float]] = {}
         self.faults: dict[str, str] = {}
-        self._able: dict[int, list[CaseCurves]] = {}
+        self._able: dict[int, list[CaseCurves]] = defaultdict(list)
         self._crossed: dict[str, Mapping[int, float]] = {}
         self._added: dict[tuple[str, Crossing | None], Mapping[int, float]] = {}
         self._expected: dict[tuple[int, Crossing | None], _Expected] = {}
         for case in compared.cases.values():
-            times, self.faults[case.where] = times_or_reason(case.curve, settings)
+            times, self.faults[case.where] = settings.times_or_reason(case.curve)
             self.times[case.where] = times
             for size in times:
-                self._able.setdefault(size, []).append(case)
+                self._able[size].append(case)
             if case.crossing is not None and times:
                 # Latency is seen best at sizes that are not judged.
-                every = times_or_reason(case.curve, replace(settings, least_size=1))[0] or times
+                every = replace(settings, least_size=1).times_or_reason(case.curve)[0] or times
                 self._crossed[case.where] = links.messages(every, case.crossing)
 
     def expected(self, size: int, crossing: Crossing | None) -> _Expected:
@@ -179,9 +143,7 @@ class _Envelope:
         return f"no size was measured in two configurations: {alongside}"
 
 
-def above_envelope(
-    case: CaseCurves, compared: ComparedCases, settings: Above
-) -> Iterable[Finding] | Finding:
+def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
     """Return how many times as long as any other configuration this one takes.
 
     At each size t over the least that another would take over this configuration's link: its time,
@@ -193,101 +155,118 @@ def above_envelope(
     if settings not in compared.shared:
         compared.shared[settings] = _Envelope(compared, settings)
     every = compared.shared[settings]
-    times, fault = every.times[case.where], every.faults[case.where]
-    decided = {
-        size: _decisive(case, size, compared, every, settings)
-        for size in sorted(times)
+    sizes = [
+        size
+        for size in sorted(every.times[case.where])
         if len(every.expected(size, case.crossing).cases) > 1
-    }
-    if not decided:
-        finding = undefined("envelope", case.where, fault or every.why_none(case))
-        # One alone has no envelope, which is only shown.
-        return finding.ruled(Level.SHOWN) if len(compared.cases) == 1 else finding
-    common, against = common_sizes(decided), (*FLAGGED, Level.INCONCLUSIVE)
-    flagged = [
-        one for one in decided.values() if settings.level(one.value, one.interval)[0] in against
     ]
-    nearest = max(decided.values(), key=lambda one: max(one.value, 1))
-    steps = [abs(math.log(two.value / one.value)) for one, two in pairwise(decided.values())]
+    if not sizes:
+        why = every.faults[case.where] or every.why_none(case)
+        none = undefined("envelope", case.where, why)
+        # One alone has no envelope, which is only shown.
+        return [none.ruled(Level.SHOWN) if len(compared.cases) == 1 else none]
+    common = common_sizes(sizes)
+    of_sizes = [_of_size(case, size, compared, every, settings, common) for size in sizes]
+    against = (*FLAGGED, Level.INCONCLUSIVE)
+    flagged = [finding for _, level, finding in of_sizes if level in against]
+    _, _, nearest = max(of_sizes, key=lambda one: max(one[0], 1))
+    steps = [abs(math.log(two[0] / one[0])) for one, two in pairwise(of_sizes)]
     apart = math.exp(median(steps)) if len(steps) > 2 else 1.0
     findings = []
-    for one in flagged or [nearest]:
-        finding = _of_envelope(one, common, settings)
-        one_each = len(case.launches) == len(one.other.launches) == 1
-        if one_each and settings.level(one.value / apart)[0] is not Level.FAIL:
+    for finding in flagged or [nearest]:
+        one = finding()
+        other = compared.cases.get(one.against or "")
+        one_each = other is not None and len(case.launches) == len(other.launches) == 1
+        if one_each and settings.level((one.value or 0) / apart)[0] is not Level.FAIL:
             # Only a failure is weighed.
             chance = "one launch was made of each, and sizes next to each other scatter by a factor"
-            finding = finding.without_noise((f"{chance} of {apart:.2g}: repeat them",), "")
-        findings.append(compared.weighed(finding))
+            one = one.without_noise((f"{chance} of {apart:.2g}: repeat them",), "")
+        findings.append(compared.weighed(case, one))
     return findings
 
 
-def _decisive(
-    case: CaseCurves, size: int, compared: ComparedCases, every: _Envelope, settings: Above
-) -> _Compared:
-    """Return the comparison that decides at a size."""
+def _of_size(
+    case: CaseCurves,
+    size: int,
+    compared: ComparedCases,
+    every: _Envelope,
+    settings: Above,
+    common: CommonSizes,
+) -> tuple[float, Level, Callable[[], Finding]]:
+    """Return the ratio that decides at a size, its level, and what words its finding."""
     others, added, times, places = every.expected(size, case.crossing)
 
-    def compare(place: int) -> _Compared:
-        other = others[place]
-        launches, _ = compared.pairs.get((case.where, other.where), ((), ""))
+    def paired(place: int) -> list[tuple[float, float]]:
+        """Return the times of interleaved launches, two pairs at least."""
+        launches, _ = compared.pairs.get((case.where, others[place].where), ((), ""))
         both = [(_at(one, size) or 0, _at(theirs, size) or 0) for one, theirs in launches]
-        both = [times for times in both if min(times) > 0]
-        if len(both) < 2:
-            both_us = every.times[case.where][size], every.times[other.where][size]
-            return _Compared(size, case, other, added[place], both_us)
-        ratios = [own / (theirs + added[place]) for own, theirs in both]
-        middles = median(own for own, _ in both), median(theirs for _, theirs in both)
-        return _Compared(size, case, other, added[place], middles, ratios)
+        both = [pair for pair in both if min(pair) > 0]
+        return both if len(both) > 1 else []
+
+    def ratios(place: int) -> list[float]:
+        return [one / (theirs + added[place]) for one, theirs in paired(place)]
+
+    # It takes long and is needed of few.
+    @cache
+    def interval(place: int) -> tuple[float, float] | None:
+        if of_pairs := ratios(place):
+            # By order alone: what comes upon one of the two, and not upon both, is on one side.
+            return intervals.of_median(of_pairs)
+        one, theirs = (
+            [time for curve in side.launches if (time := _at(curve, size)) is not None]
+            for side in (case, others[place])
+        )
+        return intervals.of_ratio(one, [time + added[place] for time in theirs])
 
     values = every.times[case.where][size] / times
     values[places[case.where]] = -np.inf
     for label in every.paired.get(case.where, ()):
-        if label in places:
-            values[places[label]] = compare(places[label]).value
-    decides = compare(int(np.argmax(values)))
-    if settings.level(decides.value)[0] is not Level.FAIL:
-        return decides
-    beyond = [
-        compare(place)
-        for place, value in enumerate(values.tolist())
-        if settings.level(value)[0] is Level.FAIL
-    ]
-    failing = [one for one in beyond if settings.level(one.value, one.interval)[0] is Level.FAIL]
-    return max(failing or [decides], key=lambda one: one.value)
+        if label in places and (of_pairs := ratios(places[label])):
+            values[places[label]] = median(of_pairs)
+    decides = int(np.argmax(values))
+    if settings.level(float(values[decides]))[0] is Level.FAIL:
+        failing = [
+            place
+            for place, value in enumerate(values.tolist())
+            if settings.level(value)[0] is Level.FAIL
+            and settings.level(value, interval(place))[0] is Level.FAIL
+        ]
+        decides = max(failing or [decides], key=values.__getitem__)
+    value, other = float(values[decides]), others[decides]
+    level = settings.level(value, interval(decides))[0]
 
-
-def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> Finding:
-    size, case, other = compared.size, compared.case, compared.other
-    own, theirs = compared.times_us
-    took = f"{figure(own)} µs at {size} bytes"
-    level = settings.level(compared.value, compared.interval)[0]
-    if compared.value < 1 and level is not Level.INCONCLUSIVE:
-        reason = f"{took} is the least of all, compared {common}"
-        return settings.finding("envelope", case.where, 1, reason, size=size, common=common)
-    whose = f"the {figure(theirs)} µs of {other.where}"
-    if compared.added_us > 0 and case.crossing is not None and other.crossing is not None:
-        whose = (
-            f"the {theirs + compared.added_us:.4g} µs that {other.where} would take over"
-            f" {case.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+    def finding() -> Finding:
+        both = paired(decides)
+        own, theirs = every.times[case.where][size], every.times[other.where][size]
+        if both:
+            own, theirs = (median(side) for side in zip(*both, strict=True))
+        took = f"{figure(own)} µs at {size} bytes"
+        if value < 1 and level is not Level.INCONCLUSIVE:
+            reason = f"{took} is the least of all, compared {common}"
+            return settings.finding(1, reason, size=size, common=common)
+        whose = f"the {figure(theirs)} µs of {other.where}"
+        if added[decides] > 0 and case.crossing is not None and other.crossing is not None:
+            whose = (
+                f"the {theirs + added[decides]:.4g} µs that {other.where} would take over"
+                f" {case.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+            )
+        if both:
+            whose += f", in {len(both)} interleaved pairs of launches"
+        placed_apart = other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE
+        return settings.finding(
+            value,
+            f"{took} is {value:.3g} times{in_brackets(interval(decides))} {whose}, compared"
+            f" {common}",
+            ""
+            if placed_apart
+            else f"avoid or mend this configuration for messages of about {size} bytes",
+            interval=interval(decides),
+            size=size,
+            common=common,
+            against=other.where,
         )
-    if compared.ratios:
-        whose += f", in {len(compared.ratios)} interleaved pairs of launches"
-    spoken = in_brackets(interval_in_words(compared.interval))
-    advice = f"avoid or mend this configuration for messages of about {size} bytes"
-    if other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE:
-        advice = ""
-    return settings.finding(
-        "envelope",
-        case.where,
-        compared.value,
-        f"{took} is {compared.value:.3g} times{spoken} {whose}, compared {common}",
-        advice,
-        interval=compared.interval,
-        size=size,
-        common=common,
-        against=other.where,
-    )
+
+    return value, level, finding
 
 
 def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:
@@ -303,9 +282,9 @@ def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding
     ]
     if not others:
         return None
-    times_of_each(case.launches, settings)
+    settings.times_of_each(case.launches)
     found = [_against(case, other, compared, settings) for other in others]
-    weighed = [compared.weighed(one) for one in found if one is not None]
+    weighed = [compared.weighed(case, one) for one in found if one is not None]
     if not weighed:
         raise CannotJudgeError("it has no size in common with another environment")
     failing = [one for one in weighed if one.level is Level.FAIL]
@@ -321,29 +300,26 @@ def _against(
     paired = len(launches) > 1
     sides = zip(*launches, strict=True) if paired else (case.launches, other.launches)
     try:
-        times = [times_of_each(several, settings) for several in sides]
+        times = [settings.times_of_each(several) for several in sides]
     except CannotJudgeError:
         return None
     sizes = in_common([one for side in times for one in side]) if all(times) else []
     if not sizes:
         return None
     own, theirs = (
-        [math.exp(math.fsum(math.log(one[size]) for size in sizes) / len(sizes)) for one in side]
-        for side in times
+        [geometric_mean([one[size] for size in sizes]) for one in side] for side in times
     )
     if paired:
         scores = [other / mine for mine, other in zip(own, theirs, strict=True)]
         value, interval = median(scores), intervals.of_median(scores)
     else:
         value, interval = median(theirs) / median(own), intervals.of_ratio(theirs, own)
-    spoken = interval_in_words(interval) or NO_INTERVAL
-    spoken += f", in {len(own)} interleaved pairs of launches" if paired else ""
+    pairs = f", in {len(own)} interleaved pairs of launches" if paired else ""
+    spoken = in_brackets(interval, missing=NO_INTERVAL, more=pairs)
     common = common_sizes(sizes)
     return settings.finding(
-        "floor",
-        case.where,
         value,
-        f"{value:.3g} times as fast as {other.where} {common} ({spoken})",
+        f"{value:.3g} times as fast as {other.where} {common}{spoken}",
         "look at which transport and which algorithm this library takes",
         interval=interval,
         common=common,
@@ -380,13 +356,14 @@ def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> l
     found = [
         finding
         for span in _spans(ratios, ALIKE)
-        for finding in _of_range(span, ratios, (case, other), (own, theirs), settings)
+        for finding in _of_range(span, ratios, other, (own, theirs), settings)
     ]
     if sizes and case is first and not any(_spans(ratios, ALIKE)):
         reason = f"no slower or faster than {other.name} {common_sizes(sizes)}"
-        alike = Finding("slower", Level.PASS, case.where, reason, value=0.0, against=other.where)
-        found.append(replace(alike, common=common_sizes(sizes)))
-    return [compared.weighed(one) for one in found]
+        common = common_sizes(sizes)
+        alike = Finding("", Level.PASS, "", reason, value=0.0, common=common, against=other.where)
+        found.append(alike)
+    return [compared.weighed(case, one) for one in found]
 
 
 def _times_of_launches(case: CaseCurves, settings: Above) -> list[dict[int, float]]:
@@ -394,24 +371,23 @@ def _times_of_launches(case: CaseCurves, settings: Above) -> list[dict[int, floa
         settings = replace(settings, least_size=1)
         if case.curve.sizes[-1] == 0:
             return [dict(zip(one.sizes, one.time_us, strict=True)) for one in case.launches]
-    return times_of_each(case.launches, settings)
+    return settings.times_of_each(case.launches)
 
 
 def _of_range(
     span: Sequence[int],
     ratios: Mapping[int, float],
-    cases: tuple[CaseCurves, CaseCurves],
+    other: CaseCurves,
     times: tuple[Sequence[Mapping[int, float]], Sequence[Mapping[int, float]]],
     settings: Above,
 ) -> Iterator[Finding]:
-    """Yield the finding on a range in which the first case is slower, and those on parts of it."""
+    """Yield the finding on a range in which a case is slower than another, and on parts of it.
+
+    ``times``: of the launches of both.
+    """
     if ratios[span[0]] < 1:
         return
-    case, other = cases
-    own, theirs = (
-        [math.exp(math.fsum(math.log(one[size]) for size in span) / len(span)) for one in launches]
-        for launches in times
-    )
+    own, theirs = ([geometric_mean([one[size] for size in span]) for one in side] for side in times)
     interval = intervals.of_ratio(own, theirs)
     how = _certainty(own, theirs, interval)
     level = None
@@ -433,9 +409,9 @@ def _of_range(
         if level in (*FLAGGED, Level.INCONCLUSIVE) and bound is not None:
             reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
         yield Finding(
-            "slower",
+            "",
             level,
-            case.where,
+            "",
             reason,
             size=worst,
             value=value,
@@ -450,7 +426,7 @@ def _of_range(
         within = {size: ratios[size] for size in span}
         for part in _spans(within, max(ALIKE, settings.fail)):
             if list(part) != list(span):
-                parts = _of_range(part, ratios, cases, times, settings)
+                parts = _of_range(part, ratios, other, times, settings)
                 yield from (one for one in parts if one.level is Level.FAIL)
 
 

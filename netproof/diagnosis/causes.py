@@ -7,13 +7,311 @@ culprit for each place. ``find_culprits`` merges those of one place.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from netproof.diagnosis import rules
-from netproof.diagnosis.evidence import CauseName, Culprit, PartitionView, PlaceKind, RedCase, Sign
+from netproof.diagnosis.evidence import (
+    CauseName,
+    Culprit,
+    Evidence,
+    EvidenceSource,
+    PartitionView,
+    Place,
+    PlaceKind,
+    Sign,
+    Sure,
+    first_reason,
+    of_network,
+    red_quantity,
+)
+from netproof.errors import counted
+from netproof.pairs.accusation import Effect
+from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
 from netproof.site.hostlist import fold
+from netproof.site.pair_settings import PairQuantity
+from netproof.verdict.engine import group
+from netproof.verdict.verdict import CaseVerdict
+
+Rule = Callable[[PartitionView], Iterable[Culprit]]
+
+DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
+
+MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
+
+OVER_TCP = "tcp"
+"""NetPIPE's function without an MPI library."""
+
+TCP_RANKS = 2
+"""Ranks of NPtcp: it says nothing about traffic of more than two nodes."""
+
+
+def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
+    together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
+    for one in evidence:
+        key = one.place.nodes or (one.place.name, one.place.interface)
+        together[tuple(sorted(key))].append(one)
+    for several in together.values():
+        # A port's own counters name the interface.
+        first = next((one for one in several if one.asserted), several[0])
+        yield Culprit(first.place, tuple(several), first.sure, first.why, first.setting)
+
+
+def _nodes_of(seen: PartitionView, *signs: Sign) -> set[str]:
+    return {node for one in seen.of(*signs) for node in one.place.nodes}
+
+
+def _signs(*wanted: Sign) -> Rule:
+    return lambda seen: _by_place(seen.of(*wanted))
+
+
+def _linked(sign: Sign) -> Rule:
+    """Return the same rule, without pairs that have a node without carrier."""
+
+    def rule(seen: PartitionView) -> Iterator[Culprit]:
+        gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
+        return _by_place(
+            one
+            for one in seen.of(sign)
+            if len(one.place.nodes) < 2 or gone.isdisjoint(one.place.nodes)
+        )
+
+    return rule
+
+
+def _setting(seen: PartitionView) -> Iterator[Culprit]:
+    """Find different settings; those that only warn count if other evidence accuses the node."""
+    accused = _nodes_of(seen, Sign.SLOW, Sign.LOSS, Sign.CPU)
+    for one in _by_place(seen.of(Sign.SETTING)):
+        if any(each.asserted for each in one.evidence) or {*one.place.nodes} & accused:
+            names = list(dict.fromkeys(each.setting for each in one.evidence))
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield replace(one, detail=f"{names[0]}{more}")
+
+
+def _loss(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes that damage packets or lose more than the others; of two nodes, either."""
+    found = list(seen.of(Sign.LOSS, Sign.DAMAGED))
+    lose = any(share >= seen.loses_much_from for share in seen.losing.values())
+    if not found and len(seen.losing) == 2 and lose and any(map(of_network, seen.red)):
+        losing = tuple(seen.losing)
+        shares = ", ".join(f"{node} {100 * of:.2g} %" for node, of in seen.losing.items())
+        found.append(
+            Evidence(
+                EvidenceSource.COUNTERS,
+                Sign.LOSS,
+                Place(PlaceKind.PAIR, fold(losing), losing),
+                f"segments sent again: {shares}",
+                Sure.LIKELY,
+                "only two nodes were counted, and TCP counts losses at the sender",
+                alternatives=tuple(f"the port of {node}" for node in losing),
+            )
+        )
+    for one in _by_place(found):
+        several = _alternatives(one)
+        apart = DISTINGUISHES_PORTS if several else ""
+        yield replace(one, alternatives=several, distinguish_by=apart)
+
+
+def _crashes(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes on which launches die, unless a link or TCP explains it.
+
+    If another node had no link, or two nodes cannot connect, MPI may give up on either node.
+    """
+    gone = _nodes_of(seen, Sign.NO_CARRIER, Sign.CARRIER_CHANGED)
+    apart = {
+        node for one in seen.of(Sign.NO_TCP) if len(one.place.nodes) > 1 for node in one.place.nodes
+    }
+    yield from _by_place(
+        one
+        for one in seen.of(Sign.CRASHES)
+        if (not gone or gone & {*one.place.nodes}) and not apart & {*one.place.nodes}
+    )
+
+
+def _accused(*kinds: Kind, recovers: bool = False) -> Rule:
+    """Return the rule of accusations by pairs; ``recovers``: slow only while others send."""
+    return lambda seen: _by_pairs(seen, kinds, recovers=recovers)
+
+
+def _by_pairs(seen: PartitionView, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Culprit]:
+    several = [
+        one
+        for one in seen.of(Sign.SLOW)
+        if one.kind in kinds and (one.recovery is Recovery.RECOVERS) is recovers
+    ]
+    for one in _by_place(several):
+        first = one.evidence[0]
+        alternatives = _alternatives(one)
+        if first.kind is Kind.NODE and {*one.place.nodes} & {*seen.cleared}:
+            rounds = ", ".join(sorted({each.environment for each in one.evidence}))
+            alternatives += (f"only with {rounds}: other rounds clear it",)
+        worst = max(first.effects, key=_slowness, default=None)
+        alone = f"; alone it {first.recovery}" if first.recovery is not None else ""
+        yield replace(
+            one,
+            detail=f"{worst}{alone}" if worst is not None else "",
+            alternatives=alternatives,
+            distinguish_by=MODE_FULL if alternatives else "",
+        )
+
+
+def _alternatives(culprit: Culprit) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for each in culprit.evidence for one in each.alternatives))
+
+
+def _slowness(effect: Effect) -> float:
+    return effect.ratio if effect.quantity is PairQuantity.LATENCY else 1 / effect.ratio
+
+
+def _slow_uplink(seen: PartitionView) -> Iterator[Culprit]:
+    """Find leaves, uplinks or groups of nodes that are slow alone too, or were not tried alone."""
+    alone = "measure a pair across it alone, while all other nodes are silent"
+    for one in _by_pairs(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP), recovers=False):
+        if one.evidence[0].recovery is not Recovery.STAYS:
+            several = (*one.alternatives, "oversubscribed: slow only while others send")
+            one = replace(one, alternatives=several, distinguish_by=one.distinguish_by or alone)
+        yield one
+
+
+def _environment(seen: PartitionView) -> Iterator[Culprit]:
+    """Find a single red environment where others, or TCP, pass the same cases."""
+    red = [one for one in seen.red if one.complete]
+    environments = sorted({one.case.environment for one in red})
+    if len(environments) != 1 or any(one.case.function == OVER_TCP for one in red):
+        return
+    (name,) = environments
+    others = sorted({one.environment for one in seen.passed} - {name})
+    elsewhere: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for case in seen.passed:
+        if case.environment != name:
+            elsewhere[group(case)].update(seen.nodes_of[case])
+    same = [one for one in red if group(one.case) in elsewhere]
+    alternatives: tuple[str, ...] = ()
+    if 2 * len(same) > len(red):
+        why = f"{len(same)} of its {len(red)} red cases pass with {', '.join(others)}"
+        shared = {*_in_all(seen, filter(of_network, red))}
+        if shared and not any(shared <= elsewhere[group(one.case)] for one in same):
+            alternatives = (f"{fold(shared)}: these cases ran on other nodes with the others",)
+    elif (
+        not others
+        and all(one.case.ranks == TCP_RANKS for one in red)
+        and any(case.function == OVER_TCP and case.path == "inter-node" for case in seen.passed)
+    ):
+        why = "TCP between the same nodes passes, and no other environment was measured"
+        alternatives = ("the switch under the traffic of all nodes",)
+    else:
+        return
+    place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
+    apart = "measure the same cases with another environment, on the same nodes"
+    yield Culprit(
+        place,
+        (replace(_of_red(place, red, why), environment=name),),
+        Sure.LIKELY,
+        why,
+        alternatives=alternatives,
+        distinguish_by=apart if alternatives else "",
+        red=tuple(red),
+    )
+
+
+def _red_of_several(seen: PartitionView) -> list[CaseVerdict]:
+    """Return red inter-node cases of several environments or TCP; none if a place is accused."""
+    red = [one for one in seen.red if of_network(one)]
+    if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
+        return []
+    environments = {one.case.environment for one in red}
+    return red if len(environments) > 1 or any(one.case.function == OVER_TCP for one in red) else []
+
+
+def _in_all(seen: PartitionView, red: Iterable[CaseVerdict]) -> tuple[str, ...]:
+    """Return the nodes that all red cases ran on, if one or two."""
+    several = [{*seen.nodes_of[one.case]} for one in red]
+    shared = set.intersection(*several) if several else set()
+    return tuple(sorted(shared)) if len(shared) <= 2 else ()
+
+
+def _of_red(place: Place, red: Sequence[CaseVerdict], why: str) -> Evidence:
+    environments = ", ".join(sorted({one.case.environment for one in red}))
+    first = f"{red[0].case.what()}: {first_reason(red[0])}"
+    sentence = f"{len(red)} red cases of {environments}: {first}"
+    return Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.LIKELY, why)
+
+
+def _whole(seen: PartitionView) -> Iterator[Culprit]:
+    """Find a partition that is red as a whole: all nodes lose alike, or all are cleared.
+
+    Pairs clear nodes only in what they judge, and not if one or two nodes are in all red cases.
+    """
+    red = _red_of_several(seen)
+    if not red:
+        return
+    place = Place(PlaceKind.WHOLE, f"switch of {seen.name}", seen.nodes)
+    evidence = [_of_red(place, red, "")]
+    shares = list(seen.losing.values())
+    cleared = (
+        seen.nodes
+        and {*seen.cleared} >= {*seen.nodes}
+        and not _in_all(seen, red)
+        and any(red_quantity(one) in seen.cleared_by for one in red)
+    )
+    alternatives: tuple[str, ...] = ()
+    apart = ""
+    if len(shares) > 2 and min(shares) >= seen.loses_from:
+        why = "all nodes lose packets, and none more than the others"
+        detail = ": packets are lost at all nodes, as with small buffers"
+        least, most = (100 * share for share in (min(shares), max(shares)))
+        sentence = f"each of {len(shares)} nodes sent {least:.2g} to {most:.2g} % of segments again"
+        by = EvidenceSource.COUNTERS
+        evidence.append(Evidence(by, Sign.LOSS, place, sentence, Sure.LIKELY, why))
+    elif cleared:
+        why = "rounds of pairs clear every node"
+        detail = ": several configurations are red and no node stands out"
+        alternatives = ("a setting that all nodes have alike",)
+        apart = "compare with a run over another switch, or after a change of the setting"
+    else:
+        return
+    yield Culprit(place, tuple(evidence), Sure.LIKELY, why, detail, alternatives, apart, tuple(red))
+
+
+def _one_or_two(seen: PartitionView) -> Iterator[Culprit]:
+    """Find one or two nodes that are in all red cases, or a slow pair without any to compare.
+
+    Nothing measured shows whether a node or the path between them is at fault.
+    """
+    evidence = [one for one in seen.of(Sign.SLOW) if not one.asserted]
+    red = _red_of_several(seen)
+    shared = _in_all(seen, red)
+    if shared:
+        kind = PlaceKind.PAIR if shared[1:] else PlaceKind.NODE
+        why = "no red case ran without them, and nothing measured tells more"
+        evidence.append(_of_red(Place(kind, fold(shared), shared), red, why))
+    for one in _by_place(evidence):
+        nodes = one.place.nodes
+        mine = tuple(red) if {*nodes} == {*shared} else ()
+        what = f"all {len(mine)} red cases between nodes ran there" if mine else ""
+        between = "them" if nodes[1:] else "it and the others"
+        where = f"{' or '.join(nodes)} or what is between {between}"
+        yield replace(one, detail=f"{where}: {what or 'slow with each other'}", red=mine)
+
+
+def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
+    place, jobs, cases = Place(PlaceKind.UNKNOWN, seen.name), len(seen.failed_jobs), len(seen.red)
+    failed = [(sentence, "the job failed") for sentence in seen.failed_jobs]
+    failed += [
+        (f"{first.case.environment} {first.case.what()}: {first_reason(first)}", "it was judged")
+        for first in seen.red[:1]
+    ]
+    if failed:
+        evidence = tuple(
+            Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, why)
+            for sentence, why in failed
+        )
+        several = [counted(cases, "red case")] if cases else []
+        several += [counted(jobs, "failed job")] if jobs else []
+        why = "that it failed was seen; the cause was not"
+        yield Culprit(place, evidence, Sure.SEEN, why, " and ".join(several), red=seen.red)
 
 
 @dataclass(frozen=True)
@@ -29,7 +327,7 @@ class Cause:
 
     name: CauseName
     headline: str
-    rule: rules.Rule
+    rule: Rule
     advice: str
     rules_out: str
     explains: frozenset[CauseName] = frozenset()
@@ -49,7 +347,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.NODE_DIED,
         "{place}: the node died under a job, which Slurm requeued",
-        rules.signs(Sign.DIED),
+        _signs(Sign.DIED),
         "see 'scontrol show node {node}', its console and 'last reboot', and run the whole test"
         " again once it is back",
         "a run in which {node} keeps its job to the end",
@@ -59,7 +357,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.LINK_DOWN,
         "{place}: the link is down",
-        rules.signs(Sign.NO_CARRIER),
+        _signs(Sign.NO_CARRIER),
         "check cable, transceiver and the switch's port of {node}, bring the link up, and run"
         f" {PAIRS_AGAIN}",
         "'ip link show' on {node} with LOWER_UP",
@@ -68,7 +366,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.LINK_FLAPPED,
         "{place}: the link went down and came back while it was measured",
-        rules.signs(Sign.CARRIER_CHANGED),
+        _signs(Sign.CARRIER_CHANGED),
         "look at 'dmesg' of {node} and the log of its switch port, and swap cable and transceiver",
         "a run without carrier changes on {node}",
         explains=_EFFECTS | {CauseName.OVERSUBSCRIBED},
@@ -76,7 +374,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.OTHER_NETWORK,
         "MPI of {place}: messages went over {detail}",
-        rules.signs(Sign.OTHER_PATH),
+        _signs(Sign.OTHER_PATH),
         "set the interface that MPI uses (FI_TCP_IFACE, OMPI_MCA_btl_tcp_if_include,"
         " UCX_NET_DEVICES) and see what names resolve to",
         "a run in which the interface under test counts what was sent",
@@ -85,7 +383,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.MTU,
         "{place}: the MTU differs, or its packets do not come through",
-        rules.linked(Sign.MTU),
+        _linked(Sign.MTU),
         "compare 'ip link show' of {node} with the others and its switch port, set the MTU, and run"
         f" {PAIRS_AGAIN}",
         "'ping -M do' with the largest payload from {node} and to it",
@@ -94,7 +392,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.NO_TCP,
         "{place}: {detail}",
-        rules.linked(Sign.NO_TCP),
+        _linked(Sign.NO_TCP),
         "look at 'nft list ruleset', 'iptables -S', firewalld ('firewall-cmd --list-all') and"
         " 'ip route' of {node}, let all TCP of the partition's nodes pass, see by 'arping' from"
         " another node whether two machines answer for one address, and run"
@@ -105,7 +403,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.LINK_SETTING,
         "{place}: link rate or duplex is not that of the others",
-        rules.signs(Sign.LINK),
+        _signs(Sign.LINK),
         "see 'ethtool' on {node} and its switch port, negotiate again, and swap the cable",
         "'ethtool' on {node} with the others' rate and full duplex",
         explains=_EFFECTS,
@@ -113,7 +411,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.SETTING,
         "{place}: {detail} differs",
-        rules.setting,
+        _setting,
         f"set it on {{node}} as on the others, or list it in 'may_differ', and run {PAIRS_AGAIN}",
         "the same setting on all nodes, and the same figures",
         alike=_EFFECTS | {CauseName.CPU_TAKEN},
@@ -123,7 +421,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.CPU_TAKEN,
         "{place}: something else takes the CPUs",
-        rules.signs(Sign.CPU),
+        _signs(Sign.CPU),
         "see 'top' on {node}, end what does not belong there, and measure again",
         "a run on {node} in which nothing else uses its CPUs and that is as slow",
         alike=_EFFECTS,
@@ -133,7 +431,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.LOSS,
         "{place}: packets are lost",
-        rules.loss,
+        _loss,
         "check the cable of {node} and the counters of both ends ('ethtool -S', the switch's port),"
         f" swap ports and run {PAIRS_AGAIN}",
         "as many segments sent again by the other nodes",
@@ -144,7 +442,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.CRASHES,
         "{place}: launches die there",
-        rules.crashes,
+        _crashes,
         "look at 'dmesg' and the memory of {node}, and run the launch again without it",
         "launches that die on other nodes as well",
         of_network=False,
@@ -152,7 +450,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.ONE_DIRECTION,
         "{place}: slow in one direction, what it {detail}",
-        rules.signs(Sign.ONE_WAY),
+        _signs(Sign.ONE_WAY),
         "look at the counters of both ends of the cable of {node} for that direction, swap the"
         f" transceiver and run {PAIRS_AGAIN}",
         "streams in both directions at the same rate",
@@ -161,7 +459,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.SLOW_PORT,
         "{place}: slower than the others: {detail}",
-        rules.accused(Kind.NODE),
+        _accused(Kind.NODE),
         "see 'ethtool' and 'ethtool -S' on {node}, check its cable, swap ports and run"
         f" {PAIRS_AGAIN}",
         "the slowness staying with the switch's port and not with {node} after a swap",
@@ -169,7 +467,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.OVERSUBSCRIBED,
         "{place}: slower than the others while all send, and recovers alone: {detail}",
-        rules.accused(*Kind, recovers=True),
+        _accused(*Kind, recovers=True),
         "look at the rate, the members and the load of the uplinks that {node} shares, and run"
         " 'reframe -c checks/pairs.py -S mode=paths -r'",
         "the same rate while all other nodes are silent",
@@ -177,7 +475,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.SLOW_UPLINK,
         "{place}: slower than the others: {detail}",
-        rules.slow_uplink,
+        _slow_uplink,
         "check rate, cable and counters of both ends of that uplink and its members, and run"
         " 'reframe -c checks/pairs.py -S mode=paths -r'",
         "nodes below it that are slow among themselves too",
@@ -185,7 +483,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.PAIR_ONLY,
         "{place}: slow only with each other: {detail}",
-        rules.accused(Kind.PAIR),
+        _accused(Kind.PAIR),
         "compare the route, the ARP entries and the switch's hashing between the two, and measure"
         " the pair's whole curve",
         "either node slow with a third one",
@@ -193,7 +491,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.ENVIRONMENT,
         "{place}: only this MPI environment is red",
-        rules.environment,
+        _environment,
         "look at what its library says of its transport ('netproof verdict --all'), its settings"
         " and its version",
         "the same cases red with another environment",
@@ -202,7 +500,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.WHOLE,
         "{place}, as a whole{detail}",
-        rules.whole,
+        _whole,
         "look at the switch's buffers, flow control and discard counters of all ports, and compare"
         " with another switch: 'netproof compare'",
         "one node, or one environment, that alone is red",
@@ -211,7 +509,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.ONE_OR_TWO,
         "{detail}",
-        rules.one_or_two,
+        _one_or_two,
         "measure the red cases between each of {node} and a third node, or let rounds of pairs"
         " judge what is red ('quantities'); then swap cables and ports one at a time",
         "the same cases red between other nodes",
@@ -220,7 +518,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.UNEXPLAINED,
         "{place}: {detail} that nothing here explains",
-        rules.unexplained,
+        _unexplained,
         "read the reasons: 'netproof verdict --all' has all of them",
         "",
         residual=True,
@@ -233,11 +531,8 @@ BY_NAME = {cause.name: cause for cause in CAUSES}
 
 
 _STOPS_JOBS = (
-    CauseName.LINK_DOWN,
-    CauseName.LINK_FLAPPED,
-    CauseName.MTU,
-    CauseName.NO_TCP,
-    CauseName.CRASHES,
+    *(CauseName.LINK_DOWN, CauseName.LINK_FLAPPED),
+    *(CauseName.MTU, CauseName.NO_TCP, CauseName.CRASHES),
 )
 """Causes that make jobs fail."""
 
@@ -245,7 +540,7 @@ _STOPS_JOBS = (
 def find_culprits(seen: PartitionView) -> tuple[Culprit, ...]:
     """Return the culprits of a partition, worst first, one for each place."""
     merged = _merged([one for cause in CAUSES if not cause.residual for one in _by(cause, seen)])
-    culprits = [replace(one, red=_explained(one, seen.red)) for one in merged]
+    culprits = [replace(one, red=_explained(one, seen)) for one in merged]
     left = copy.copy(seen)
     if any(one.cause in _STOPS_JOBS for one in culprits):
         left.failed_jobs = ()
@@ -298,27 +593,29 @@ def _merged(culprits: Sequence[Culprit]) -> list[Culprit]:
     return merged
 
 
-def _without(red: Sequence[RedCase], culprits: Sequence[Culprit]) -> tuple[RedCase, ...]:
-    explained = {id(one) for culprit in culprits for one in culprit.red}
-    return tuple(one for one in red if id(one) not in explained)
+def _without(red: Sequence[CaseVerdict], culprits: Sequence[Culprit]) -> tuple[CaseVerdict, ...]:
+    explained = {one.case for culprit in culprits for one in culprit.red}
+    return tuple(one for one in red if one.case not in explained)
 
 
-def _explained(culprit: Culprit, red: Sequence[RedCase]) -> tuple[RedCase, ...]:
+def _explained(culprit: Culprit, seen: PartitionView) -> tuple[CaseVerdict, ...]:
     """Return the red cases that a culprit explains: for a setting none if others are red too."""
     if culprit.cause is CauseName.OTHER_NETWORK:
         environments = culprit.place.environments
-        return tuple(one for one in red if one.case.environment in environments)
-    mine = tuple(one for one in red if _touches(culprit, one))
-    outside = any(one.of_network and not _touches(culprit, one) for one in red)
-    return () if culprit.cause is CauseName.SETTING and outside else mine
+        return tuple(one for one in seen.red if one.case.environment in environments)
+    mine = {one.case: _touches(culprit, one, seen.nodes_of[one.case]) for one in seen.red}
+    outside = any(of_network(one) and not mine[one.case] for one in seen.red)
+    if culprit.cause is CauseName.SETTING and outside:
+        return ()
+    return tuple(one for one in seen.red if mine[one.case])
 
 
-def _touches(culprit: Culprit, red: RedCase) -> bool:
-    if BY_NAME[culprit.cause].of_network and red.measured and not red.of_network:
+def _touches(culprit: Culprit, red: CaseVerdict, on: Sequence[str]) -> bool:
+    if BY_NAME[culprit.cause].of_network and red.complete and not of_network(red):
         return False
-    if not red.nodes:
+    if not on:
         return culprit.cause in _STOPS_JOBS
-    nodes = {*culprit.place.nodes} & {*red.nodes}
+    nodes = {*culprit.place.nodes} & {*on}
     return len(nodes) > 1 if culprit.place.kind is PlaceKind.PAIR else bool(nodes)
 
 

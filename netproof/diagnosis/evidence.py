@@ -1,29 +1,33 @@
-"""A judged session's view of one partition: evidence with its place, failed cases, and culprits."""
+"""Evidence on a partition of a judged session: from nodes, counters, paths, programs and pairs."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import MORE
 from netproof.criteria.interface import Shows
 from netproof.criteria.registry import SHOWING
-from netproof.measurement.case import Case
-from netproof.measurement.disturbance import NodeLoad
+from netproof.errors import counted
+from netproof.measurement.disturbance import NodeLoad, disturbed
+from netproof.measurement.interval import Side
 from netproof.measurement.landmark_table import LATENCY_BELOW
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
 from netproof.session.measured import Measured, RankUse
-from netproof.session.node_facts import Node
+from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.limits import size_of
+from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOSES_TO, LOST_ONCE
 from netproof.verdict.verdict import CaseVerdict
@@ -123,21 +127,6 @@ class Evidence:
     setting: str = ""
 
 
-@dataclass(frozen=True)
-class RedCase:
-    """A failed case: the ``nodes`` it ran on, whether it was measured, and its first reason.
-
-    ``of_network``: measured between nodes; ``quantity``: latency if short messages alone failed.
-    """
-
-    case: Case
-    nodes: tuple[str, ...]
-    measured: bool
-    why: str
-    of_network: bool
-    quantity: PairQuantity = PairQuantity.RATE
-
-
 class CauseName(StrEnum):
     """Names of the causes, as documents have them."""
 
@@ -217,7 +206,7 @@ class Culprit:
     detail: str = ""
     alternatives: tuple[str, ...] = ()
     distinguish_by: str = ""
-    red: tuple[RedCase, ...] = ()
+    red: tuple[CaseVerdict, ...] = ()
     cause: CauseName = CauseName.UNEXPLAINED
     headline: str = ""
     advice: str = ""
@@ -252,11 +241,10 @@ LEAST_LAUNCHES = 3
 class PartitionView:
     """The verdict on one partition: cases, rounds of pairs, findings, totals, nodes.
 
-    ``measured``: cases with a curve; ``passed``: cases, each with its nodes; ``red``: failed cases;
+    ``measured``: cases with a curve; ``red``: failed cases; ``nodes_of``: nodes of each case;
     ``failed_jobs``: jobs that did not finish or crashed too often, a sentence each; ``losing``:
     share of retransmitted segments per node; ``loses_from``, ``loses_much_from``: shares that warn
-    and fail; ``cleared``: nodes cleared by rounds of pairs, in the quantities ``cleared_by``;
-    ``evidence``: as it is gathered.
+    and fail; ``cleared``: nodes cleared by rounds of pairs.
     """
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
@@ -291,27 +279,25 @@ class PartitionView:
         names = {node for one in self.pairs for node in one.rounds.nodes}
         names |= {node for one in self.coverage for node in one.measured}
         self.nodes = tuple(sorted(names | {node.node for node in self.described}))
+        launched = [one for one in verdict.launched if one.partition == partition]
         self.failed_jobs = (
             *(str(one) for one in verdict.failed_tests if one.partition == partition),
-            *(
-                one.finding.why
-                for one in verdict.launched
-                if one.partition == partition and one.finding.level is Level.FAIL
-            ),
+            *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
         )
-        self.passed = {
-            one.case: self._ran_on(one)
-            for one in self.ran
-            if one.measured is not None and one.passed
-        }
-        self.red = tuple(self._red(one) for one in self.ran if one.failed)
+        self.nodes_of = {one.case: self._ran_on(one) for one in self.ran}
+        self.passed = [one.case for one in self.ran if one.complete and one.passed]
+        self.red = tuple(one for one in self.ran if one.failed)
         self.losing = {one.node: one.again.value for one in self.rails if one.again.of}
         bounds = self.settings.retransmission
         self.loses_from = bounds.warn if bounds.warn is not None else MORE
         self.loses_much_from = bounds.fail if bounds.fail is not None else self.loses_from
         self.cleared = sorted({node for one in self.pairs for node in one.cleared()})
         self.cleared_by = self.pair_settings.quantities
-        self.evidence: list[Evidence] = []
+        sources = (
+            *(_of_nodes, _of_requeues, _of_counters, _of_losses, _of_paths, _of_loads),
+            *(_of_pairs, _of_crashes, _of_streams),
+        )
+        self.evidence = [one for source in sources for one in source(self)]
 
     def _stands_out(self, criterion: str) -> list[tuple[str, Finding]]:
         return [
@@ -390,18 +376,6 @@ class PartitionView:
             for launch in one.launches:
                 yield launch.loads, launch.ranks
 
-    def _red(self, judged: CaseVerdict) -> RedCase:
-        fails = [one.reason for one in judged.findings if one.level is Level.FAIL]
-        measured = judged.measured is not None
-        return RedCase(
-            judged.case,
-            self._ran_on(judged),
-            measured,
-            [*judged.faults, *fails][0],
-            measured and judged.case.path == "inter-node",
-            _quantity(judged),
-        )
-
     def _ran_on(self, judged: CaseVerdict) -> tuple[str, ...]:
         """Return the nodes of a case; if unmeasured those of its job, () if unknown."""
         if judged.measured is not None:
@@ -413,7 +387,18 @@ class PartitionView:
         return tuple(node for node in of_job if node in known)
 
 
-def _quantity(judged: CaseVerdict) -> PairQuantity:
+def of_network(judged: CaseVerdict) -> bool:
+    """Check whether a case was measured between nodes."""
+    return judged.complete and judged.case.path == "inter-node"
+
+
+def first_reason(judged: CaseVerdict) -> str:
+    """Return the first reason of a failed case."""
+    fails = (one.reason for one in judged.findings if one.level is Level.FAIL)
+    return next(iter((*judged.faults, *fails)))
+
+
+def red_quantity(judged: CaseVerdict) -> PairQuantity:
     """Return latency if a case failed at short messages alone, else rate.
 
     A message is short if the link carries more within the case's own latency.
@@ -433,6 +418,278 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     return PairQuantity.LATENCY if of_latency else PairQuantity.RATE
 
 
-def count_of(count: int, one: str, several: str | None = None) -> str:
-    """Return a count in words, such as ``2 cases``."""
-    return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
+LINK_FACTS = ("link_mbit_s", "duplex")
+"""Facts of a node about the speed of its link."""
+
+WAITED_TIMES = 3.0
+"""Ratio to the waiting time on other nodes above which ranks count as waiting for CPUs."""
+
+_BY_HOST = partial(Evidence, EvidenceSource.HOST)
+_BY_COUNTERS = partial(Evidence, EvidenceSource.COUNTERS)
+_BY_PAIRS = partial(Evidence, EvidenceSource.PAIRS)
+
+
+def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
+    for one in view.findings:
+        sign = _sign_of(one)
+        if sign is None:
+            continue
+        place = view.several(one.nodes)
+        if one.kind in (NodeFindingKind.PATH, NodeFindingKind.TCP) and len(one.nodes) == 2:
+            place = Place(PlaceKind.PAIR, " to ".join(one.nodes), one.nodes, view.interface)
+        if sign is Sign.SETTING:
+            place = Place(PlaceKind.SETTING, f"{one.fact} on {place.name}", one.nodes)
+        yield _BY_HOST(
+            sign,
+            place,
+            one.why,
+            Sure.SEEN,
+            "the nodes say so themselves",
+            one.environment,
+            asserted=one.level is Level.FAIL,
+            setting=one.value or "" if sign is Sign.NO_TCP else one.fact,
+        )
+
+
+def _sign_of(finding: NodeFinding) -> Sign | None:
+    if finding.fact == "state":
+        changed = finding.kind is NodeFindingKind.CHANGED
+        return Sign.CARRIER_CHANGED if changed and finding.value == UP else Sign.NO_CARRIER
+    if finding.kind is NodeFindingKind.NOT_KNOWN:
+        return None
+    if finding.fact in ("mtu", "path"):
+        return Sign.MTU
+    if finding.fact == "tcp":
+        return Sign.NO_TCP
+    return Sign.LINK if finding.fact in LINK_FACTS else Sign.SETTING
+
+
+def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
+    for one in view.requeued:
+        for node in one.died:
+            place = view.node(node.name, interface=False)
+            yield _BY_HOST(Sign.DIED, place, str(one), Sure.SEEN, "Slurm says so")
+
+
+def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
+    """Yield a node if it alone has ranks that die first."""
+    crashes = [crash for one in view.pairs for crash in one.rounds.crashes]
+    crashes += [crash for one in view.measured for crash in one.crashes]
+    located = [crash for crash in crashes if crash.nodes]
+    on = {node for crash in located for node in crash.nodes}
+    if len(on) == 1 and len(located) >= LEAST_LAUNCHES and len(view.nodes) > 1:
+        (node,) = on
+        place = view.node(node, interface=False)
+        sentence = f"{counted(len(located), 'launch', 'launches')} died, and each on {node}"
+        why = "no launch died on another node"
+        yield Evidence(EvidenceSource.CURVES, Sign.CRASHES, place, sentence, Sure.LIKELY, why)
+
+
+def _of_counters(view: PartitionView) -> Iterator[Evidence]:
+    for one in view.rails:
+        changes = one.carrier_changes()
+        if changes:
+            times = "once" if changes == 1 else f"{changes} times"
+            yield _BY_COUNTERS(
+                Sign.CARRIER_CHANGED,
+                Place(PlaceKind.NODE, one.node, (one.node,), one.interface),
+                f"the carrier of {one.node} {one.interface} came or went {times} while its"
+                " jobs ran",
+                Sure.SEEN,
+                "the kernel counted it",
+            )
+    damaged: dict[tuple[str, str], Finding] = {}
+    for finding in view.showing(Shows.DAMAGE):
+        if finding.own_level is Level.FAIL and finding.node is not None:
+            damaged.setdefault((finding.criterion, finding.node), finding)
+    for (_, node), finding in damaged.items():
+        place = Place(PlaceKind.NODE, node, (node,), finding.interface or "")
+        why = "the interface counted it"
+        yield _BY_COUNTERS(Sign.DAMAGED, place, finding.reason, Sure.SEEN, why)
+
+
+def _of_losses(view: PartitionView) -> Iterator[Evidence]:
+    """Yield nodes whose ports lose more than others, together where either may be at fault."""
+    for finding in view.all_lose:
+        why = "the kernel of every node counted it"
+        yield _BY_COUNTERS(Sign.LOSS, view.several(view.nodes), finding.reason, Sure.SEEN, why)
+    losing: dict[tuple[str, ...], tuple[str, Finding]] = {}
+    for node, finding in view.lossy:
+        names = tuple(sorted({node, *(finding.against or "").split()}))
+        losing.setdefault(names, (node, finding))
+    for names, (node, finding) in losing.items():
+        ports = tuple(f"the port of {name}" for name in names) if names[1:] else ()
+        why = "TCP counts at the sender what was lost on the way, and this port explains it best"
+        if finding.criterion == LOSES_TO:
+            ports, why = (), "TCP counts at the sender what was lost on the way, and only there"
+        sentence = f"{node}: {finding.reason.partition(': look at')[0]}"
+        yield _BY_COUNTERS(
+            Sign.LOSS, view.several(names), sentence, Sure.LIKELY, why, alternatives=ports
+        )
+
+
+def _of_paths(view: PartitionView) -> Iterator[Evidence]:
+    """Yield environments whose messages took another network, grouped by interface."""
+    went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    for environment, findings in view.paths().items():
+        for finding in findings:
+            if finding.level is Level.FAIL:
+                went[finding.interface or ""][environment].append(finding)
+    of_pairs = [one.path for one in view.pairs if one.path is not None]
+    for interface, environments in went.items():
+        names = sorted(environments)
+        several = [finding for name in names for finding in environments[name]]
+        over = interface or "no interface that is known"
+        cases = sum(finding not in of_pairs for finding in several)
+        parts = [counted(cases, "case")] if cases else []
+        parts += ["rounds of pairs"] if cases < len(several) else []
+        worst = min(several, key=lambda one: one.value if one.value is not None else 1.0)
+        yield Evidence(
+            EvidenceSource.PATH,
+            Sign.OTHER_PATH,
+            Place(PlaceKind.ENVIRONMENT, ", ".join(names), (), interface, tuple(names)),
+            f"in {' and '.join(parts)} of {', '.join(names)} messages went over"
+            f" {over} and not over {view.interface}: {worst.reason}",
+            Sure.SEEN,
+            "the interfaces counted the bytes",
+            names[0] if len(names) == 1 else "",
+            setting=over,
+        )
+
+
+def _of_loads(view: PartitionView) -> Iterator[Evidence]:
+    """Yield nodes whose CPUs other programs used, unlike those of most nodes."""
+    busy: dict[str, list[bool]] = defaultdict(list)
+    on: dict[str, set[str]] = defaultdict(set)
+    for load in (load for loads, _ in view.launches() for load in loads):
+        busy[load.node].append(bool(disturbed([load], view.settings.disturbance)))
+        if load.machine is not None:
+            on[load.machine].add(load.node)
+    most = {n for n, noisy in busy.items() if 2 * sum(noisy) > len(noisy) >= LEAST_LAUNCHES}
+    taken = set() if 2 * len(most) >= len(busy) else most
+    programs = _programs(view.described)
+    named = {node for node in most & programs.keys() if node not in taken}
+    if 2 * len(named) >= len(busy):
+        named = set()
+    # Nodes on one machine wait for the same CPUs, whichever of them uses them.
+    together = {node for nodes in on.values() if len(nodes) > 1 for node in nodes}
+    seen: list[tuple[str, str, str]] = []
+    for node in sorted(named):
+        several, of = programs[node]
+        sentence = (
+            f"in {len(several)} of {of} jobs a program of its own took CPUs of {node} before"
+            f" the launches: {several[-1]}"
+        )
+        why = "the kernel counted it, and something took CPUs during most launches"
+        seen.append((node, sentence, why))
+    for node in sorted(taken):
+        sentence = (
+            f"in {sum(busy[node])} of {len(busy[node])} launches other programs took CPUs of"
+            f" {node}, and not of most other nodes"
+        )
+        seen.append((node, sentence, "the kernel counted it"))
+    for node, (share, usual) in sorted(_waits(view).items()):
+        if node not in taken | named | together:
+            sentence = (
+                f"ranks on {node} could run and had no CPU for {100 * share:.0f} % of the time,"
+                f" and for {100 * usual:.0f} % on the other nodes of the same launches"
+            )
+            seen.append((node, sentence, "the scheduler counted it"))
+    for node, sentence, why in seen:
+        place = view.node(node, interface=False)
+        yield Evidence(EvidenceSource.LOAD, Sign.CPU, place, sentence, Sure.SEEN, why)
+
+
+def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
+    """Return the busy programs of nodes that named one in most jobs, and their number of jobs."""
+    jobs = Counter(node.node for node in described)
+    found: dict[str, list[str]] = defaultdict(list)
+    for node in described:
+        if node.busy is not None and node.busy != NOT_BUSY:
+            found[node.node].append(node.busy)
+    most = [name for name, words in found.items() if 2 * len(words) > jobs[name]]
+    return {name: (found[name], jobs[name]) for name in most}
+
+
+def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
+    """Return nodes whose ranks wait for CPUs in most launches: the median share, and others'."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _, ranks in view.launches():
+        waited: dict[str, float] = defaultdict(float)
+        wall: dict[str, float] = defaultdict(float)
+        for use in ranks:
+            if use.scheduled is not None and use.scheduled.waited_s is not None and use.wall_s > 0:
+                waited[use.node] += use.scheduled.waited_s
+                wall[use.node] += use.wall_s
+        shares = {node: waited[node] / wall[node] for node in wall}
+        for node, share in shares.items():
+            others = [other for name, other in shares.items() if name != node]
+            if others:
+                found[node].append((share, statistics.median(others)))
+    waiting = {}
+    for node, several in found.items():
+        long = [
+            share > WAITED_TIMES * usual and share - usual > view.settings.disturbance.others
+            for share, usual in several
+        ]
+        if len(long) >= LEAST_LAUNCHES and 2 * sum(long) > len(long):
+            waiting[node] = tuple(map(statistics.median, zip(*several, strict=True)))
+    return waiting
+
+
+def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
+    """Yield the accusations by rounds of pairs, and lone pairs below the bisection asked for."""
+    error = view.pair_settings.error
+    why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
+    for one in view.pairs:
+        for accusation in one.judgement.accusations:
+            # Undecided if its pairs disagree alone.
+            alone = {it.recovery for it in one.alone if {*it.pair} & {*accusation.nodes}}
+            of_nodes = accusation.kind in (Kind.NODE, Kind.PAIR)
+            leaf = accusation.kind is Kind.SWITCH
+            kind = PlaceKind.LEAF if leaf else PlaceKind(accusation.kind.value)
+            interface = view.interface if of_nodes else ""
+            yield _BY_PAIRS(
+                Sign.SLOW,
+                Place(kind, accusation.name, accusation.nodes, interface),
+                f"{accusation.name}: {'; '.join(map(str, accusation.effects))}"
+                f" (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                why,
+                one.rounds.environment,
+                accusation.effects,
+                Recovery.UNDECIDED if len(alone) > 1 else next(iter(alone), None),
+                accusation.alternatives,
+                accusation.kind,
+            )
+        for nodes, sentence in one.asked(Side.BEYOND).items() if one.lone else ():
+            yield _BY_PAIRS(
+                Sign.SLOW,
+                view.several(nodes),
+                f"{sentence} (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                "all of the interval is below the share that the site asks for ('bisection')",
+                one.rounds.environment,
+                asserted=False,
+            )
+
+
+def _of_streams(view: PartitionView) -> Iterator[Evidence]:
+    """Yield the slow direction of nodes accused without alternatives, by the streams."""
+    for pairs in view.pairs:
+        sure = {one.name for one in pairs.judgement.accusations if not one.alternatives}
+        environment = pairs.rounds.environment
+        for node, ways in pairs.slow_ways(view.pair_settings, view.settings.disturbance).items():
+            if node in sure:
+                (way, effect), (other, rest) = ways.items()
+                yield _BY_PAIRS(
+                    Sign.ONE_WAY,
+                    view.node(node),
+                    f"only what {node} {way} is slow: {effect}; what it"
+                    f" {other}: {rest} (streams, {environment})",
+                    Sure.STATISTICAL,
+                    "streams go one way, and those of cleared nodes were measured with them",
+                    environment,
+                    (effect,),
+                    setting=way.value,
+                )

@@ -83,7 +83,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         # The command line names a selection's defaults, and this takes a third of its start.
-        from netproof.intake.patterns import expression
+        from netproof.intake.models import expression
 
         for text in self.cases:
             expression(text, search=True)

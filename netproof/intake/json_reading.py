@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from netproof.errors import NetproofError
 from netproof.intake.loading import (
     JSON_CHARACTERS_PER_VALUE,
@@ -48,9 +50,7 @@ def json_value(text: str, place: object) -> Any:
     most = most_bytes()
     if len(text) > most:
         raise NetproofError(too_much(place, f"{most} characters"))
-    values = max(2_000_000, len(text) // JSON_CHARACTERS_PER_VALUE)
-    if text.count(",") + text.count("[") + text.count("{") > values:
-        raise NetproofError(too_much(place, f"{values} values"))
+    _insist_on_few(len(text), sum(map(text.count, ",[{")), place)
     odd_numbers = _has_odd_numbers(text)
     decoder = json.JSONDecoder(
         object_pairs_hook=_object,
@@ -83,6 +83,25 @@ def json_value(text: str, place: object) -> Any:
             if type(child) in _NESTED
         ]
     return value
+
+
+def sealed_value(content: bytes, place: object) -> Any:
+    """Return the value of JSON that netproof wrote, as a SHA-256 says, twice as fast.
+
+    Raise NetproofError, naming ``place``, for invalid JSON, NaN, or what exceeds the limits.
+    """
+    _insist_on_few(len(content), sum(map(content.count, (b",", b"[", b"{"))), place)
+    try:
+        return from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise NetproofError(f"{place}: is no JSON: {error}") from error
+
+
+def _insist_on_few(length: int, values: int, place: object) -> None:
+    """Raise NetproofError where a text of that length has more values than any record's."""
+    most = max(2_000_000, length // JSON_CHARACTERS_PER_VALUE)
+    if values > most:
+        raise NetproofError(too_much(place, f"{most} values"))
 
 
 _NESTED = frozenset((dict, list))

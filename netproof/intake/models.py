@@ -1,20 +1,28 @@
-"""Strict pydantic models of files that people write, each fault with its place and remedy.
+"""Strict pydantic models of files that people write, and the patterns in them.
 
 Nothing is coerced: "1" is not a number, 1.0 is not an integer, NaN and infinity are refused, and an
 unknown key is a fault. A field says what is expected: its ``description`` is the meaning, its
 ``title`` the kind.
+
+Patterns are compiled where matching is always fast, else refused. They are not timed: the structure
+of one decides, so that it is refused on every machine, before ReFrame, which has no limit, matches.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from re import _constants, _parser  # type: ignore[attr-defined]  # typeshed leaves them out
 from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from netproof.errors import NetproofError, shortened, without_middle
+from netproof.intake.loading import shown
 
 MOST_QUOTED = 80
 """Characters quoted from a faulty value."""
@@ -151,3 +159,78 @@ def _alternatives(kind: Any) -> Iterator[Any]:
 
 def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+PATTERN_CHARACTERS = PATTERN_REPEATS = 1000
+PATTERN_WAYS = 64.0**4
+"""Ways in which a pattern may match a text of ``PATTERN_TEXT`` characters."""
+
+PATTERN_TEXT = 64
+
+
+def expression(text: object, *, search: bool = False) -> re.Pattern[str]:
+    """Return a regular expression that cannot take long on a name or a case.
+
+    ``search``: it is searched for anywhere in a text. Raise NetproofError for an invalid
+    expression, and for one that could take long.
+    """
+    if not isinstance(text, str):
+        raise NetproofError(f"{shown(text)} is no regular expression: it is no text")
+    return _expression(text, search)
+
+
+@cache
+def _expression(text: str, search: bool) -> re.Pattern[str]:
+    if len(text) > PATTERN_CHARACTERS:
+        raise NetproofError(
+            f"{shown(text)} is longer than the {PATTERN_CHARACTERS} characters of an expression"
+        )
+    try:
+        ways = _ways(_parser.parse(text))
+        compiled = re.compile(text)
+    except (re.error, OverflowError) as error:
+        raise NetproofError(f"{shown(text)} is no regular expression: {error}") from error
+    except RecursionError:
+        raise NetproofError(f"{shown(text)} has more brackets than an expression may") from None
+    if ways * (PATTERN_TEXT if search else 1) > PATTERN_WAYS:
+        raise NetproofError(
+            f"{shown(text)} could take for ever: it repeats what repeats, or has more than"
+            f" {3 if search else 4} parts with * or +; give fewer"
+        )
+    return compiled
+
+
+def _ways(parsed: Any) -> float:
+    """Return the most ways in which an expression can match ``PATTERN_TEXT`` characters.
+
+    Infinite where something that repeats without end can itself repeat in more than one way.
+    """
+    return math.prod(_ways_of(operation, argument) for operation, argument in parsed)
+
+
+def _ways_of(operation: Any, argument: Any) -> float:
+    repeats = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+    if operation in repeats:
+        least: int = argument[0]
+        most: int = argument[1]
+        inner = _ways(argument[2])
+        endless = most is _constants.MAXREPEAT
+        if least > PATTERN_REPEATS or (not endless and most > PATTERN_REPEATS):
+            return math.inf
+        if endless:
+            return PATTERN_TEXT if inner == 1 else math.inf
+        try:
+            return (min(most - least, PATTERN_TEXT) + 1) * math.pow(inner, most)
+        except OverflowError:
+            return math.inf
+    if operation is _constants.BRANCH:
+        return sum(map(_ways, argument[1]))
+    if operation is _constants.SUBPATTERN:
+        return _ways(argument[-1])
+    if operation is _constants.ATOMIC_GROUP:
+        return _ways(argument)
+    if operation in (_constants.ASSERT, _constants.ASSERT_NOT):
+        return _ways(argument[1])
+    if operation is _constants.GROUPREF_EXISTS:
+        return sum(_ways(one) for one in argument[1:] if one is not None)
+    return 1.0

@@ -5,8 +5,9 @@ The rounds end when every node is cleared or accused, or the most are made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from netproof.jobs import describing
@@ -94,11 +95,16 @@ def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:
 
 @dataclass
 class Decider:
-    """Choose the launches of the job in ``folder``; ``hung``: numbers of those without a figure."""
+    """Choose the launches of the job in ``folder``.
+
+    ``ask``: has the nodes of pairs test their paths; ``hung``: numbers of launches without a
+    figure.
+    """
 
     folder: Path
     planned: JobPlan
     jobid: str
+    ask: Callable[[Sequence[Pair]], None] = field(default=lambda pairs: None)
     hung: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -106,15 +112,38 @@ class Decider:
         self.launches = pair_rounds.read_planned(self.folder)
         self._known: dict[int, PairLaunch] = {}
         self._observed: dict[int, tuple[PairObservation, ...]] = {}
-        self._unconnected: tuple[int, set[frozenset[str]]] = (-1, set())
+        self._unconnected: set[frozenset[str]] = set()
 
     def following(self, made: int) -> PlannedLaunch | None:
-        """Return the next launch after ``made`` launches; None when all are made."""
-        if made >= len(self.launches.launches) and not self.launches.last:
-            self.launches = self._decided()
+        """Return the next launch after ``made`` launches; None when all are made.
+
+        Once a pair is known to have no path, every further one is asked before it is launched:
+        one without would hang.
+        """
+        self.note_paths()
+        while True:
+            if made >= len(self.launches.launches) and not self.launches.last:
+                self.launches = self._decided()
+                pair_rounds.write_planned(self.folder, self.launches)
+            before, rest = self.launches.launches[:made], self.launches.launches[made:]
+            if not rest or not self._unconnected:
+                return rest[0] if rest else None
+            self.ask(rest[0].pairs)
+            self.note_paths()
+            there = _connected(rest[0].pairs, self._unconnected)
+            if there == rest[0].pairs:
+                return rest[0]
+            less = [replace(rest[0], pairs=there)] if there else []
+            self.launches = replace(self.launches, launches=(*before, *less, *rest[1:]))
             pair_rounds.write_planned(self.folder, self.launches)
-        several = self.launches.launches
-        return several[made] if made < len(several) else None
+            if less:
+                return less[0]
+
+    def note_paths(self) -> None:
+        """Note which pairs have no path, by what the nodes found when they were last asked."""
+        nodes = node_facts.nodes_of_job(self.folder, self.jobid)
+        before = self._unconnected
+        before |= node_facts.unconnected(self.folder, nodes, some_through=bool(before))
 
     def rounds(self) -> PairRounds:
         """Return the rounds so far; each launch is read once."""
@@ -136,13 +165,9 @@ class Decider:
     def _apart(self, rounds: PairRounds) -> set[frozenset[str]] | None:
         """Return the pairs that cannot be measured; None if more rounds would only hang as well.
 
-        Those are pairs that answer each other no TCP connection, and pairs whose own launch failed.
+        Those are pairs without a path, and pairs whose own launch failed.
         """
-        if self._unconnected[0] != len(self.hung):
-            # They are asked again after each launch that hangs.
-            unconnected = node_facts.unconnected(self.folder, rounds.nodes)
-            self._unconnected = (len(self.hung), unconnected)
-        apart = set(self._unconnected[1])
+        apart = set(self._unconnected)
         complete = {one.number for one in rounds.launches}
         several = self.launches.launches
         for number, launch in enumerate(several, 1):
@@ -175,22 +200,27 @@ def _more(
     ):
         # More rounds do not explain what slows every pair, and each takes long.
         return Planned(planned.launches, last=True)
-    following = next_round(
-        mode,
-        rounds.nodes,
-        seen,
-        judgement,
-        topology=switches,
-        settings=settings,
-        seed=rounds.seed,
-        done=done,
-        apart=apart,
-    )
-    there = () if following is None else _connected(following.pairs, apart)
+    there: tuple[Pair, ...] = ()
+    while not there:
+        following = next_round(
+            mode,
+            rounds.nodes,
+            seen,
+            judgement,
+            topology=switches,
+            settings=settings,
+            seed=rounds.seed,
+            done=done,
+            apart=apart,
+        )
+        if following is None:
+            break
+        # A round of pairs that cannot be measured is passed over.
+        there, done = _connected(following.pairs, apart), done + 1
     if following is not None and there:
         at_once = settings.together or len(there)
         more = [
-            replace(following, round=done + 1, pairs=there[start : start + at_once])
+            replace(following, round=done, pairs=there[start : start + at_once])
             for start in range(0, len(there), at_once)
         ]
         return Planned((*planned.launches, *more))
@@ -213,7 +243,7 @@ def _connected(several: Sequence[Pair], apart: set[frozenset[str]]) -> tuple[Pai
 
 def run(job: RunningJob) -> None:
     """Launch rounds of pairs until every node is cleared or accused, or the most are made."""
-    decider = Decider(job.folder, job.plan, job.jobid)
+    decider = Decider(job.folder, job.plan, job.jobid, partial(describing.try_paths, job))
     if job.dry:
         print("# pairs: chosen within the job, by its nodes and the results so far")
         return
@@ -228,6 +258,6 @@ def run(job: RunningJob) -> None:
             return
         job.launch(pair_rounds.step(following, number, partition, asked.srun))
         if job.hung.pop(SUBJECT, None):
-            # Its pairs are asked for a connection, and the rounds go on without them.
+            # Its pairs are asked for a path, and the rounds go on without those that have none.
             decider.hung.append(number)
             describing.try_paths(job, following.pairs)

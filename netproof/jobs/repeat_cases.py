@@ -21,8 +21,7 @@ from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Launch, RepeatedCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine, limits
-from netproof.verdict.engine import Job, Subject
-from netproof.verdict.interleaved import pairs_needed
+from netproof.verdict.engine import Job, Subject, pairs_needed
 from netproof.verdict.limits import Limits
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)

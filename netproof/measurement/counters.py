@@ -78,11 +78,14 @@ class NodeCounters:
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
         """Return one of its sources, None where it has none of that kind and name."""
-        return next((one for one in self.of_kind(kind) if one.name == name), None)
+        for one in self.sources:
+            if one.kind == kind and one.name == name:
+                return one
+        return None
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Return its sources of a kind."""
-        return tuple(one for one in self.sources if one.kind == kind)
+        return tuple([one for one in self.sources if one.kind == kind])
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,11 @@ class Counters:
         """Return the increase of a counter: 0 if read and unchanged, None if not known."""
         if counter in source.counted:
             return source.counted[counter]
-        return 0 if counter in self.names[source.read] else None
+        return 0 if counter in self._names[source.read] else None
+
+    @cached_property
+    def _names(self) -> tuple[frozenset[str], ...]:
+        return tuple(map(_set_of, self.names))
 
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
         """Return the same by names; None also where there is no such node or source."""
@@ -131,6 +138,11 @@ class Counters:
             if key.startswith(kind) and key in counted.absent:
                 return counted.absent[key]
         return "the kernel has no such counter"
+
+
+@lru_cache(maxsize=256)
+def _set_of(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(names)
 
 
 class _Reading(NamedTuple):
@@ -206,39 +218,39 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
     for found in _LINE.finditer(text):
         node, number, what, fields = found.groups()
         lines = of_nodes.setdefault(node, [])
-        if number == str(len(lines) + 1) and not (lines and lines[-1][0] == _LAST):
+        ended = bool(lines) and lines[-1][0] == _LAST
+        if number == str(len(lines) + 1) and not ended:
             lines.append((what, fields))
             continue
         reason = f"line {len(lines) + 1} of {node} was to follow"
-        if number is None:
-            reason = "it is not whole"
-        elif lines and lines[-1][0] == _LAST:
-            reason = f"{node} has had its last line already"
-        line = text[found.start() :].partition("\n")[0]
-        raise ParseError(
-            str(errors), line_of(found), shortened(line), f"is no line of counters: {reason}"
-        )
+        if number is None or ended:
+            reason = f"{node} has had its last line already" if number else "it is not whole"
+        line = shortened(text[found.start() :].partition("\n")[0])
+        reason = f"is no line of counters: {reason}"
+        raise ParseError(str(errors), line_of(found), line, reason)
     return of_nodes
 
 
 def _counters(errors: Path, of_nodes: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
     names: dict[tuple[str, ...], int] = {}
     read = []
-    for node in sorted(of_nodes):
+    for node, lines in sorted(of_nodes.items()):
         try:
-            read.append(_node(node, of_nodes[node], names))
+            if lines[-1][0] != _LAST:
+                raise ValueError("the last line is missing")
+            sources, absent = _sources(lines[:-1], names)
+            read.append(NodeCounters(node, tuple(sources), absent, int(lines[-1][1]) / 1e6))
         except (ValueError, IndexError) as error:
             reason = f"the counters of {node} cannot be read: {error}"
             raise ParseError(str(errors), 0, "", reason) from error
     return Counters(tuple(read), tuple(names))
 
 
-def _node(
-    node: str, lines: Sequence[tuple[str, str]], names: dict[tuple[str, ...], int]
-) -> NodeCounters:
-    if lines[-1][0] != _LAST:
-        raise ValueError("the last line is missing")
-    before, after = _texts(lines[:-1])
+def _sources(
+    lines: Sequence[tuple[str, str]], names: dict[tuple[str, ...], int]
+) -> tuple[list[CounterSource], dict[str, str]]:
+    """Return a node's sources, and the reasons for those that could not be read."""
+    before, after = _texts(lines)
     since = _carriers(before.pop(SINCE, ""))
     absent: dict[str, str] = {}
     sources = []
@@ -250,15 +262,18 @@ def _node(
         (INFINIBAND, _ports),
     ):
         was, now = reader(before, absent), reader(after, absent)
-        if kind == INTERFACE:
-            _begin_earlier(was, since)
         for name in dict.fromkeys((*was, *now)):
             if name not in was or name not in now:
                 when = "before" if name not in was else "after"
                 absent[f"{kind} {name}".strip()] = f"was not there {when} the launch"
                 continue
+            if kind == INTERFACE and name in since:
+                # The carrier changes from the node's previous reading in the same job on count.
+                earlier, words = since[name][2], was[name].words
+                if _is_count(earlier) and _is_count(words[-1]) and int(earlier) <= int(words[-1]):
+                    words[-1] = earlier
             sources.append(_source(kind, name, was[name], now[name], names))
-    return NodeCounters(node, tuple(sources), absent, int(lines[-1][1]) / 1e6)
+    return sources, absent
 
 
 def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
@@ -276,9 +291,9 @@ def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, 
     same: list[str] = []
     for what, text in joined:
         moment, _, key = what.partition(" ")
-        if moment == "since" and key == "carriers":
+        if what == "since carriers":
             moment, key = "before", SINCE
-        if moment == "same" and not key:
+        if what == "same":
             same += [one for one in text.split("\t") if one]
             continue
         place = {"before": before, "after": after}.get(moment)
@@ -348,13 +363,29 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
     again = found if printed_again == printed else _devices(printed_again)
     if not found:
         absent[INTERFACE] = "/proc/net/dev cannot be read"
-        return {}
     shown = _carriers(texts.get("carriers", ""))
-    changes = {name: _carrier(name, shown.get(name), found, again) for name in found}
-    for name, reading in found.items():
-        reading.words[-1] = changes[name]
-        found[name] = reading._replace(of=("", *shown.get(name, ())[3:]))
-    return found
+    return {
+        name: _Reading(
+            (*reading.names, CARRIER),
+            [*reading.words, _carrier(name, shown.get(name), reading, again.get(name))],
+            ("", *shown.get(name, ())[3:]),
+        )
+        for name, reading in found.items()
+    }
+
+
+def _devices(text: str) -> Readings:
+    lines = text.split("\t")
+    rows = (line.rpartition(":") for line in lines[2:])
+    return {name.strip(): _reading(_columns(lines[1]), row.split()) for name, _, row in rows}
+
+
+# Nodes of a kernel have the same headers.
+@lru_cache(maxsize=16)
+def _columns(header: str) -> tuple[str, ...]:
+    _, received, sent = header.split("|")
+    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
+    return tuple(columns)
 
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:
@@ -368,51 +399,22 @@ def _carriers(text: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _begin_earlier(was: Readings, since: Mapping[str, tuple[str, ...]]) -> None:
-    """Count changes of carriers from the node's previous reading in the same job."""
-    for name, reading in was.items():
-        changes = since[name][2] if name in since else ""
-        known = _is_count(changes) and _is_count(reading.words[-1])
-        if known and int(changes) <= int(reading.words[-1]):
-            reading.words[-1] = changes
-
-
-def _carrier(name: str, shown: Sequence[str] | None, before: Readings, after: Readings) -> str:
-    if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or name not in after:
+def _carrier(
+    name: str, shown: Sequence[str] | None, before: _Reading, after: _Reading | None
+) -> str:
+    if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or after is None:
         return f"/sys/class/net/{name} cannot be read"
     for column, bytes_shown in (("rx_bytes", shown[0]), ("tx_bytes", shown[1])):
-        place = before[name].names.index(column)
-        least, most = before[name].words[place], after[name].words[place]
-        if not int(least) <= int(bytes_shown) <= int(most):
+        place = before.names.index(column)
+        if not int(before.words[place]) <= int(bytes_shown) <= int(after.words[place]):
             return f"/sys/class/net/{name} counts other bytes than /proc/net/dev"
     return shown[2]
-
-
-def _devices(text: str) -> Readings:
-    """Read /proc/net/dev, with a last word for the carrier's changes."""
-    lines = text.split("\t")
-    if len(lines) < 3:
-        return {}
-    columns = _columns(lines[1])
-    found = {}
-    for line in lines[2:]:
-        name, _, values = line.rpartition(":")
-        found[name.strip()] = _reading(columns, [*values.split(), ""])
-    return found
 
 
 def _reading(names: tuple[str, ...], words: list[str]) -> _Reading:
     if len(names) != len(words):
         raise ValueError(f"{len(names)} counters have {len(words)} values")
     return _Reading(names, words)
-
-
-# Nodes of a kernel have the same headers.
-@lru_cache(maxsize=16)
-def _columns(header: str) -> tuple[str, ...]:
-    _, received, sent = header.split("|")
-    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
-    return (*columns, CARRIER)
 
 
 @lru_cache(maxsize=64)
@@ -455,20 +457,18 @@ def _softnet(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
 def _drivers(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
     found = {}
     for name, (head, *lines) in _named(texts, DRIVER):
-        if head != "NIC statistics:":
+        if head == "NIC statistics:":
+            found[name] = _listed(lines)
+        else:
             absent[f"{DRIVER} {name}"] = f"ethtool -S: {shortened(head)}"
-            continue
-        found[name] = _listed(lines)
     if not found and not any(key.startswith(DRIVER) for key in absent):
         absent[DRIVER] = "not asked for, see the partition's driver_counters"
     return found
 
 
 def _ports(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
-    return {
-        name: _listed(lines)._replace(of=tuple(head.split(" ")))
-        for name, (head, *lines) in _named(texts, INFINIBAND)
-    }
+    ports = _named(texts, INFINIBAND)
+    return {name: _listed(lines, tuple(head.split(" "))) for name, (head, *lines) in ports}
 
 
 def _named(texts: Mapping[str, str], kind: str) -> Iterator[tuple[str, list[str]]]:
@@ -478,12 +478,11 @@ def _named(texts: Mapping[str, str], kind: str) -> Iterator[tuple[str, list[str]
             yield name, text.removeprefix("\t").split("\t")
 
 
-def _listed(lines: Sequence[str]) -> _Reading:
+def _listed(lines: Sequence[str], of: tuple[str, ...] = ("",)) -> _Reading:
     """Read lines ``name: count``; the name of a driver's counter may contain anything."""
-    found = {}
-    for line in lines:
-        name, colon, value = line.rpartition(":")
+    rows = [line.rpartition(":") for line in lines]
+    for line, (_, colon, _) in zip(lines, rows, strict=True):
         if not colon:
             raise ValueError(f"{shortened(line)!r} is no name and count")
-        found[name] = value.strip()
-    return _Reading(tuple(found), list(found.values()))
+    found = {name: value.strip() for name, _, value in rows}
+    return _Reading(tuple(found), list(found.values()), of)

@@ -7,11 +7,11 @@ little else, and their median is subtracted.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import NodeLoad
@@ -114,22 +114,20 @@ def node_costs(
     ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are no
     ``starts``. All nodes have the same share of messages.
     """
-    made: dict[str, list[tuple[NodeUse, Payload | None, int]]] = defaultdict(list)
+    made: dict[str, list[_Made]] = defaultdict(list)
     for launch, sent in zip(launches, exchanged, strict=True):
         for use in launch:
             made[use.node].append((use, sent, len(launch)))
-    started: dict[str, list[NodeUse]] = defaultdict(list)
-    for use in itertools.chain(*starts):
-        started[use.node].append(use)
-    return tuple(
-        _cost(
-            node,
-            several,
-            started[node],
-            f"none of these launches ran on {node}" if starts else without,
-        )
-        for node, several in made.items()
-    )
+    costs = []
+    for node, several in made.items():
+        started = [use for start in starts for use in start if use.node == node]
+        why = f"none of these launches ran on {node}" if starts else without
+        absent = {} if started else dict.fromkeys(FIGURES, why)
+        found = _figures(several, started, absent) if started else {}
+        first = several[0][0]
+        reasons = tuple(absent.items())
+        costs.append(NodeCost(node, first.ranks, first.sharing, **found, absent=reasons))
+    return tuple(costs)
 
 
 def costliest(costs: Sequence[NodeCost]) -> NodeCost:
@@ -137,57 +135,55 @@ def costliest(costs: Sequence[NodeCost]) -> NodeCost:
     return max(costs, key=lambda cost: -1.0 if cost.cpu_s is None else cost.cpu_s)
 
 
-def _cost(
-    node: str,
-    made: Sequence[tuple[NodeUse, Payload | None, int]],
-    started: Sequence[NodeUse],
-    without: str,
-) -> NodeCost:
+_Made = tuple[NodeUse, Payload | None, int]
+"""A node's use by a launch, what was sent in it, and on how many nodes."""
+
+_SAMPLED = {
+    "user_s": "it was not recorded",
+    "system_s": "it was not recorded",
+    "interrupts_s": "the node's load does not tell what interrupts took",
+}
+"""Figures that the kernel samples or counts in ticks, each with the reason if it is missing."""
+
+
+def _figures(
+    made: Sequence[_Made], started: Sequence[NodeUse], absent: dict[str, str]
+) -> dict[str, Any]:
+    """Return a node's figures by name, and the reasons for missing ones to ``absent``."""
     own = [use for use, _, _ in made]
-    ranks, sharing = own[0].ranks, own[0].sharing
-    if not started:
-        return _unknown(node, ranks, sharing, without)
-    seconds, cpu_s = (_net(own, started, name) or 0.0 for name in ("wall_s", "cpu_s"))
-    if seconds <= 0 or cpu_s <= 0:
-        reason = (
-            f"the launches took {_range(own)}, no more than those that only start and end,"
-            f" {_range(started)}"
-        )
-        return _unknown(node, ranks, sharing, reason)
-    # The kernel samples user and system time, and counts interrupts in ticks.
-    sampled = {name: _net(own, started, name) for name in _NOT_SAMPLED}
-    found = {name: None if one is None else max(0.0, one) for name, one in sampled.items()}
-    absent = {name: why for name, why in _NOT_SAMPLED.items() if found[name] is None}
+
+    def net(name: str) -> float | None:
+        """Return the median over launches, less that over those that only start and end."""
+        ours, theirs = ([getattr(use, name) for use in uses] for uses in (own, started))
+        return None if None in ours or None in theirs else median(ours) - median(theirs)
+
+    seconds, cpu_s, awake_s = net("wall_s") or 0.0, net("cpu_s") or 0.0, net("awake_s")
     start_s = median(use.cpu_s for use in started)
+    if seconds <= 0 or cpu_s <= 0:
+        wall_s, all_s = (median(getattr(use, name) for use in own) for name in ("wall_s", "cpu_s"))
+        reason = (
+            f"the launches took {all_s:.3g} CPU s in {wall_s:.3g} s, no more than those that only"
+            f" start and end, {start_s:.3g} CPU s in {median(use.wall_s for use in started):.3g} s"
+        )
+        absent |= dict.fromkeys(FIGURES, reason)
+        return {}
+    found: dict[str, float] = {}
+    for name, why in _SAMPLED.items():
+        if (sampled := net(name)) is None:
+            absent[name] = why
+        else:
+            found[name] = max(0.0, sampled)
     found |= {"seconds": seconds, "cpu_s": cpu_s, "start_s": start_s, "cores": cpu_s / seconds}
-    awake_s = _net(own, started, "awake_s")
+    could_s = own[0].ranks * seconds
     if awake_s is None:
         absent["asleep_share"] = "the kernel does not tell how long its ranks waited for a CPU"
-    elif awake_s > ONE_THREAD * ranks * seconds:
+    elif awake_s > ONE_THREAD * could_s:
         absent["asleep_share"] = (
             "a rank had several threads at work, and the kernel reports only how long the first"
             " one waited"
         )
     else:
-        found["asleep_share"] = max(0.0, 1 - awake_s / (ranks * seconds))
-    found |= _for_messages(made, started, absent)
-    return NodeCost(node, ranks, sharing, **found, absent=tuple(absent.items()))
-
-
-_NOT_SAMPLED = {
-    "user_s": "it was not recorded",
-    "system_s": "it was not recorded",
-    "interrupts_s": "the node's load does not tell what interrupts took",
-}
-"""Sampled figures, each with the reason where it is missing."""
-
-
-def _for_messages(
-    made: Sequence[tuple[NodeUse, Payload | None, int]],
-    started: Sequence[NodeUse],
-    absent: dict[str, str],
-) -> dict[str, float]:
-    """Return the figures that depend on the amount sent; reasons for missing ones to ``absent``."""
+        found["asleep_share"] = max(0.0, 1 - awake_s / could_s)
     for _, sent, _ in made:
         reason = ""
         if sent is None or sent.bytes is None or sent.messages is None:
@@ -196,7 +192,7 @@ def _for_messages(
             reason = "it sends no data"
         if reason:
             absent |= dict.fromkeys(("s_per_gb", "us_per_message", "slept_per_message"), reason)
-            return {}
+            return found
 
     def each(name: str, amount: str, unit: float = 1.0) -> float:
         """Return the median of a figure, less starting and ending, over what a node handled."""
@@ -208,29 +204,13 @@ def _for_messages(
         ]
         return median(costs)
 
-    found = {
-        "s_per_gb": each("cpu_s", "bytes", BYTES_PER_GB),
-        "us_per_message": each("cpu_s", "messages", _US_PER_S),
-    }
-    if None in [use.slept for use in (*started, *(use for use, _, _ in made))]:
+    found["s_per_gb"] = each("cpu_s", "bytes", BYTES_PER_GB)
+    found["us_per_message"] = each("cpu_s", "messages", _US_PER_S)
+    if None in [use.slept for use in (*started, *own)]:
         absent["slept_per_message"] = "the kernel does not tell how often its ranks slept"
-        return found
-    return found | {"slept_per_message": max(0.0, each("slept", "messages"))}
-
-
-def _net(own: Sequence[NodeUse], started: Sequence[NodeUse], name: str) -> float | None:
-    """Return a figure's median over launches, less that over those that only start and end."""
-    ours, theirs = ([getattr(use, name) for use in uses] for uses in (own, started))
-    return None if None in ours or None in theirs else median(ours) - median(theirs)
-
-
-def _range(uses: Sequence[NodeUse]) -> str:
-    wall, cpu = median(use.wall_s for use in uses), median(use.cpu_s for use in uses)
-    return f"{cpu:.3g} CPU s in {wall:.3g} s"
-
-
-def _unknown(node: str, ranks: int, sharing: int, reason: str) -> NodeCost:
-    return NodeCost(node, ranks, sharing, absent=tuple((name, reason) for name in FIGURES))
+    else:
+        found["slept_per_message"] = max(0.0, each("slept", "messages"))
+    return found
 
 
 def cost_in_words(cost: NodeCost) -> str:

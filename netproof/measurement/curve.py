@@ -42,6 +42,8 @@ class Curve:
                 raise NetproofError(
                     f"a curve of {len(self.sizes)} sizes cannot hold {len(column)} values"
                 )
+            if min(column) >= 0 and math.isfinite(sum(column)):
+                continue
             for size, value in zip(self.sizes, column, strict=True):
                 if not math.isfinite(value) or value < 0:
                     raise NetproofError(f"{value} at {size} bytes is no time or bandwidth")
@@ -77,10 +79,17 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
     if len(launches) == 1:
         return launches[0]
     rows = ([getattr(curve, name) for curve in launches] for name in ("time_us", *_OPTIONAL))
-    times, *others = (
-        () if None in row else tuple(map(median, zip(*row, strict=True))) for row in rows
-    )
+    times, *others = (() if None in row else _medians(row) for row in rows)
     return Curve(sizes, times, *(column or None for column in others))
+
+
+def _medians(columns: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Return the median at each size of the values of several launches."""
+    middle, odd = divmod(len(columns), 2)
+    ordered = map(sorted, zip(*columns, strict=True))
+    if odd:
+        return tuple([values[middle] for values in ordered])
+    return tuple([(values[middle - 1] + values[middle]) / 2 for values in ordered])
 
 
 def spread(launches: Sequence[Curve]) -> tuple[float, ...]:

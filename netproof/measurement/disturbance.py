@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,14 +88,13 @@ class DisturbanceSettings:
     pace: float = 1.5
 
     def __post_init__(self) -> None:
-        if not 1 <= self.pace < math.inf:
-            raise NetproofError(f"DisturbanceSettings: pace={self.pace}: it is a ratio, 1 or more")
-        for name in ("others", "steal"):
-            bound = getattr(self, name)
-            if not 0 <= bound <= 1:
-                raise NetproofError(
-                    f"DisturbanceSettings: {name}={bound}: it is a share of the CPUs, 0 to 1"
-                )
+        for name, least, most, kind in (
+            ("pace", 1, sys.float_info.max, "ratio, 1 or more"),
+            ("others", 0, 1, "share of the CPUs, 0 to 1"),
+            ("steal", 0, 1, "share of the CPUs, 0 to 1"),
+        ):
+            if not least <= (bound := getattr(self, name)) <= most:
+                raise NetproofError(f"DisturbanceSettings: {name}={bound}: it is a {kind}")
 
 
 def disturbed(
@@ -199,36 +199,34 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
     return ranks
 
 
-Counted = dict[str, float]
+_Counted = dict[str, float]
 """Seconds that a node counted until a moment, by column and pressure; and the moment."""
 
 
-def _read_load(errors: Path, found: re.Match[str]) -> tuple[NodeLoad, Counted, Counted]:
+def _read_load(errors: Path, found: re.Match[str]) -> tuple[NodeLoad, _Counted, _Counted]:
     """Return a node without its figures, and what it counted before and after."""
-    node = found[1]
     try:
         fields = found[2].split("\t")
-        if len(fields) != 12 or fields[0] or fields[-1] != "end" or not node:
+        if len(fields) != 12 or fields[0] or fields[-1] != "end" or not found[1]:
             raise ValueError("it is not whole")
         absent: dict[str, str] = {}
         machine = _known(fields[1], "machine", absent)
         cpus = _known(fields[2], "cpus", absent)
         count = None if cpus is None else _cpus(cpus)
         before, after = _counted(fields[3:7], absent), _counted(fields[7:11], absent)
-        figures: dict[str, Any] = dict.fromkeys(NodeLoad.__dataclass_fields__)
-        figures |= {"node": node, "machine": machine, "cpus": count}
-        return NodeLoad(**figures | {"absent": tuple(absent.items())}), before, after
+        # Its figures take what all nodes of its machine counted.
+        load = NodeLoad(found[1], machine, count, None, None, None, None, None, None, None)
+        return dataclasses.replace(load, absent=tuple(absent.items())), before, after
     except ValueError as error:
         reason = f"is no load of a node: {error}"
         raise ParseError(str(errors), line_of(found), found[0], reason) from error
 
 
-def _counted(fields: Sequence[str], absent: dict[str, str]) -> Counted:
-    moment, listed, some, full = fields
-    counted = {"moment": float(moment)}
+def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
+    counted = {"moment": float(fields[0])}
     if not math.isfinite(counted["moment"]):
-        raise ValueError(f"{moment!r} is no time")
-    known = _known(listed, "others_share", absent)
+        raise ValueError(f"{fields[0]!r} is no time")
+    known = _known(fields[1], "others_share", absent)
     if known is None:
         absent["network_share"] = absent["steal_share"] = absent["others_share"]
     else:
@@ -238,9 +236,8 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> Counted:
         if len(ticks) < len(_COLUMNS):
             raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
         counted |= {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
-    for name, field in zip(_PRESSURES, (some, full), strict=True):
-        count = _count(field, name, absent)
-        if count is not None:
+    for name, field in zip(_PRESSURES, fields[2:], strict=True):
+        if (count := _count(field, name, absent)) is not None:
             counted[name] = count / _US_PER_S
     return counted
 
@@ -270,34 +267,29 @@ def _cpus(ranges: str) -> int:
 
 
 def _meanwhile(
-    load: NodeLoad, before: Counted, after: Counted, user_s: float, system_s: float
+    load: NodeLoad, before: _Counted, after: _Counted, user_s: float, system_s: float
 ) -> NodeLoad:
     """Return the load of a node's machine; ``user_s``, ``system_s``: of all ranks on it."""
-    absent = dict(load.absent)
-    wall_s = after["moment"] - before["moment"]
+    absent, wall_s = dict(load.absent), after["moment"] - before["moment"]
     of_cpus = ("others_share", "network_share", "steal_share")
-    found: dict[str, Any] = {"wall_s": wall_s}
+    found: dict[str, Any] = {}
     if wall_s <= 0:
         reason = "the ranks of this machine's nodes did not run at the same time"
         absent |= dict.fromkeys((*of_cpus, *_PRESSURES), reason)
         return dataclasses.replace(load, absent=tuple(sorted(absent.items())))
+    took = {name: after[name] - before[name] for name in before.keys() & after.keys()}
     if load.cpus is None:
         absent |= dict.fromkeys(of_cpus, absent["cpus"])
-    elif before.keys() & after.keys() >= {*_COLUMNS}:
-        took = {name: after[name] - before[name] for name in _COLUMNS}
-        others_s = max(0.0, took["user"] + took["nice"] - user_s) + max(
-            0.0, took["system"] - system_s
-        )
-        available_s = load.cpus * wall_s
+    elif took.keys() >= {*_COLUMNS}:
+        user, system = took["user"] + took["nice"] - user_s, took["system"] - system_s
+        others_s = max(0.0, user) + max(0.0, system)
+        busy_s = others_s, took["irq"] + took["softirq"], max(0.0, took["steal"])
         # The ranks' own seconds are exact and the columns are ticks: a sum can pass the whole.
-        found["others_cpu_s"] = others_s
-        found["others_share"] = min(1.0, others_s / available_s)
-        found["network_share"] = min(1.0, (took["irq"] + took["softirq"]) / available_s)
-        found["steal_share"] = min(1.0, max(0.0, took["steal"]) / available_s)
-    for name in _PRESSURES:
-        if name in before and name in after:
-            found[name] = min(1.0, (after[name] - before[name]) / wall_s)
-    return dataclasses.replace(load, **found, absent=tuple(sorted(absent.items())))
+        shares = (min(1.0, seconds / (load.cpus * wall_s)) for seconds in busy_s)
+        found = {"others_cpu_s": others_s, **dict(zip(of_cpus, shares, strict=True))}
+    found |= {name: min(1.0, took[name] / wall_s) for name in _PRESSURES if name in took}
+    reasons = tuple(sorted(absent.items()))
+    return dataclasses.replace(load, wall_s=wall_s, absent=reasons, **found)
 
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
@@ -330,27 +322,25 @@ def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
 
     Raise ParseError for a damaged line, and for more than ``HALVES``.
     """
-    lines = list(_PACE.finditer(text))
-    if len(lines) > HALVES:
-        reason = f"is a pace more than {HALVES} of one launch"
-        raise ParseError(str(errors), line_of(lines[-1]), lines[-1][0], reason)
-    return tuple(_read_pace(errors, found, environment) for found in lines)
-
-
-def _read_pace(errors: Path, found: re.Match[str], environment: str) -> Pace:
-    whole = _WHOLE_PACE.fullmatch(found[0])
-    reason = "it is not whole"
-    if whole is not None:
-        if whole[1].startswith(_ABSENT):
-            return Pace(environment, None, whole[1].removeprefix(_ABSENT))
-        try:
-            if 0 < (ns := float(whole[1])) < math.inf:
-                return Pace(environment, ns)
-        except ValueError:
-            pass
-        reason = "it is no time in ns"
-    reason = f"is no pace of a node: {reason}"
-    raise ParseError(str(errors), line_of(found), found[0], reason)
+    read: list[Pace] = []
+    for found in _PACE.finditer(text):
+        whole = _WHOLE_PACE.fullmatch(found[0])
+        reason = "" if whole else "is no pace of a node: it is not whole"
+        if len(read) == HALVES:
+            reason = f"is a pace more than {HALVES} of one launch"
+        elif whole and whole[1].startswith(_ABSENT):
+            read.append(Pace(environment, None, whole[1].removeprefix(_ABSENT)))
+        elif whole:
+            try:
+                ns = float(whole[1])
+            except ValueError:
+                ns = math.nan
+            if not 0 < ns < math.inf:
+                reason = "is no pace of a node: it is no time in ns"
+            read.append(Pace(environment, ns))
+        if reason:
+            raise ParseError(str(errors), line_of(found), found[0], reason)
+    return tuple(read)
 
 
 def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:

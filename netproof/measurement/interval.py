@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from statistics import fmean, median
 
 import scipy
@@ -57,12 +57,12 @@ def of_median(values: Sequence[float]) -> Interval | None:
     if count < 2:
         return None
     if count < FEWEST_RANKED:
-        if not all(0 < value < math.inf for value in values):
+        if not (min(values) > 0 and math.isfinite(sum(values))):
             return None
         logs = [math.log(value) for value in values]
         # A session has thousands; the exact fractions of ``statistics`` take most of its time.
         middle = math.fsum(logs) / count
-        spread = math.sqrt(math.fsum((log - middle) ** 2 for log in logs) / (count - 1))
+        spread = math.sqrt(math.fsum([(log - middle) ** 2 for log in logs]) / (count - 1))
         half = _student_of_few(count) * spread / math.sqrt(count)
         # A spread of launches that no exponential holds has no upper end.
         high = math.exp(middle + half) if middle + half < 700 else math.inf
@@ -136,15 +136,27 @@ def of_ratio(values: Sequence[float], others: Sequence[float]) -> Interval | Non
     Both intervals joined in logarithms by MOVER (Zou and Donner, Statistics in Medicine 27, 2008).
     None where a side has none, or holds a value that is not above 0.
     """
-    one, other = of_median(values), of_median(others)
-    if one is None or other is None or min(*values, *others) <= 0:
+    one, other = _logs_of_median(tuple(values)), _logs_of_median(tuple(others))
+    if one is None or other is None:
         return None
-    logs = math.log(median(values)), math.log(median(others))
-    below = math.hypot(logs[0] - math.log(one[0]), _log(other[1]) - logs[1])
-    above = math.hypot(_log(one[1]) - logs[0], logs[1] - math.log(other[0]))
-    middle = logs[0] - logs[1]
+    below = math.hypot(one[1] - one[0], other[2] - other[1])
+    above = math.hypot(one[2] - one[1], other[1] - other[0])
+    middle = one[1] - other[1]
     high = math.exp(middle + above) if middle + above < 700 else math.inf
     return math.exp(middle - below), high
+
+
+@lru_cache(maxsize=4096)
+def _logs_of_median(values: tuple[float, ...]) -> tuple[float, float, float] | None:
+    """Return the logarithms of the interval's lower end, the median and the upper end, or None.
+
+    Many configurations are compared with the same launches of another.
+    """
+    ends = of_median(values)
+    if ends is None or min(values) <= 0:
+        return None
+    high = math.log(ends[1]) if ends[1] < math.inf else math.inf
+    return math.log(ends[0]), math.log(median(values)), high
 
 
 def side(interval: Interval, low: float, high: float) -> Side:
@@ -154,10 +166,6 @@ def side(interval: Interval, low: float, high: float) -> Side:
     if interval[1] < low or interval[0] > high:
         return Side.BEYOND
     return Side.ASTRIDE
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value < math.inf else math.inf
 
 
 @dataclass(frozen=True)

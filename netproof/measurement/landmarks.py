@@ -137,41 +137,52 @@ def landmarks(
     """
     reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
     found: dict[str, Any] = {**readings(curve, reasons, peak_from)}
-    several = launches or (curve,)
-    # The median of several launches' rates is not the rate of their median time.
-    factor, reason = _bandwidth_factor(several)
-    found |= _asymptotic(curve, several, factor, reason, reasons)
     intervals = _intervals(found, [readings(one, {}, peak_from) for one in launches])
-    r_mb_s = found["asymptotic_mb_s"]
-    if r_mb_s is not None:
-        places = top(curve.sizes)
-        sizes = [curve.sizes[place] for place in places]
-        own = r_interval(sizes, [[one.time_us[place] for place in places] for one in several])
+    several = launches or (curve,)
+    if any(one.sizes != curve.sizes for one in several):
+        raise NetproofError("launches differ in their sizes from the curve that is their median")
+    sizes, (times, *each) = top(curve.sizes), [one.time_us for one in (curve, *several)]
+    times, each = times[-len(sizes) :], [one[-len(sizes) :] for one in each]
+    line = theil_sen(sizes, times)
+    # The median of several launches' rates is not the rate of their median time.
+    factor, reason = _bandwidth_factor(several, len(sizes))
+    reason = reason or _no_line(sizes, each, line)
+    if reason or line is None:
+        reasons |= dict.fromkeys(("asymptotic_mb_s", "half_performance_bytes"), reason)
+        reasons["line_rate_share"] = reason
+    else:
+        found["asymptotic_mb_s"] = factor * line[0]
+        own = r_interval(sizes, each)
         if own is not None:
-            intervals["asymptotic_mb_s"] = _reaching((factor * own[0], factor * own[1]), r_mb_s)
+            ends = factor * own[0], factor * own[1]
+            intervals["asymptotic_mb_s"] = _reaching(ends, factor * line[0])
+        name = "half_performance_bytes"
+        if line[1] < 0:
+            reasons[name] = (
+                f"the line through the times from {sizes[0]} to {sizes[-1]} bytes meets that of 0"
+                f" bytes at {line[1]:.3g} µs, below 0: short messages cost nothing there"
+            )
+        else:
+            found[name] = line[1] * line[0]
         if len(launches) > 1:
-            lines = [theil_sen(sizes, [one.time_us[at] for at in places]) for one in launches]
-            name = "half_performance_bytes"
-            halves = [{name: line and line[0] * line[1]} for line in lines]
-            intervals |= _intervals({name: found[name]}, halves)
+            lines = [theil_sen(sizes, one) for one in each]
+            halves = [{name: one and one[0] * one[1]} for one in lines]
+            intervals |= _intervals({name: found.get(name)}, halves)
     if line_rate_mb_s is None:
         reasons["line_rate_share"] = "no line rate is known for this case"
-    elif r_mb_s is None:
-        reasons["line_rate_share"] = reasons["asymptotic_mb_s"]
-    else:
-        found["line_rate_share"] = line_rate_share(r_mb_s, line_rate_mb_s)
+    elif "asymptotic_mb_s" in found:
+        found["line_rate_share"] = line_rate_share(found["asymptotic_mb_s"], line_rate_mb_s)
         if "asymptotic_mb_s" in intervals:
             low, high = intervals["asymptotic_mb_s"]
             intervals["line_rate_share"] = (low / line_rate_mb_s, high / line_rate_mb_s)
-    limit = eager_limit(curve)
-    if limit is None:
+    found["eager_limit"] = eager_limit(curve)
+    if found["eager_limit"] is None:
         reasons["eager_limit"] = (
             f"no step in time between {EAGER_FROM} and {EAGER_TO} bytes that "
             "stays for all larger messages"
         )
     return Landmarks(
-        **{name: found.get(name) for name in LANDMARK_NAMES if name != "eager_limit"},
-        eager_limit=limit,
+        **{name: found.get(name) for name in LANDMARK_NAMES},
         undefined=tuple(reasons.items()),
         intervals=_listed(intervals),
     )
@@ -206,8 +217,8 @@ def _reaching(interval: Interval, value: float) -> Interval:
     return min(interval[0], value), max(interval[1], value)
 
 
-def _bandwidth_factor(launches: Sequence[Curve]) -> tuple[float, str]:
-    """Return bandwidth · time / size over the top of the curves, and why it is not defined.
+def _bandwidth_factor(launches: Sequence[Curve], largest: int) -> tuple[float, str]:
+    """Return bandwidth · time / size over so many largest sizes, and why it is not defined.
 
     1 for a benchmark that counts a message once, 2 or 4 where a call sends that many.
     """
@@ -215,60 +226,39 @@ def _bandwidth_factor(launches: Sequence[Curve]) -> tuple[float, str]:
     for curve in launches:
         if curve.bandwidth_mb_s is None:
             return math.nan, "the benchmark defines no bandwidth"
-        for place in top(curve.sizes):
-            size = curve.sizes[place]
-            factor = curve.bandwidth_mb_s[place] * curve.time_us[place] / max(size, 1)
+        rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
+        for size, time, rate in list(rows)[-largest:]:
+            factor = rate * time / max(size, 1)
             if not 0 < factor < math.inf:
                 return math.nan, f"time or bandwidth are 0 at {size} bytes"
             factors.append(factor)
-    least, largest = min(factors), max(factors)
-    if largest > least * (1 + MOST_ROUNDING):
+    least, most = min(factors), max(factors)
+    if most > least * (1 + MOST_ROUNDING):
         return math.nan, (
             f"bandwidth · time / size is no constant over the largest sizes, but {least:.4g} to"
-            f" {largest:.4g}"
+            f" {most:.4g}"
         )
     return median(factors), ""
 
 
-def _asymptotic(
-    curve: Curve,
-    launches: Sequence[Curve],
-    factor: float,
-    reason: str,
-    reasons: dict[str, str],
-) -> dict[str, float | None]:
-    """Return r∞ and n½, missing ones with ``reasons``; ``reason``: why ``factor`` is none."""
-    names = ("asymptotic_mb_s", "half_performance_bytes")
-    places = top(curve.sizes)
-    sizes = [curve.sizes[place] for place in places]
+def _no_line(
+    sizes: Sequence[int], launches: Sequence[Sequence[float]], line: tuple[float, float] | None
+) -> str:
+    """Return why the times do not lie on a line, empty where they do."""
     span = f"from {sizes[0]} to {sizes[-1]} bytes"
-    if any(one.sizes != curve.sizes for one in launches):
-        raise NetproofError("launches differ in their sizes from the curve that is their median")
-    line = theil_sen(sizes, [curve.time_us[place] for place in places])
-    if not reason and len(sizes) < FEWEST_SIZES:
-        reason = f"a line takes {FEWEST_SIZES} sizes, and there are {len(sizes)} {span}"
-    elif not reason and line is None:
-        reason = f"time does not grow with the size {span}"
-    elif not reason:
-        bent = bend(sizes, [[one.time_us[place] for place in places] for one in launches])
-        if bent is not None and (bent[0] > MOST_BEND or bent[1] < -MOST_BEND):
-            word = "faster" if bent[0] > 0 else "less fast"
-            low, high = sorted(map(abs, bent))
-            reason = (
-                f"times {span} lie on no line{_FIGURES}they grow {word} in the upper half than in"
-                f" the lower one, by {low:.0%} to {high:.0%} of the slope"
-            )
-    if reason or line is None:
-        reasons |= dict.fromkeys(names, reason)
-        return dict.fromkeys(names)
-    r_mb_s, t_us = line
-    if t_us < 0:
-        reasons["half_performance_bytes"] = (
-            f"the line through the times {span} meets that of 0 bytes at {t_us:.3g} µs, below"
-            " 0: short messages cost nothing there"
-        )
-        return {"asymptotic_mb_s": factor * r_mb_s, "half_performance_bytes": None}
-    return {"asymptotic_mb_s": factor * r_mb_s, "half_performance_bytes": t_us * r_mb_s}
+    if len(sizes) < FEWEST_SIZES:
+        return f"a line takes {FEWEST_SIZES} sizes, and there are {len(sizes)} {span}"
+    if line is None:
+        return f"time does not grow with the size {span}"
+    bent = bend(sizes, launches)
+    if bent is None or (bent[0] <= MOST_BEND and bent[1] >= -MOST_BEND):
+        return ""
+    word = "faster" if bent[0] > 0 else "less fast"
+    low, high = sorted(map(abs, bent))
+    return (
+        f"times {span} lie on no line{_FIGURES}they grow {word} in the upper half than in"
+        f" the lower one, by {low:.0%} to {high:.0%} of the slope"
+    )
 
 
 TOP = 8
@@ -282,8 +272,8 @@ _STEEPEST = 50.0
 
 
 def top(sizes: Sequence[int]) -> list[int]:
-    """Return the places of the sizes on the line: from the largest over ``TOP`` on."""
-    return [place for place, size in enumerate(sizes) if size * TOP >= sizes[-1]]
+    """Return the sizes on the line: from the largest over ``TOP`` on."""
+    return [size for size in sizes if size * TOP >= sizes[-1]]
 
 
 def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> tuple[float, float] | None:

@@ -554,6 +554,6 @@ def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], .
     for result in session.with_pairs:
         if result.rounds is not None:
             # A test that ReFrame ran again stands as it ended.
-            where = result.rounds.partition, result.rounds.environment
+            where = result.rounds.partition, result.rounds.environment, result.name
             found[where] = result.rounds, result.extras["partition_extras"]
     return tuple(found.values())

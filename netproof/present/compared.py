@@ -1,4 +1,4 @@
-"""A comparison of two sides, in words, on the terminal, and as plain values for ``json``."""
+"""A comparison of sides for the terminal and as a page, and as plain values for ``json``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.comparison import comparison
-from netproof.comparison.compared_case import ComparedCase, Outcome
-from netproof.comparison.comparison import ComparedSide, Comparison
+from netproof.comparison.comparison import ComparedCase, ComparedSide, Comparison, Outcome
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present import documents
-from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
-from netproof.present.sparkline import columns, sparkline
-from netproof.present.tables import benchmark_name
-
-LOOKS = {Outcome.SLOWER: "failed", Outcome.FASTER: "passed"}
+from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
+from netproof.present.documents import FORMAT, of_case, of_common, some
+from netproof.present.html import content
+from netproof.present.html.charts import ChartFigure, Looks
+from netproof.present.html.figures import over_size, points
+from netproof.present.wording import benchmark_name, columns, sparkline
+from netproof.verdict.engine import group
 
 _DRAWN_RATIOS = (2.0, 10.0)
 """Limits of the upper end of a drawn scale: noise stays flat, outliers leave the rest visible."""
 
-
+LOOKS = {Outcome.SLOWER: "failed", Outcome.FASTER: "passed"}
 MARKS = {
     Outcome.FASTER: "▲",
     Outcome.SLOWER: "▼",
     Outcome.ALIKE: "=",
     Outcome.UNDECIDED: "?",
     Outcome.UNDEFINED: "-",
+}
+_IN_WORDS = {
+    Outcome.FASTER: "faster",
+    Outcome.SLOWER: "slower",
+    Outcome.ALIKE: "no difference overall",
+    Outcome.UNDECIDED: "no interval, of one launch,",
+    Outcome.UNDEFINED: "no ratio",
 }
 
 _MEANINGS = "; ".join(f"{mark} {outcome.value}" for outcome, mark in MARKS.items())
@@ -58,8 +65,8 @@ def node_diffs(compared: Comparison) -> list[str]:
 def differences(compared: Comparison) -> list[str]:
     """Return the differences between both sides in the site's file."""
     return [
-        f"{one.what} {_plain(one.first)} and {_plain(one.second)}"
-        + ("" if one.cases == len(compared.cases) else f" ({one.cases} cases)")
+        f"{one['what']} {_plain(one['first'])} and {_plain(one['second'])}"
+        + ("" if one["cases"] == len(compared.cases) else f" ({one['cases']} cases)")
         for one in compared.differences
     ]
 
@@ -68,29 +75,21 @@ def summary(compared: Comparison) -> str:
     """Return the overall result, in a sentence or two."""
     first, second = compared.first.name, compared.second.name
     counts = [
-        f"{word} in {compared.count(found)}"
-        for found, word in (
-            (Outcome.FASTER, "faster"),
-            (Outcome.SLOWER, "slower"),
-            (Outcome.ALIKE, "no difference overall"),
-            (Outcome.UNDECIDED, "no interval, of one launch,"),
-            (Outcome.UNDEFINED, "no ratio"),
-        )
-        if compared.count(found)
+        f"{word} in {compared.count(of)}" for of, word in _IN_WORDS.items() if compared.count(of)
     ]
-    mean = compared.mean()
-    over = "" if mean is None else f"; {mean:.3g} times as fast by the geometric mean"
-    missing = len(compared.uncompared)
-    others = f"; {missing} more are not in both" if missing else ""
-    where = "".join(
-        f". {name}: in most cases {', '.join(map(_span, mostly))}"
-        for name, mostly in ((one.label, compared.mostly(one.name)) for one in registry.BENCHMARKS)
-        if mostly
-    )
-    return (
-        f"{second} against {first}, {len(compared.cases)} cases: {', '.join(counts)}{over}{others}"
-        f"{where}{_latencies(compared)}"
-    )
+    text = f"{second} against {first}, {len(compared.cases)} cases: {', '.join(counts)}"
+    if (mean := compared.mean()) is not None:
+        text += f"; {mean:.3g} times as fast by the geometric mean"
+    if compared.uncompared:
+        text += f"; {len(compared.uncompared)} more are not in both"
+    for benchmark in registry.BENCHMARKS:
+        spans = [
+            f"{'faster' if faster else 'slower'} from {least} to {largest} bytes"
+            for least, largest, faster in compared.mostly(benchmark.name)
+        ]
+        if spans:
+            text += f". {benchmark.label}: in most cases {', '.join(spans)}"
+    return text + _latencies(compared)
 
 
 def _latencies(compared: Comparison) -> str:
@@ -113,11 +112,6 @@ def _latencies(compared: Comparison) -> str:
     )
 
 
-def _span(mostly: tuple[int, int, bool]) -> str:
-    least, largest, faster = mostly
-    return f"{'faster' if faster else 'slower'} from {least} to {largest} bytes"
-
-
 def whence(side: ComparedSide) -> str:
     """Return the origin of a side's figures: configuration, session, labels, start."""
     system = side.session.results[0].system
@@ -137,11 +131,9 @@ def _plain(value: Any) -> str:
 
 def place(compared: Comparison, case: Case) -> str:
     """Return the part of the configuration that both sides have in common."""
-    parts = (
-        None if compared.first.partition else case.partition,
-        None if compared.first.environment else case.environment,
-    )
-    return " ".join(part for part in parts if part)
+    partition = "" if compared.first.partition else case.partition
+    environment = "" if compared.first.environment else case.environment
+    return f"{partition} {environment}".strip()
 
 
 def named(compared: Comparison, case: Case) -> str:
@@ -155,8 +147,7 @@ def outcome(compared: Comparison) -> Headline:
     if faster == slower:
         return Headline("warned", MARKS[Outcome.ALIKE], "Neither", summary(compared))
     of = Outcome.FASTER if faster > slower else Outcome.SLOWER
-    word = "Faster" if faster > slower else "Slower"
-    return Headline(LOOKS[of], MARKS[of], word, summary(compared))
+    return Headline(LOOKS[of], MARKS[of], _IN_WORDS[of].capitalize(), summary(compared))
 
 
 def blocks(several: Sequence[Comparison], failed: Mapping[str, str]) -> Iterator[Block]:
@@ -198,11 +189,6 @@ def details(compared: Comparison, *, folded: bool = False) -> Iterator[Block]:
             ],
             look="faint",
         )
-    shown = [
-        case
-        for case in compared.cases
-        if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
-    ]
     order = [*LOOKS, Outcome.ALIKE, Outcome.UNDECIDED, Outcome.UNDEFINED]
 
     def rank(case: ComparedCase) -> tuple[int, float]:
@@ -214,7 +200,8 @@ def details(compared: Comparison, *, folded: bool = False) -> Iterator[Block]:
             f"{MARKS[case.outcome]} {named(compared, case.first.case)}: {case.sentence()}",
             LOOKS.get(case.outcome, ""),
         )
-        for case in sorted(shown, key=rank)
+        for case in sorted(compared.cases, key=rank)
+        if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
     ]
     yield Sentences(lines, f"{second} against {first} is", folded=folded)
     yield Sentences(uncompared(compared), look="warned")
@@ -244,13 +231,16 @@ def _ratios(compared: Comparison, fold: str) -> tuple[DataTable, float]:
     for case in compared.cases:
         places[place(compared, case.first.case)].append(case)
     ordered = [case for cases in places.values() for case in cases]
-    logs = [abs(math.log(ratio)) for case in ordered for ratio in case.ratios.values()]
     least, largest = _DRAWN_RATIOS
-    most = min(max(math.exp(max(logs, default=0)), least), largest)
+    furthest = max((abs(math.log(r)) for case in ordered for r in case.ratios.values()), default=0)
+    most = min(max(math.exp(furthest), least), largest)
 
     def draw(room: int) -> list[str]:
         return [
-            sparkline(case.ratios, columns(case.ratios, room), (1 / most, most), _furthest_from_1)
+            sparkline(
+                *(case.ratios, columns(case.ratios, room), (1 / most, most)),
+                lambda ratios: max(ratios, key=lambda ratio: abs(math.log(ratio))),
+            )
             for case in ordered
         ]
 
@@ -308,16 +298,12 @@ def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
         yield ratio(one.cpu_s_per_gb.ratio)
 
 
-def _furthest_from_1(ratios: list[float]) -> float:
-    return max(ratios, key=lambda ratio: abs(math.log(ratio)))
-
-
 def uncompared(compared: Comparison) -> list[str]:
     """Return the cases that are not in both, a sentence for each reason."""
     alike: dict[tuple[str | None, str], dict[str, list[str]]] = {}
-    for one in compared.uncompared:
-        places = alike.setdefault((one.measured_by, one.why), {})
-        places.setdefault(place(compared, one.case), []).append(one.case.what())
+    for case, measured_by, why in compared.uncompared:
+        places = alike.setdefault((measured_by, why), {})
+        places.setdefault(place(compared, case), []).append(case.what())
     sentences = []
     for (measured_by, why), places in alike.items():
         word = "not measured by either" if measured_by is None else f"only {measured_by} has"
@@ -328,66 +314,109 @@ def uncompared(compared: Comparison) -> list[str]:
 
 def document(compared: Comparison) -> dict[str, Any]:
     """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-    first, second = compared.first, compared.second
     on_nodes, unknown = None, None
     try:
-        on_nodes = comparison.differing(compared)
+        on_nodes = [
+            {"what": what, "first": one, "second": other}
+            for what, (one, other) in comparison.differing(compared).items()
+        ]
     except NetproofError as error:
         unknown = str(error)
     return {
-        "format": documents.FORMAT,
-        "first": _side(first),
-        "second": _side(second),
+        "format": FORMAT,
+        "first": _side(compared.first),
+        "second": _side(compared.second),
         "summary": summary(compared),
         "geometric_mean": compared.mean(),
-        "differences": [dataclasses.asdict(one) for one in compared.differences],
-        "nodes": None
-        if on_nodes is None
-        else [
-            {"what": what, "first": one, "second": other} for what, (one, other) in on_nodes.items()
-        ],
+        "differences": compared.differences,
+        "nodes": on_nodes,
         "nodes_not_known": unknown,
         "cases": [_case(one) for one in compared.cases],
         "not_compared": [
-            {**documents.of_case(one.case), "measured_by": one.measured_by, "why": one.why}
-            for one in compared.uncompared
+            {**of_case(case), "measured_by": measured_by, "why": why}
+            for case, measured_by, why in compared.uncompared
         ],
     }
 
 
 def _case(case: ComparedCase) -> dict[str, Any]:
+    sizes = {"least_bytes": "least", "largest_bytes": "largest", "size_bytes": "size"}
     return {
-        "first": documents.of_case(case.first.case),
-        "second": documents.of_case(case.second.case),
-        "outcome": case.outcome,
-        "ratio": case.score.value,
-        "interval": case.score.interval,
-        "common": documents.of_common(case.score.common),
+        "first": of_case(case.first.case),
+        "second": of_case(case.second.case),
+        **some(case, "outcome", "disturbed", ratio="score.value", interval="score.interval"),
+        "common": of_common(case.score.common),
         "sizes_bytes": list(case.ratios),
         "ratios": list(case.ratios.values()),
-        "ranges": [
-            {
-                "least_bytes": one.least,
-                "largest_bytes": one.largest,
-                "size_bytes": one.size,
-                **documents.some(one, "faster", "ratio"),
-            }
-            for one in case.ranges
-        ],
+        "ranges": [some(one, "faster", "ratio", **sizes) for one in case.ranges],
         "landmarks": {name: dataclasses.asdict(one) for name, one in case.landmarks.items()},
-        "cpu_s_per_gb": documents.some(case.cpu_s_per_gb, "first", "second", "ratio"),
-        "disturbed": case.disturbed,
+        "cpu_s_per_gb": some(case.cpu_s_per_gb, "first", "second", "ratio"),
         "sentence": case.sentence(),
     }
 
 
 def _side(side: ComparedSide) -> dict[str, Any]:
     return {
-        "name": side.name,
+        **some(side, "name", "partition", "environment"),
         "session": str(side.session.path),
         "started": side.session.info.get("time_start"),
         "labels": side.session.labels(),
         "system": side.session.results[0].system,
-        "partition": side.partition,
-        "environment": side.environment,
     }
+
+
+def page(
+    title: str,
+    comparisons: Sequence[Comparison],
+    failed: Mapping[str, str] | None = None,
+    *,
+    every: bool = False,
+) -> str:
+    """Return a page on sides compared with one first side.
+
+    ``failed``: the sides that could not be compared, with the reason; ``every``: plot also
+    functions in which no side is slower.
+    """
+    heading = "Plots"
+    if not every:
+        heading += f" of where {' or '.join(one.second.name for one in comparisons)} is slower"
+    plots = _plots(comparisons, every=every)
+    parts: list[Part] = [
+        ("comparison", "", list(blocks(comparisons, failed or {}))),
+        ("plots", heading, plots or ["There are none."]),
+    ]
+    from netproof.present.html.folder import page_of
+
+    return page_of(title, parts)
+
+
+def _plots(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigure]:
+    """Return time against size of all sides, for functions in which one is slower, or all."""
+    environments: dict[str, None] = {}
+    several: dict[tuple[object, ...], list[tuple[Comparison, ComparedCase]]] = defaultdict(list)
+    for compared in comparisons:
+        for one in compared.cases:
+            several[group(one.first.case)].append((compared, one))
+            environments |= {each.case.environment: None for each in (one.first, one.second)}
+    # A side's name stands for the switch.
+    names = (comparisons[0].first.name, *(one.second.name for one in comparisons))
+    looks, plots = Looks(names, tuple(environments)), []
+    for members in several.values():
+        slower = any(
+            one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
+            for _, one in members
+        )
+        if not (every or slower) or not any(one.ratios for _, one in members):
+            continue
+        # The first side is in every comparison, and drawn once.
+        rows = {}
+        for compared, one in members:
+            where = place(compared, one.first.case)
+            for side, measured in ((compared.first, one.first), (compared.second, one.second)):
+                spread, launches = measured.mad_us, len(measured.launches)
+                name = f"{side.name} {where}".strip()
+                for row in points(measured.curve, spread, launches, name, side.name, measured.case):
+                    rows[name, row["size_bytes"]] = row
+        title = content.named(members[0][1].first.case)
+        plots.append(over_size(title, list(rows.values()), looks))
+    return plots

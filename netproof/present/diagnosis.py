@@ -134,10 +134,7 @@ def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, A
 def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the diagnosis of one partition."""
     return {
-        "partition": diagnosis.partition,
-        "outcome": diagnosis.outcome.value,
-        **some(diagnosis, "cases", "passed"),
-        "failed": diagnosis.red,
+        **some(diagnosis, "partition", "cases", "passed", outcome="outcome.value", failed="red"),
         "asked": sorted(one.value for one in diagnosis.asked),
         "culprits": [_culprit(one) for one in diagnosis.culprits],
         **some(diagnosis, "ruled_out", "not_known", "incomplete", "next_steps"),
@@ -146,42 +143,31 @@ def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _culprit(culprit: Culprit) -> dict[str, Any]:
     place, since = culprit.place, culprit.since
+    evidence = [
+        {
+            **some(one, "sentence", source="source.value", sign="sign.value", sure="sure.value"),
+            "environment": one.environment or None,
+            "nodes": one.place.nodes,
+            "effects": [
+                some(effect, "quantity", "ratio", "interval", "rounds") for effect in one.effects
+            ],
+            "alone": one.recovery and one.recovery.value,
+        }
+        for one in culprit.evidence
+    ]
     return {
-        "cause": culprit.cause.value,
+        **some(culprit, "why", "alternatives", cause="cause.value", sentence="headline"),
+        **some(culprit, sure="sure.value", failed_cases="consequences", do="advice"),
         "place": {
-            "kind": place.kind.value,
-            "name": place.name,
-            "nodes": place.nodes,
+            **some(place, "name", "nodes", kind="kind.value"),
             "interface": place.interface or None,
         },
-        "sentence": culprit.headline,
-        "sure": culprit.sure.value,
-        "why": culprit.why,
-        "evidence": [
-            {
-                "source": one.source.value,
-                "sign": one.sign.value,
-                "sentence": one.sentence,
-                "sure": one.sure.value,
-                "environment": one.environment or None,
-                "nodes": one.place.nodes,
-                "effects": [
-                    some(effect, "quantity", "ratio", "interval", "rounds")
-                    for effect in one.effects
-                ],
-                "alone": one.recovery and one.recovery.value,
-            }
-            for one in culprit.evidence
-        ],
-        "alternatives": culprit.alternatives,
+        "evidence": evidence,
         "distinguish_by": culprit.distinguish_by or None,
-        "failed_cases": culprit.consequences,
         "since": {
-            "began": since.began.value,
+            **some(since, "sessions", "why", began="began.value"),
             "session": since.session or None,
             "started": since.started and since.started.isoformat(),
-            **some(since, "sessions", "why"),
         },
-        "do": culprit.advice,
         "rules_out": culprit.rules_out or None,
     }

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Union
 from rich.console import Console
 from rich.text import Text
 
-from netproof.present.tables import EVERY, TableColumn, fitting, parts, print_table, width_of
-from netproof.present.terminal import say
+from netproof.present.terminal import EVERY, TableColumn, fitting, parts, print_table, say, width_of
 
 if TYPE_CHECKING:
     from netproof.present.html.charts import ChartFigure

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import operator
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.criteria import CommonSizes, Finding
@@ -56,7 +57,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     session, matrix, verdict = judged.session, judged.matrix, judged.verdict
     recurring = judged.recurring
     levels = Counter(one.level for one in verdict.cases)
-    changed = judged.changed
+    changed, stored = judged.changed, judged.stored and dataclasses.asdict(judged.stored)
     return {
         "format": FORMAT,
         "session": str(session.path),
@@ -78,10 +79,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "launches": sum(one.launches for one in verdict.launched),
         "crashed": sum(one.crashed for one in verdict.launched),
         "launched": [
-            {
-                **some(one, "partition", "environment", "launches", "crashed"),
-                "level": one.finding.level,
-            }
+            some(one, "partition", "environment", "launches", "crashed", level="finding.level")
             for one in verdict.launched
         ],
         "baseline": matrix.baseline and dataclasses.asdict(matrix.baseline),
@@ -113,11 +111,9 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "counters": [
             # Null where a count is not known.
             {
-                **some(one, "partition", "node", "interface"),
-                "under_test": one.rail,
+                **some(one, "partition", "node", "interface", under_test="rail"),
                 **one.counted,
-                "segments_sent": one.again.of,
-                "segments_sent_again": one.again.count,
+                **some(one.again, segments_sent="of", segments_sent_again="count"),
             }
             for one in verdict.traffic
         ],
@@ -125,23 +121,31 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
         "compared_with": verdict.compared_with and _compared_with(verdict.compared_with),
-        "stored": judged.stored and dataclasses.asdict(judged.stored),
+        "stored": stored if changed is None else None,
         "changed": None
         if changed is None
         else {
-            "stored": dataclasses.asdict(changed.stored),
+            "stored": stored,
             "cases": [
                 {**of_case(one.case), **some(one, "was", "now", "gone", "new")}
-                for one in changed.cases
+                for one in changed
+                if one.case is not None
             ],
-            **some(changed, "gone", "new"),
+            **{
+                name: [why for one in changed if one.case is None for why in getattr(one, name)]
+                for name in ("gone", "new")
+            },
         },
     }
 
 
-def some(record: object, *names: str) -> dict[str, Any]:
-    """Return these attributes of a record by their names."""
-    return {name: getattr(record, name) for name in names}
+def some(record: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return these attributes of a record by their names, and others by a key of their own.
+
+    ``renamed``: attributes by their keys, one of another attribute with a dot.
+    """
+    keys = {**{name: name for name in names}, **renamed}
+    return {key: operator.attrgetter(name)(record) for key, name in keys.items()}
 
 
 def of_case(case: Case) -> dict[str, Any]:
@@ -189,15 +193,9 @@ def of_interval(interval: Interval | None) -> list[float | None] | None:
 
 def of_common(common: CommonSizes | None) -> dict[str, int] | None:
     """Return the sizes at which curves meet."""
-    return (
-        None
-        if common is None
-        else {
-            "count": common.count,
-            "least_bytes": common.least,
-            "largest_bytes": common.largest,
-        }
-    )
+    if common is None:
+        return None
+    return some(common, "count", least_bytes="least", largest_bytes="largest")
 
 
 def _crossover(crossover: Crossover) -> dict[str, Any]:
@@ -208,8 +206,7 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
     return {
         **case,
         "ranks": [one.case.ranks for one in crossover.cases],
-        "least_red_ranks": crossover.least,
-        "missing_ranks": crossover.missing,
+        **some(crossover, least_red_ranks="least", missing_ranks="missing"),
         "red": [
             {
                 "ranks": one.case.ranks,
@@ -226,10 +223,8 @@ def _compared_with(found: StoredResults) -> dict[str, Any]:
     sessions = [
         {
             **some(cases[0].case, "partition", "environment"),
-            "session": cases[0].session,
+            **some(cases[0], "session", "marks", days_before="days"),
             "started": cases[0].started.isoformat(),
-            "days_before": cases[0].days,
-            "marks": cases[0].marks,
             "left_out": left_out,
             "cases": [
                 {
@@ -251,46 +246,38 @@ def _compared_with(found: StoredResults) -> dict[str, Any]:
 
 
 def _score(score: Finding | None) -> dict[str, Any] | None:
-    return (
-        None
-        if score is None
-        else {
-            "value": score.value,
-            "interval": of_interval(score.interval),
-            "common": of_common(score.common),
-            "disturbed": score.disturbed,
-        }
-    )
+    if score is None:
+        return None
+    return {
+        **some(score, "value", "disturbed"),
+        "interval": of_interval(score.interval),
+        "common": of_common(score.common),
+    }
 
 
 def _case(judged: CaseVerdict) -> dict[str, Any]:
     again = judged.again
     return {
         **of_case(judged.case),
-        "verdict": judged.level,
-        "faults": judged.faults,
+        **some(judged, "faults", "failed_job", verdict="level"),
         "expected": judged.expected or None,
-        "failed_job": judged.failed_job,
         "score": _score(judged.score()),
         "measured": judged.measured and of_measured(judged.measured),
-        "findings": list(map(_finding, judged.findings)),
+        "findings": [
+            {
+                **some(one, "criterion", "level", "why", "value", "bound"),
+                **some(one, "against", "node", "interface"),
+                **some(one, size_bytes="size", compared_bytes="compared_sizes"),
+                "sizes_bytes": one.sizes(),
+                "interval": of_interval(one.interval),
+                "confirmed": one.confirmation and one.confirmation.confirmed,
+            }
+            for one in judged.findings
+        ],
         "again": again
         and {
             **some(again, "nodes", "jobid", "faults"),
             "crashes": [dataclasses.asdict(crash) for crash in again.crashes],
             "launches": list(map(of_curve, again.launches)),
         },
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        **some(finding, "criterion", "level", "why"),
-        "size_bytes": finding.size,
-        "sizes_bytes": finding.sizes(),
-        "compared_bytes": finding.compared_sizes,
-        **some(finding, "value", "bound"),
-        "interval": of_interval(finding.interval),
-        **some(finding, "against", "node", "interface"),
-        "confirmed": finding.confirmation and finding.confirmation.confirmed,
     }

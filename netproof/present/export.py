@@ -20,7 +20,6 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI
 from netproof.present import terminal
-from netproof.present.formats import Format
 from netproof.present.wording import counted
 from netproof.store import Store, StoredSession, questions
 
@@ -29,46 +28,29 @@ _US_PER_S = 1e6
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def run(store: Path, name: str, form: Format, folder: Path) -> int:
+def export(store: Path, name: str, form: str, folder: Path) -> None:
     """Write a session into ``folder``, which has to be new or empty, and print what was written.
 
-    ``name``: as ``Store.find`` takes it. Returns the exit status: 0 written, 2 not.
+    ``name``: as ``Store.find`` takes it. Raises NetproofError where the session cannot be read, or
+    ``folder`` holds files already or cannot be written.
     """
-    try:
-        opened = Store(store)
-        stored = opened.find(name)
-        with terminal.working(f"writing session {stored.name}"):
-            written, left_out = export(opened, stored, form, folder)
-    except NetproofError as error:
-        terminal.say(terminal.console(stderr=True), f"netproof: {error}", "red")
-        return 2
-    out = terminal.console()
-    count = counted(len(written), "file")
+    opened = Store(store)
+    stored = opened.find(name)
+    with terminal.working(f"writing session {stored.name}"):
+        texts, left_out = _WRITERS[form](opened, stored)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(folder.iterdir()):
+                raise NetproofError(f"{folder}: is not empty; name a new folder")
+            for file, text in texts.items():
+                (folder / file).write_text(text, newline="")
+        except OSError as error:
+            raise NetproofError(f"{folder}: cannot be written: {error}") from error
+    out, count = terminal.console(), counted(len(texts), "file")
     terminal.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
     if left_out:
         have = counted(left_out, "case has", "cases have")
         terminal.say(out, f"{have} no rate as NetPIPE has one, and no file")
-    return 0
-
-
-def export(
-    store: Store, stored: StoredSession, form: Format, folder: Path
-) -> tuple[list[Path], int]:
-    """Write a session; return the files, and how many measured cases the format cannot hold.
-
-    Raises NetproofError where the session cannot be read, ``folder`` holds files already or cannot
-    be written.
-    """
-    texts, left_out = _WRITERS[form](store, stored)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise NetproofError(f"{folder}: is not empty; name a new folder")
-        for name, text in texts.items():
-            (folder / name).write_text(text, newline="")
-    except OSError as error:
-        raise NetproofError(f"{folder}: cannot be written: {error}") from error
-    return [folder / name for name in texts], left_out
 
 
 def netpipe_text(curve: Curve, *, bidirectional: bool) -> str:
@@ -88,7 +70,7 @@ def netpipe_text(curve: Curve, *, bidirectional: bool) -> str:
     return "".join(lines)
 
 
-def gnuplot_text(
+def _gnuplot_text(
     curves: Mapping[str, str], *, title: str, columns: str, x_label: str, output: str
 ) -> str:
     """Return a gnuplot script after the NetPIPE how-to: one line for each of ``curves``.
@@ -100,19 +82,20 @@ def gnuplot_text(
         f" {_quoted(file)} using {columns} title {_quoted(name)} with linespoints"
         for name, file in curves.items()
     )
-    return (
-        f"# gnuplot {output.removesuffix('.svg')}.gp writes {output}\n"
-        f"set terminal svg size 1200,800 noenhanced background 'white'\n"
-        f"set output {_quoted(output)}\n"
-        f"set title {_quoted(title)}\n"
-        f"set xlabel {_quoted(x_label)}\n"
-        "set ylabel 'Throughput (Mbps of 2^20 bit/s)'\n"
-        "set logscale x\n"
-        "set format x '%g'\n"
-        "set key outside right top\n"
-        "set grid\n"
-        f"plot \\\n{plots}\n"
-    )
+    return f"""\
+# gnuplot {output.removesuffix(".svg")}.gp writes {output}
+set terminal svg size 1200,800 noenhanced background 'white'
+set output {_quoted(output)}
+set title {_quoted(title)}
+set xlabel {_quoted(x_label)}
+set ylabel 'Throughput (Mbps of 2^20 bit/s)'
+set logscale x
+set format x '%g'
+set key outside right top
+set grid
+plot \\
+{plots}
+"""
 
 
 def _csv(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
@@ -172,14 +155,11 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         if not registry.function_of(case).single:
             left_out += 1
             continue
-        stem = _stem(case)
-        bidirectional = case.direction == "bidirectional"
-        measured = result.measured
-        curves = {f"{stem}.np": measured.curve} | {
-            f"{stem}.{launch.number}.np": launch.curve for launch in measured.launches
-        }
+        stem, measured = _stem(case), result.measured
+        curves = {f"{stem}.np": measured.curve}
+        curves |= {f"{stem}.{one.number}.np": one.curve for one in measured.launches}
         for name, curve in curves.items():
-            texts[name] = netpipe_text(curve, bidirectional=bidirectional)
+            texts[name] = netpipe_text(curve, bidirectional=case.direction == "bidirectional")
         line = f"{case.environment} {case.benchmark} {case.function}"
         medians[case.partition, case.path, case.direction][line] = f"{stem}.np"
     if not texts:
@@ -196,13 +176,8 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
             ("signature", "Network signature", "3:2", "Time (s)"),
         ):
             name = f"{kind}-{partition}-{path}-{direction}"
-            texts[f"{name}.gp"] = gnuplot_text(
-                named,
-                title=f"{title}, {where}",
-                columns=columns,
-                x_label=x_label,
-                output=f"{name}.svg",
-            )
+            labels = {"title": f"{title}, {where}", "columns": columns, "x_label": x_label}
+            texts[f"{name}.gp"] = _gnuplot_text(named, **labels, output=f"{name}.svg")
     return texts, left_out
 
 
@@ -220,5 +195,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_WRITERS = {Format.CSV: _csv, Format.JSON: _json, Format.NETPIPE: _netpipe}
+_WRITERS = {"csv": _csv, "json": _json, "netpipe": _netpipe}
 """Each returns texts by the names of their files, and how many cases the format cannot hold."""

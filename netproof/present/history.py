@@ -1,15 +1,19 @@
-"""The history: in tables and lines of characters, and as plain values for ``json``."""
+"""The history: tables and lines of characters, a chart of series, and plain values for ``json``."""
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from netproof.errors import NetproofError
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
 from netproof.history.culprits import Culprits
 from netproof.history.history_verdict import (
+    BAND_DEVIATIONS,
     Event,
     HistoryVerdict,
     SeriesState,
@@ -18,10 +22,18 @@ from netproof.history.history_verdict import (
 )
 from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
-from netproof.present import documents
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.wording import counted
+from netproof.present.documents import FORMAT, of_case, some
+from netproof.present.html.charts import (
+    FILE_LINE,
+    NUMBER,
+    SERIES,
+    ChartFigure,
+    shown,
+    template,
+    tips,
+)
+from netproof.present.wording import columns, counted, readable, sparkline
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
@@ -49,7 +61,12 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
         yield from _crashes_and_counters(verdict)
         yield _notes(verdict)
         return
-    yield _result(verdict)
+    worse = [event for event in verdict.events if event.worse]
+    places = {(event.partition, event.environment) for event in worse}
+    count = sum(shift.worse for event in worse for shift in event.single)
+    changes = f"{counted(len(worse), 'change')} in {counted(len(places), 'configuration')}"
+    result = Cell(f"WORSE: {changes}, {count} series", "failed")
+    yield result if worse else Cell("nothing is worse", "passed")
     for event in verdict.events:
         yield from _event(event)
         shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
@@ -68,16 +85,6 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
     yield from _crashes_and_counters(verdict)
     yield from _counts(verdict)
     yield _notes(verdict)
-
-
-def _result(verdict: HistoryVerdict) -> Cell:
-    worse = [event for event in verdict.events if event.worse]
-    if not worse:
-        return Cell("nothing is worse", "passed")
-    places = {(event.partition, event.environment) for event in worse}
-    count = sum(shift.worse for event in worse for shift in event.single)
-    changes = f"{counted(len(worse), 'change')} in {counted(len(places), 'configuration')}"
-    return Cell(f"WORSE: {changes}, {count} series", "failed")
 
 
 def _more(count: int, what: str) -> list[str]:
@@ -119,7 +126,7 @@ def _changes(
     """Return a row for each change; ``head``, ``cells``: of the columns of their own."""
     rows = []
     for one in shifts:
-        change, mark = one.change, _mark(one)
+        change, mark = one.change, _sign(one)
         size, sure = f"{100 * change.size:+.1f} %", confidence(change.p_value)
         drift = ["drift"] if change.kind is ChangeKind.DRIFT else []
         state = ", ".join([*drift, *([states(one)] if states else [])])
@@ -135,7 +142,7 @@ def _levels(shift: Shift) -> tuple[str, str, str]:
     return f"{change.before:.4g}", f"{change.after:.4g}", shift.of.quantity.unit
 
 
-def _mark(shift: Shift) -> str:
+def _sign(shift: Shift) -> str:
     if shift.change.kind is ChangeKind.BAD_NIGHT:
         return _ODD
     return _WORSE if shift.worse else _BETTER
@@ -190,19 +197,16 @@ def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
 
 
 def _notes(verdict: HistoryVerdict) -> Sentences:
-    nights, found = verdict.nights, []
-    if nights.baseline is None:
-        none = "No scores are followed: no session names a score baseline."
-        found.append(Cell(none, "warned"))
-    if nights.no_longer_followed:
-        count = nights.no_longer_followed
-        found.append(
-            Cell(f"{count} series are followed no longer: no recent session measured them.")
-        )
+    nights, found = verdict.nights, [Cell(f"accepted: {one}") for one in verdict.acceptances]
     if nights.other_sizes:
         why = "of other message sizes than the newest of their case"
-        found.append(Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
-    found += [Cell(f"accepted: {acceptance}") for acceptance in verdict.acceptances]
+        found.insert(0, Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
+    if nights.no_longer_followed:
+        why = "are followed no longer: no recent session measured them"
+        found.insert(0, Cell(f"{nights.no_longer_followed} series {why}."))
+    if nights.baseline is None:
+        none = "No scores are followed: no session names a score baseline."
+        found.insert(0, Cell(none, "warned"))
     return Sentences(found)
 
 
@@ -280,7 +284,7 @@ def _line(one: Series, room: int) -> str:
 
 def _by_session(verdict: HistoryVerdict, several: Sequence[Series]) -> DataTable:
     """Return a row for each session of the case, with a mark where a level begins, or ``?``."""
-    marks = {(shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts}
+    marks = {(shift.of, shift.change.index): _sign(shift) for shift in verdict.shifts}
     rows = []
     for night, stored in enumerate(verdict.nights.sessions):
         cells: list[str | Cell] = []
@@ -302,7 +306,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
     return {
-        "format": documents.FORMAT,
+        "format": FORMAT,
         "system": verdict.system,
         "unread": nights.unread,
         "sessions": [
@@ -310,60 +314,62 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             for stored in nights.sessions
         ],
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
-        **documents.some(verdict, "too_few", "tested"),
+        **some(verdict, "too_few", "tested"),
         "followed": len(verdict.followed),
         "false_alarms_a_month": verdict.false_alarms_a_month,
-        "baseline": nights.baseline and documents.some(nights.baseline, "partition", "environment"),
-        **documents.some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
+        "baseline": nights.baseline and some(nights.baseline, "partition", "environment"),
+        **some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
         "inconclusive": [
-            {"session": one.session.name, "case": documents.of_case(one.case), "why": one.why}
+            {**some(one, session="session.name"), "case": of_case(one.case), "why": one.why}
             for one in nights.inconclusive
         ],
         "events": [
             {
-                **documents.some(event, "partition", "environment", "worse"),
-                "session": event.session.name,
+                **_changed(verdict, event),
+                "worse": event.worse,
                 "before_session": event.culprits and event.culprits.before.name,
-                "sentence": event.sentence(),
-                "changes": [_shift(verdict, shift) for shift in event.shifts],
                 "culprits": event.culprits and _culprits(event.culprits),
                 "around": [_culprits(culprits) for culprits in event.around],
             }
             for event in verdict.events
         ],
-        "bad_nights": [
-            {
-                **documents.some(odd, "partition", "environment"),
-                "session": odd.session.name,
-                "sentence": odd.sentence(),
-                "changes": [_shift(verdict, shift) for shift in odd.shifts],
-            }
-            for odd in verdict.bad_nights
-        ],
+        "bad_nights": [_changed(verdict, odd) for odd in verdict.bad_nights],
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
         "accepted": [
             {
-                **documents.some(one, "session", "reason", "name", "at"),
-                "covers": {
-                    "expressions": one.covers.cases,
-                    **documents.some(one.covers, "partition", "environment", "quantity"),
-                },
+                **some(one, "session", "reason", "name", "at"),
+                "covers": some(
+                    one.covers, "partition", "environment", "quantity", expressions="cases"
+                ),
             }
             for one in verdict.acceptances
         ],
-        "series": [_series(verdict, one) for one in nights.series] if series else None,
+        "series": [
+            {
+                "case": of_case(one.case),
+                **some(one, "quantity", "values", "inconclusive"),
+                **some(verdict.followed[one], "level", "noise"),
+            }
+            for one in nights.series
+        ]
+        if series
+        else None,
+    }
+
+
+def _changed(verdict: HistoryVerdict, found: Event) -> dict[str, Any]:
+    return {
+        **some(found, "partition", "environment", session="session.name"),
+        "sentence": found.sentence(),
+        "changes": [_shift(verdict, shift) for shift in found.shifts],
     }
 
 
 def _culprits(culprits: Culprits) -> dict[str, Any]:
     return {
-        "from_session": culprits.before.name,
-        "to_session": culprits.after.name,
+        **some(culprits, from_session="before.name", to_session="after.name"),
         "differences": [
-            {
-                **documents.some(one, "what", "before", "after", "nodes"),
-                "of_configuration": one.own,
-            }
+            some(one, "what", "before", "after", "nodes", of_configuration="own")
             for one in culprits.differences
         ],
         "unknown": culprits.unknown,
@@ -371,28 +377,143 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
 
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
-    change, sessions = shift.change, verdict.nights.sessions
-    pooled = shift.of.pooled
+    change, sessions, of = shift.change, verdict.nights.sessions, shift.of
     return {
-        "partition": shift.of.where[0],
-        "environment": shift.of.where[1],
-        "case": None if pooled else documents.of_case(shift.of.case),
-        "pooled": len(shift.of.cases) if pooled else None,
-        "quantity": shift.of.quantity,
-        "kind": change.kind,
-        "state": shift.state,
-        "worse": shift.worse,
+        "partition": of.where[0],
+        "environment": of.where[1],
+        "case": None if of.pooled else of_case(of.case),
+        "pooled": len(of.cases) if of.pooled else None,
+        **some(shift, "state", "worse", quantity="of.quantity", kind="change.kind"),
         "session": sessions[change.index].name,
         "found": sessions[change.found].name,
         "ended": None if change.ended is None else sessions[change.ended].name,
-        **documents.some(change, "before", "after", "size", "p_value"),
+        **some(change, "before", "after", "size", "p_value"),
     }
 
 
-def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
-    found = verdict.followed[one]
-    return {
-        "case": documents.of_case(one.case),
-        **documents.some(one, "quantity", "values", "inconclusive"),
-        **documents.some(found, "level", "noise"),
+FORMATS = (".html", ".svg", ".png", ".pdf")
+
+MOST_SERIES = 24
+"""Most series of one file."""
+
+_LABEL_PX = 13
+_LABELS = 3
+"""Lines over which labels of nearby changes are spread."""
+_CHANGES = {
+    "worse": ("var(--failed)", [1, 0]),
+    "better": (SERIES[2], [7, 3]),
+    "bad night": ("var(--warning)", [2, 2]),
+}
+"""Colours and dashes."""
+
+
+def write(verdict: HistoryVerdict, path: Path) -> None:
+    """Draw every series of a verdict, one below the other, in a file of one of ``FORMATS``.
+
+    An HTML file has all that it needs within. Raises NetproofError for another format, and for more
+    than ``MOST_SERIES``; OSError where it cannot be written.
+    """
+    if path.suffix not in FORMATS:
+        raise NetproofError(f"{path}: unknown format; choose {', '.join(FORMATS)}")
+    count = len(verdict.nights.series)
+    if count > MOST_SERIES:
+        raise NetproofError(
+            f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
+            " cases, or name one with --quantity"
+        )
+
+    from netproof.present.html.folder import draw
+
+    draw(chart(verdict, verdict.nights.series), path)
+
+
+def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
+    """Return the series one below the other over the same days, as wide as a file's chart."""
+    sessions = verdict.nights.sessions
+    sentences = [
+        f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
+        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
+        + (" ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""),
+        *(
+            f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
+            f" {event.changed()[0]}"
+            for event in verdict.events
+        ),
+    ]
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
+    drawn = {
+        "vconcat": [_panel(verdict, one) for one in several],
+        "spacing": 14,
+        "resolve": {"scale": {"x": "shared"}},
     }
+    made = ChartFigure("What was measured, session by session", drawn, {}).for_file()
+    # Each event has a line of its own.
+    made["title"]["subtitle"] = [shown(line) for line in lines]
+    return made
+
+
+def _panel(verdict: HistoryVerdict, one: Series) -> Any:
+    sessions, label, unit = verdict.nights.sessions, one.quantity.label, one.quantity.unit
+
+    def points(nights: Sequence[float | None]) -> list[dict[str, Any]]:
+        return [
+            {"began": _moment(stored), "value": value, "session": stored.name}
+            for stored, value in zip(sessions, nights, strict=True)
+            if value is not None
+        ]
+
+    levels = [
+        {
+            "began": _moment(sessions[first]),
+            "until": _moment(sessions[last]),
+            "value": value,
+            "low": low,
+            "high": high,
+        }
+        for first, last, value, low, high in verdict.levels(one)
+    ]
+    panel = template(
+        *("panel", "chart"),
+        title=f"{_title(one.case)}: {label}",
+        label=f"{label}, {unit}" if unit else label,
+        # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
+        ends=[{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])],
+        levels=levels,
+        measured=points(one.values),
+        measured_tip=tips(session="session", value=(label, NUMBER)),
+        # Beside the line, which goes only through points that count.
+        inconclusive=points(one.inconclusive),
+        inconclusive_tip=tips(session="inconclusive in", value=(label, NUMBER)),
+    )
+    panel["layer"] = [layer for layer in panel["layer"] if layer["data"]["values"]]
+    shifts = [s for s in verdict.shifts if s.of is one and s.state is not SeriesState.ODD_NIGHT]
+    for number, shift in enumerate(sorted(shifts, key=lambda shift: shift.change.index)):
+        panel["layer"] += _change_layers(verdict, shift, number % _LABELS)
+    return panel
+
+
+def _change_layers(verdict: HistoryVerdict, shift: Shift, line: int) -> Any:
+    """Return a rule where the change begins, and its label above the chart."""
+    change, sessions = shift.change, verdict.nights.sessions
+    stored, late = sessions[change.index], change.index > len(sessions) / 2
+    word, state = "worse" if shift.worse else "better", f", {shift.state}"
+    if change.kind is ChangeKind.BAD_NIGHT:
+        word, state = "bad night", ""
+    text = (
+        f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
+        f" ({confidence(change.p_value)})"
+    )
+    colour, dash = _CHANGES[word]
+    return template(
+        *("panel", "change"),
+        rows=[{"began": _moment(stored), "text": text, "session": stored.name}],
+        **{"colour": colour, "dash": dash},
+        opacity=1 if shift.state in (SeriesState.OPEN, SeriesState.BAD_NIGHT) else 0.55,
+        tooltip=tips(text="change", session="session"),
+        **{"align": "right" if late else "left", "dx": 4 if late else -4},
+        dy=-2 - _LABEL_PX * line,
+    )
+
+
+def _moment(stored: StoredSession) -> str:
+    return f"{stored.start:%Y-%m-%dT%H:%M:%SZ}"

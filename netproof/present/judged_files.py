@@ -13,8 +13,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.present import documents
-from netproof.present.tables import TableColumn, fitting, print_table, width_of
-from netproof.present.terminal import say
+from netproof.present.terminal import TableColumn, fitting, print_table, say, width_of
 from netproof.verdict.files import CurveVerdict, FilesVerdict
 
 _STYLES = {
@@ -73,33 +72,27 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
     for place, finding in enumerate(findings):
         same = finding.level is Level.UNDEFINED and finding.size is None
         reasons.setdefault(finding.why_undefined if same else place, []).append(finding)
-    return [
-        several[0]
-        if len(several) == 1
-        else dataclasses.replace(
-            several[0],
-            reason=f"{', '.join(finding.criterion for finding in several)} undefined:"
-            f" {several[0].why_undefined}",
-        )
-        for several in reasons.values()
-    ]
+    found = []
+    for first, *others in reasons.values():
+        if others:
+            names = ", ".join(finding.criterion for finding in (first, *others))
+            first = dataclasses.replace(first, reason=f"{names} undefined: {first.why_undefined}")
+        found.append(first)
+    return found
 
 
 def summary(judged: FilesVerdict) -> str:
     """Return how many curves passed, and the result of the others, in a sentence."""
     counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
     passed = counts[Level.PASS] + counts[Level.WARN]
+    words = {
+        Level.WARN: "with warnings",
+        Level.FAIL: "failed",
+        Level.INCONCLUSIVE: "inconclusive",
+        Level.UNDEFINED: "could not be judged",
+    }
     said = [f"{passed} of {len(judged.curves)} curves passed"]
-    said += [
-        f"{counts[level]} {word}"
-        for level, word in (
-            (Level.WARN, "with warnings"),
-            (Level.FAIL, "failed"),
-            (Level.INCONCLUSIVE, "inconclusive"),
-            (Level.UNDEFINED, "could not be judged"),
-        )
-        if counts[level]
-    ]
+    said += [f"{counts[level]} {word}" for level, word in words.items() if counts[level]]
     if judged.faults:
         said.append(f"{len(judged.faults)} could not be read")
     if not judged.compared:
@@ -111,9 +104,7 @@ def document(judged: FilesVerdict) -> dict[str, Any]:
     """Return plain values for ``json``. Sizes in bytes, times in µs, bandwidths in 10⁶ bytes/s."""
     return {
         "format": documents.FORMAT,
-        "status": judged.status,
-        "faults": judged.faults,
-        "notes": judged.notes,
+        **documents.some(judged, "status", "faults", "notes"),
         "curves": [_curve(one) for one in judged.curves],
     }
 
@@ -137,13 +128,10 @@ def _curve(one: CurveVerdict) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "criterion": finding.criterion,
-        "level": finding.level,
+        **documents.some(finding, "criterion", "level"),
         "size_bytes": finding.size,
         "sizes_bytes": finding.sizes(),
-        "against": finding.against,
-        "value": finding.value,
-        "bound": finding.bound,
+        **documents.some(finding, "against", "value", "bound"),
         "interval": documents.of_interval(finding.interval),
         "common_sizes": documents.of_common(finding.common),
         "why": finding.why,

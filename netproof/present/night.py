@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from netproof.present.characters import visible
 from netproof.present.document import Sentences
 from netproof.present.verdict import remarks, undecided
-from netproof.present.wording import duration, outcome
-from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
+from netproof.present.wording import duration, outcome, visible
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import failures
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import sentences_of_skipped

@@ -1,10 +1,14 @@
-"""Earlier studies as tables for terminal and page, and a session alongside them."""
+"""Earlier studies as tables for terminal and page, a session alongside them, and a study redone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 
 from netproof.criteria.rate import loss
+from netproof.errors import NetproofError
+from netproof.experiments import literature
+from netproof.experiments.gains import SweepTable
 from netproof.experiments.literature import (
     ABSENT,
     RATE_KIB,
@@ -12,45 +16,90 @@ from netproof.experiments.literature import (
     Adapters,
     SessionInStudy,
     Study,
-    StudyRun,
+    StudyPart,
     named,
 )
+from netproof.experiments.sweep import Sweep
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
-from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
+from netproof.present import sweeps as of_sweeps
+from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
+from netproof.present.html import content
+from netproof.present.html.charts import (
+    MARKS,
+    STROKE_SIZE,
+    ChartFigure,
+    Looks,
+    Rows,
+    dots,
+    present,
+    tips,
+    word,
+)
+from netproof.present.html.content import Group
+from netproof.present.html.report import Report
+from netproof.present.wording import file_name
+
+_SMOOTH, _RED = "no size is red", "red at some size"
+"""Meanings of a configuration's mark: a score alone hides what a few sizes do."""
+
+_PEAKS = (
+    *("where", "network", "MPI Mbps", "bytes", "TCP Mbps", "bytes", "MPI loss"),
+    *("MPI of\nline rate", "TCP of\nline rate", "MPI µs", "TCP µs"),
+)
+_HARDWARE = ("", "card", "driver", "MTU", "MPI", "switch")
+_FIGURES = ("figure", "value", "of link", "of line rate")
+_ADAPTERS = (
+    *("latency µs", "peak", "peak at"),
+    *(f"at {kib} KB" for kib in RATE_KIB),
+    *("peak of link", "peak of line rate"),
+)
+_RUN = ("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s")
 
 
 def blocks(study: Study, alongside: SessionInStudy | None) -> Iterator[Block]:
     """Yield a study's tables, and the landmarks of a session alongside them."""
     yield Cell(f"{study.name}: {study.title}", "heading")
     yield study.source
-    yield from _apart(study_tables(study))
+    for table in study_tables(study):
+        yield from ("", table)
     yield Sentences(study_notes(study))
     if alongside:
         yield Cell(f"alongside it, {alongside.path}", "heading")
-        yield from _apart(tables_alongside(study, alongside))
+        for table in tables_alongside(study, alongside):
+            yield from ("", table)
         yield Sentences(alongside.reasons(), mark=f"{ABSENT}: ")
-
-
-def _apart(tables: Sequence[DataTable]) -> Iterator[Block]:
-    for table in tables:
-        yield ""
-        yield table
 
 
 def study_tables(study: Study) -> list[DataTable]:
     """Return a study's tables, as printed there but for losses and shares, which are computed."""
     found = []
     if study.peaks:
-        found.append(_peaks_table(study))
+        rows: list[tuple[str, ...]] = []
+        for one in study.peaks:
+            sides = (one.mpi, one.tcp)
+            peaks = (text for each in sides for text in (f"{each.peak:g}", str(each.size_printed)))
+            shares = (_shares(one.shares(each, study.mbps), "*") for each in sides)
+            times = (f"{each.latency_us:.2f}" for each in sides)
+            rows.append((one.where, one.network, *peaks, f"{one.loss:.1%}", *shares, *times))
+        assumed = any(one.mtu for one in study.peaks)
+        found.append(DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else ""))
     if study.adapters:
-        columns = study.adapters.columns
-        cards = [
-            (one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
-            for one in columns
-        ]
-        found += [DataTable(_HARDWARE, cards), _adapters_table(study.adapters)]
+        found += _adapter_tables(study.adapters)
     if study.run:
-        found.append(_run_table(study.run, study.mbps[0]))
+        rows = [
+            (
+                *(str(row.size), str(row.repetitions), f"{row.mbps:.2f}", f"{row.seconds:.6f}"),
+                *(f"{rate:.3f}", f"{mbit_s(rate):.2f}"),
+            )
+            for row, rate in zip(
+                study.run.rows, study.run.curve().bandwidth_mb_s or (), strict=True
+            )
+        ]
+        caption = (
+            f"Mbps of {study.mbps[0]} bit/s; latency {study.run.landmarks().latency_us:g} µs by the"
+            f" rows, {study.run.latency_printed_us:g} µs printed"
+        )
+        found.append(DataTable(_RUN, rows, EVERY, caption))
     if study.figures:
         rows = [
             (
@@ -64,6 +113,26 @@ def study_tables(study: Study) -> list[DataTable]:
         ]
         found.append(DataTable(_FIGURES, rows, EVERY[1:]))
     return found
+
+
+def _adapter_tables(adapters: Adapters) -> Iterator[DataTable]:
+    cards = [
+        (one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
+        for one in adapters.columns
+    ]
+    yield DataTable(_HARDWARE, cards)
+    columns = []
+    for one in adapters.columns:
+        share = adapters.line_rate_share(one)
+        columns.append(
+            (
+                *(f"{one.latency_us:g}", f"{one.peak:g}", one.peak_size_printed),
+                *(f"{one.rates[kib]:g}" for kib in RATE_KIB),
+                *(f"{adapters.link_share(one):.1%}", "-" if share is None else f"{share:.1%}"),
+            )
+        )
+    head = ("each way, MB/s", *(one.name for one in adapters.columns))
+    yield DataTable(head, list(zip(_ADAPTERS, *columns, strict=True)), EVERY[1:])
 
 
 def study_notes(study: Study) -> list[str]:
@@ -93,63 +162,26 @@ def tables_alongside(study: Study, alongside: SessionInStudy) -> list[DataTable]
     return found
 
 
-_PEAKS = (
-    *("where", "network", "MPI Mbps", "bytes", "TCP Mbps", "bytes", "MPI loss"),
-    *("MPI of\nline rate", "TCP of\nline rate", "MPI µs", "TCP µs"),
-)
-_HARDWARE = ("", "card", "driver", "MTU", "MPI", "switch")
-_FIGURES = ("figure", "value", "of link", "of line rate")
-
-
-def _peaks_table(study: Study) -> DataTable:
-    rows = [
-        (
-            row.where,
-            row.network,
-            f"{row.mpi.peak:g}",
-            str(row.mpi.size_printed),
-            f"{row.tcp.peak:g}",
-            str(row.tcp.size_printed),
-            f"{row.loss:.1%}",
-            _shares(row.shares(row.mpi, study.mbps), assumed=True),
-            _shares(row.shares(row.tcp, study.mbps), assumed=True),
-            f"{row.mpi.latency_us:.2f}",
-            f"{row.tcp.latency_us:.2f}",
-        )
-        for row in study.peaks
-    ]
-    assumed = any(row.mtu for row in study.peaks)
-    return DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else "")
-
-
 def _peaks_alongside(alongside: SessionInStudy) -> DataTable:
     """Return each configuration as the e325 table has its networks: NetPIPE, one way."""
     rows = []
     for path, where in (("inter-node", "between nodes"), ("intra-node", "in a node")):
+        sides = [("netpipe", protocol, path, "oneway") for protocol in ("mpi", "tcp")]
         for one in alongside.configurations:
-            mpi, tcp = (
-                {
-                    name: alongside.landmark(name, one, "netpipe", protocol, path, "oneway")
-                    for name in ("peak_mb_s", "peak_size", "latency_us")
-                }
-                for protocol in ("mpi", "tcp")
-            )
-            lost = None
-            if mpi["peak_mb_s"] is not None and tcp["peak_mb_s"] is not None:
-                lost = loss(mpi["peak_mb_s"], tcp["peak_mb_s"])
+            rates = [alongside.landmark("peak_mb_s", one, *what) for what in sides]
+            peaks: list[str] = []
+            for rate, what in zip(rates, sides, strict=True):
+                size = alongside.landmark("peak_size", one, *what)
+                peaks += [_mbps(rate), _or_absent(size, "d")]
+            mpi, tcp = rates
+            lost = None if mpi is None or tcp is None else loss(mpi, tcp)
             shares = ["-", "-"]
             if path == "inter-node":
-                shares = [
-                    _cell(alongside.peak_share(one, "netpipe", protocol, path, "oneway"), ".1%")
-                    for protocol in ("mpi", "tcp")
-                ]
-            peaks = [
-                cell
-                for by in (mpi, tcp)
-                for cell in (_mbps_cell(by["peak_mb_s"]), _cell(by["peak_size"], "d"))
-            ]
-            times = (_cell(by["latency_us"], ".2f") for by in (mpi, tcp))
-            rows.append((where, " ".join(one), *peaks, _cell(lost, ".1%"), *shares, *times))
+                of_line = (alongside.peak_share(one, *what) for what in sides)
+                shares = [_or_absent(share, ".1%") for share in of_line]
+            latencies = (alongside.landmark("latency_us", one, *what) for what in sides)
+            times = (_or_absent(latency, ".2f") for latency in latencies)
+            rows.append((where, " ".join(one), *peaks, _or_absent(lost, ".1%"), *shares, *times))
     caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
     return DataTable(_PEAKS, rows, EVERY[2:], caption)
 
@@ -161,25 +193,27 @@ def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
     """
     several = [one for one in alongside.configurations if one[0] == partition]
     what = ("netpipe", "mpi", "inter-node", "bidirectional")
-
-    def row(title: str, name: str, form: str) -> tuple[str, ...]:
-        return title, *(_cell(alongside.landmark(name, one, *what), form) for one in several)
-
-    rows = [
-        row("latency µs", "latency_us", ".1f"),
-        row("peak", "peak_mb_s", ".1f"),
-        row("peak at", "peak_size", "d"),
-        *(row(f"at {kib} KB", f"rate_{kib}_kib_mb_s", ".1f") for kib in RATE_KIB),
-    ]
-    of_link = []
+    forms = {"latency_us": ".1f", "peak_mb_s": ".1f", "peak_size": "d"}
+    forms |= {f"rate_{kib}_kib_mb_s": ".1f" for kib in RATE_KIB}
+    columns = []
     for one in several:
-        peak, link = alongside.landmark("peak_mb_s", one, *what), alongside.extras(one)
-        of_link.append(_cell(_of_link(peak, link.get("link_mbit_s")), ".1%"))
-    of_rate = (_cell(alongside.peak_share(one, *what), ".1%") for one in several)
-    rows += [("peak of link", *of_link), ("peak of line rate", *of_rate)]
+        values = {name: alongside.landmark(name, one, *what) for name in forms}
+        cells = (_or_absent(values[name], form) for name, form in forms.items())
+        columns.append((*cells, *_peak_shares(alongside, one, what)))
     head = (f"{partition}, each way, MB/s", *(environment for _, environment in several))
     caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
-    return DataTable(head, rows, EVERY[1:], caption)
+    return DataTable(head, list(zip(_ADAPTERS, *columns, strict=True)), EVERY[1:], caption)
+
+
+def _peak_shares(
+    alongside: SessionInStudy, one: tuple[str, str], what: Sequence[str]
+) -> tuple[str, str]:
+    """Return the shares of a peak in the link and in the line rate."""
+    peak, link = alongside.landmark("peak_mb_s", one, *what), alongside.extras(one)
+    mbit = link.get("link_mbit_s")
+    of_link = None if peak is None or mbit is None else line_rate_share(peak, mb_s(mbit))
+    of_line = alongside.peak_share(one, *what)
+    return _or_absent(of_link, ".1%"), _or_absent(of_line, ".1%")
 
 
 def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
@@ -187,79 +221,197 @@ def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
     """
-    over_tcp = [("netpipe", "tcp", "inter-node", "oneway")]
-    over_mpi = [
-        ("imb", "PingPong", "inter-node", "oneway"),
-        ("netpipe", "mpi", "inter-node", "oneway"),
-    ]
+    measured = [("netpipe", "tcp", "inter-node", "oneway")]
+    if not study.run:
+        netpipe = ("netpipe", "mpi", "inter-node", "oneway")
+        measured = [("imb", "PingPong", "inter-node", "oneway"), netpipe]
     rows = []
     for one in alongside.configurations:
-        for what in over_tcp if study.run else over_mpi:
+        for what in measured:
             subject = f"{' '.join(one)}, {named(*what)}"
-            latency = _cell(alongside.landmark("latency_us", one, *what), ".2f", " µs")
+            latency = _or_absent(alongside.landmark("latency_us", one, *what), ".2f", " µs")
             rows.append((f"{subject}: latency", latency, "-", "-"))
             peak = alongside.landmark("peak_mb_s", one, *what)
-            share = alongside.peak_share(one, *what)
-            link = alongside.extras(one).get("link_mbit_s")
-            of_link = _of_link(peak, link)
-            rate = _cell(peak, ".1f", " MB/s")
+            rate = _or_absent(peak, ".1f", " MB/s")
             if study.run:
-                rate = _mbps_cell(peak, study.mbps[0], " Mbps")
-            shares = (_cell(of_link, ".1%"), _cell(share, ".1%"))
+                rate = _mbps(peak, study.mbps[0], " Mbps")
+            shares = _peak_shares(alongside, one, what)
             rows.append((f"{subject}: largest bandwidth", rate, *shares))
     unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
     return DataTable(_FIGURES, rows, EVERY[1:], f"{unit}{alongside.least_peak()}")
 
 
-def _of_link(peak_mb_s: float | None, link_mbit_s: float | None) -> float | None:
-    if peak_mb_s is None or link_mbit_s is None:
-        return None
-    return line_rate_share(peak_mb_s, mb_s(link_mbit_s))
-
-
-def _cell(value: float | None, form: str, unit: str = "") -> str:
+def _or_absent(value: float | None, form: str, unit: str = "") -> str:
     return ABSENT if value is None else f"{value:{form}}{unit}"
 
 
-def _mbps_cell(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -> str:
-    return _cell(None if rate_mb_s is None else mbit_s(rate_mb_s) * 1e6 / bits, ".0f", unit)
+def _mbps(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -> str:
+    return _or_absent(None if rate_mb_s is None else mbit_s(rate_mb_s) * 1e6 / bits, ".0f", unit)
 
 
-def _adapters_table(adapters: Adapters) -> DataTable:
-    several = adapters.columns
-    shares = [adapters.line_rate_share(one) for one in several]
-    rows = [
-        ("latency µs", *(f"{one.latency_us:g}" for one in several)),
-        ("peak", *(f"{one.peak:g}" for one in several)),
-        ("peak at", *(one.peak_size_printed for one in several)),
-        *((f"at {kib} KB", *(f"{one.rates[kib]:g}" for one in several)) for kib in RATE_KIB),
-        ("peak of link", *(f"{adapters.link_share(one):.1%}" for one in several)),
-        ("peak of line rate", *("-" if share is None else f"{share:.1%}" for share in shares)),
+def _shares(shares: tuple[float, ...], mark: str = "") -> str:
+    return " or ".join(f"{share:.1%}" for share in shares) + mark if shares else "-"
+
+
+def report_blocks(report: Report) -> Iterator[Block]:
+    """Yield every study, with the session in its columns; or why studies are missing."""
+    try:
+        alongside = SessionInStudy(report.judged.session)
+        studies = [literature.load(name) for name in literature.names()]
+    except NetproofError as error:
+        yield f"The studies' tables are not available: {error}"
+        return
+    yield "This session's landmarks in the columns of each study, and the study's own figures."
+    for one in studies:
+        yield Cell(one.title, "heading")
+        yield from _here(one, alongside)
+        own = [f"{one.source}", *study_notes(one)]
+        yield Sentences(own, "What the study has", folded=True)
+        for number, table in enumerate(study_tables(one), 1):
+            yield dataclasses.replace(table, fold=f"The study's table {number}")
+
+
+def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
+    """Return a session in the columns of a study, and why figures are missing."""
+    tables: list[Block] = [*tables_alongside(study, alongside)]
+    none = "This study's figures have no counterpart in a session."
+    # Only of the figures that the tables above requested.
+    reasons = alongside.reasons()
+    why = f"Why figures are not available: {len(reasons)}"
+    return [*(tables or [none]), Sentences(reasons, why, folded=True)]
+
+
+def page(
+    report: Report,
+    study: Study,
+    sweeps: Sequence[tuple[Sweep, SweepTable]],
+    not_swept: Mapping[str, str],
+) -> str:
+    """Return the page on a study that has one, with a session's figures alongside its own.
+
+    ``sweeps``: of the settings that the study varied; ``not_swept``: why a setting has none, by its
+    name.
+    """
+    from netproof.present.html.folder import page_of
+
+    parts: list[Part] = [
+        (file_name(one.heading), one.heading, list(_part(one, report, study, sweeps, not_swept)))
+        for one in study.page
     ]
-    return DataTable(("each way, MB/s", *(one.name for one in several)), rows, EVERY[1:])
+    session = report.judged.session.path
+    when = f"Redone on {report.system}, from the session {session}. The study: {study.source}."
+    title = f"{study.title}, redone on {report.system}"
+    return page_of(title, parts, heading=study.title, when=when)
 
 
-def _run_table(run: StudyRun, mbps_bits: int) -> DataTable:
-    rows = [
+def _part(
+    part: StudyPart,
+    report: Report,
+    study: Study,
+    sweeps: Sequence[tuple[Sweep, SweepTable]],
+    not_swept: Mapping[str, str],
+) -> Iterator[Block]:
+    """Yield a part of the page, and what is not there and why, a sentence each."""
+    missing = [] if part.not_measured is None else [part.not_measured]
+    figures: list[ChartFigure] = []
+
+    def draw(several: Sequence[ChartFigure], what: str = "curve") -> None:
+        drawn = [one for one in several if one.rows]
+        figures.extend(drawn)
+        if several and not drawn:
+            # All lack the same: the first stands for them.
+            missing.append(f"{several[0].title}: the session has no {what} of it")
+
+    def groups(function: str) -> list[Group]:
+        found = [one for one in report.groups if one.case.function == function]
+        if not found:
+            missing.append(f"{function}: the session was not to measure it")
+        return found
+
+    if part.netpipe is not None:
+        asked = (part.netpipe.path, part.netpipe.direction)
+        pairs = [key for key in report.netpipe if key[:2] == asked]
+        for key in pairs:
+            draw(report.pair(key))
+        if not pairs:
+            missing.append(f"NetPIPE {' '.join(asked)}: the session was not to measure it")
+    for function in part.functions:
+        for group in groups(function):
+            draw([report.figure(group)])
+    for function in part.scores:
+        if several := groups(function):
+            draw([_scores(several, report.looks)], "score")
+    swept = {one.parameter for one, _ in sweeps}
+    missing += [not_swept[name] for name in part.sweeps if name not in swept]
+    if part.text:
+        yield part.text
+    if part.tables:
+        yield Cell("Here", "heading")
+        yield from _here(study, SessionInStudy(report.judged.session))
+        yield Cell("There", "heading")
+        yield from study_tables(study)
+        yield Sentences(study_notes(study))
+    if figures:
+        yield figures
+    for one, table in sweeps:
+        if one.parameter in part.sweeps:
+            title, answer = of_sweeps.answer(one, table)
+            yield Cell(title, "heading", name=file_name(title))
+            yield from answer
+    yield Sentences(missing, "Not shown")
+
+
+def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
+    """Return the chart of a function's scores at each count of ranks; empty without scores.
+
+    A score is the geometric mean over the sizes of the baseline's time over the configuration's,
+    with its 95 % interval; after the GigE synthetic-benchmark report.
+    """
+    missing: dict[str, str] = {}
+    rows: Rows = []
+    against = ""
+    for judged, variant in ((one, group.variant) for group in groups for one in group.members):
+        name = f"{content.configuration(judged.case)}, {variant}"
+        found = judged.score()
+        if found is None:
+            missing[name] = "no score"
+            continue
+        against = found.against or against
+        low, high = found.interval or (found.value, found.value)
+        state = _RED if judged.failed else _SMOOTH
+        row = {"configuration": name, "environment": judged.case.environment, "value": found.value}
+        rows.append({**row, "low": low, "high": high, "state": state})
+    environments = present(rows, "environment")
+    colours = looks.colours(environments, of="environment")
+    number = ",.3~r"
+    numbers = {"value": ("score", number), "low": ("from", number), "high": ("to", number)}
+    channels = {
+        "tooltip": tips(configuration="configuration", **numbers, state="criteria"),
+        "y": word("configuration", sort=present(rows, "configuration"), axis={"labelLimit": 320}),
+        "color": word(
+            "environment",
+            looks.legend,
+            scale={"domain": environments, "range": colours},
+            legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
+        ),
+    }
+    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
+    cells = [
         (
-            str(row.size),
-            str(row.repetitions),
-            f"{row.mbps:.2f}",
-            f"{row.seconds:.6f}",
-            f"{rate:.3f}",
-            f"{mbit_s(rate):.2f}",
+            *(row["configuration"], f"{row['value']:.3g}"),
+            *(f"{row['low']:.3g} to {row['high']:.3g}", row["state"]),
         )
-        for row, rate in zip(run.rows, run.curve().bandwidth_mb_s or (), strict=True)
+        for row in rows
     ]
-    head = ("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s")
-    caption = (
-        f"Mbps of {mbps_bits} bit/s; latency {run.landmarks().latency_us:g} µs by the rows, "
-        f"{run.latency_printed_us:g} µs printed"
+    return dots(
+        f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
+        rows,
+        "times as fast as the baseline",
+        channels,
+        word("state", "criteria", scale=shapes),
+        sentences=[
+            "The geometric mean over all common sizes, and its 95 % interval over launches."
+        ],
+        missing=missing,
+        table=DataTable(("configuration", "score", "95 % interval", "criteria"), cells, (1, 2)),
     )
-    return DataTable(head, rows, EVERY, caption)
-
-
-def _shares(shares: tuple[float, ...], *, assumed: bool = False) -> str:
-    if not shares:
-        return "-"
-    return " or ".join(f"{share:.1%}" for share in shares) + ("*" if assumed else "")

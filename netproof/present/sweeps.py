@@ -1,4 +1,4 @@
-"""A sweep of a setting or of a collective's algorithms, in words, as tables, as plain values."""
+"""A sweep of a setting or of a collective's algorithms: words, tables, charts, plain values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from netproof.experiments.gains import (
 )
 from netproof.experiments.parameters import BY_NAME, are_sizes
 from netproof.experiments.sweep import Sweep
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.tables import benchmark_name
-from netproof.present.wording import counted, size_in_words
-
-KIND = "Tuning"
+from netproof.present.documents import some
+from netproof.present.html import figures
+from netproof.present.html.charts import NUMBER, ChartFigure, Rows, size_axis, template, tips
+from netproof.present.wording import benchmark_name, counted, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
+
+_TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
+_FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
 
 def default_of(sweep: Sweep) -> str:
@@ -148,7 +152,8 @@ def answer(sweep: Sweep, table: SweepTable) -> tuple[str, list[Block]]:
         f"How many times as fast as {default_of(sweep)}, the mean over rounds",
         fold="By message size",
     )
-    return f"{where}, {case.ranks} ranks" if sweep.library else where, [*made, by_size]
+    title = f"{where}, {case.ranks} ranks" if sweep.library else where
+    return title, [*made, by_size, *_charts(sweep, table)]
 
 
 def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
@@ -223,6 +228,61 @@ def _seen(found: EagerLimit | None) -> str:
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
 
 
+def _charts(sweep: Sweep, table: SweepTable) -> list[ChartFigure]:
+    names: dict[str | None, str] = {None: default_of(sweep)}
+    names |= {one: name_of(sweep, one) for one in table.values}
+    launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
+    for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
+        if turn.value in names:
+            launches[names[turn.value]].append(launch.curve)
+    together = {name: (median_curve(found), found) for name, found in launches.items()}
+    case = sweep.case
+    title = f"{sweep.title}, {case.partition} {case.environment}"
+    times = figures.of_curves(title, together, legend=sweep.title)
+    return [_small_charts(sweep, table), times] if sweep.library else [times]
+
+
+def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
+    """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
+    title = "How many times as fast as the library's own choice"
+    names = [name_of(sweep, value) for value in table.values]
+    rows: Rows = [
+        {
+            "algorithm": name,
+            "size_bytes": row.at,
+            "factor": row.gains[value].factor,
+            "low": row.gains[value].interval[0],
+            "high": row.gains[value].interval[1],
+            "won": row.winner == value,
+        }
+        for value, name in zip(table.values, names, strict=True)
+        for row in table.rows
+        if row.at
+    ]
+    if not rows:
+        # A function without a message has one gain, which the table has.
+        return ChartFigure(title, None, {})
+    # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
+    edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
+    several = _TICKS if edge >= 2 else _FINE_TICKS
+    interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
+    sizes: dict[str, Any] = {"size_bytes": ("bytes", ","), "factor": ("factor", NUMBER)}
+    small = template(
+        "gains",
+        sizes={**size_axis(rows), "labelSeparation": 10},
+        domain=[1 / edge, edge],
+        ticks=[tick for tick in several if 1 / edge < tick < edge],
+        tooltip=tips(algorithm="algorithm", **sizes, **interval),
+        algorithms=names,
+    )
+    caption = (
+        "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
+        " is the interval that holds for all sizes and algorithms together; a dot is a size at"
+        " which the algorithm is the fastest for sure."
+    )
+    return ChartFigure(title, small, {"points": rows}, sentences=[caption])
+
+
 def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
     """Return plain values for ``json``: each sweep with its result."""
     return {
@@ -230,9 +290,7 @@ def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
             {
                 "case": str(sweep.case),
                 "parameter": sweep.parameter,
-                "rounds": table.rounds,
-                "drift": table.drift,
-                "disturbed": table.disturbed,
+                **some(table, "rounds", "drift", "disturbed"),
                 **(_algorithms if sweep.library else _setting)(sweep, table),
             }
             for sweep, table in several
@@ -245,9 +303,7 @@ def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         return [{"value": value, "said": remark} for value, remark in several.items()]
 
     return {
-        "library": sweep.library,
-        "function": sweep.case.function,
-        "ranks": sweep.case.ranks,
+        **some(sweep, "library", function="case.function", ranks="case.ranks"),
         "conclusion": conclusion(sweep, table),
         "algorithms": [
             {"value": value, "name": sweep.names.get(value) or value, "set": setting(sweep, value)}
@@ -258,24 +314,30 @@ def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
         "left_out": table.disturbed_values,
         "sizes": [
             {
-                "bytes": row.at,
-                "winner": row.winner,
+                **some(row, "winner", "as_good", bytes="at"),
                 "sentence": winner_in_words(sweep, row),
-                "as_good": row.as_good,
-                "gains": {value: dataclasses.asdict(gain) for value, gain in row.gains.items()},
+                "gains": _gains(row.gains),
             }
             for row in table.rows
         ],
     }
 
 
+def _gains(gains: Mapping[Any, Gain]) -> dict[str, Any]:
+    return {str(of): dataclasses.asdict(gain) for of, gain in gains.items()}
+
+
 def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
-    best, seen = tuned.best, sweep.eager_limits()
-
-    def plain(value: str) -> dict[str, Any]:
-        gains = tuned.gains_of(value).items()
-        return {str(kind): dataclasses.asdict(gain) for kind, gain in gains}
-
+    best, seen, recommended = tuned.best, sweep.eager_limits(), None
+    if best is not None and best.winner is not None:
+        gains = tuned.gains_of(best.winner)
+        recommended = {
+            **some(best, "as_good", value="winner", **{"for": "at"}),
+            "set": setting(sweep, best.winner),
+            "gain": dataclasses.asdict(best.gains[best.winner]),
+            "costs": _gains({kind: gain for kind, gain in gains.items() if gain.costs}),
+            "sentence": recommendation(sweep, tuned),
+        }
     return {
         "own": sweep.own,
         "eager_steps": None
@@ -288,24 +350,10 @@ def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
             {
                 "value": value,
                 "set": setting(sweep, value),
-                "ranges": plain(value),
+                "ranges": _gains(tuned.gains_of(value)),
                 "by_size": list(by_size.items()),
             }
             for value, by_size in tuned.by_size.items()
         ],
-        "recommended": None
-        if best is None or best.winner is None
-        else {
-            "value": best.winner,
-            "set": setting(sweep, best.winner),
-            "for": best.at,
-            "gain": dataclasses.asdict(best.gains[best.winner]),
-            "costs": {
-                kind: dataclasses.asdict(gain)
-                for kind, gain in tuned.gains_of(best.winner).items()
-                if gain.costs
-            },
-            "as_good": best.as_good,
-            "sentence": recommendation(sweep, tuned),
-        },
+        "recommended": recommended,
     }

@@ -1,15 +1,17 @@
-"""The verdict on a session: about ten lines, or all of it."""
+"""The verdict on a session: about ten lines, all of it, or JUnit's XML for GitLab and Jenkins."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Sequence
+from xml.etree import ElementTree
 
 from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences, show
 from netproof.present.terminal import say
 from netproof.present.wording import (
@@ -18,12 +20,12 @@ from netproof.present.wording import (
     outcome,
     recurring_sentence,
     size_in_words,
+    visible,
 )
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures, listed
-from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.stored import NOTHING, Recurring
+from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
@@ -38,9 +40,8 @@ _LINE = 120
 _FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
-_MOST = {"FAIL": 5, "INCONCLUSIVE": 4, "WARN": 3}
-"""Lines of the worst kind that was found; all others are counted."""
-_STYLES = {"FAIL": "red", "INCONCLUSIVE": "yellow", "WARN": "yellow"}
+_MOST = {"FAIL": (5, "red"), "INCONCLUSIVE": (4, "yellow"), "WARN": (3, "yellow")}
+"""Lines of the worst kind that was found, and their style; all others are counted."""
 
 
 def state(verdict: Verdict) -> Headline:
@@ -70,28 +71,27 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
     culprits = [culprit for one in diagnoses for culprit in one.culprits]
     for culprit in culprits[:2]:
         say(out, _cut(f"culprit: {culprit.headline}"), "bold")
-    failed = failures(verdict)[::-1]
-    lines = {
-        "FAIL": [_failure(one, verdict) for one in failed[: _MOST["FAIL"]]],
+    failed, (most, style) = failures(verdict)[::-1], _MOST["FAIL"]
+    lines: dict[str, Sequence[str]] = {
+        # A short line takes a search of all cases.
+        "FAIL": [*(_failure(one, verdict) for one in failed[:most]), *map(str, failed[most:])],
         "INCONCLUSIVE": [*_found(verdict, Level.INCONCLUSIVE), *verdict.undecided],
         "WARN": [*_found(verdict, Level.WARN, judged.recurring), *verdict.node_warnings],
     }
-    rest = {"FAIL": len(failed)}
-    worst = next((word for word, several in lines.items() if several), "")
-    for word, several in lines.items():
-        # What is worse leaves the milder ones to be counted.
-        shown = several[: _MOST[word]] if word == worst else []
-        for line in shown:
-            say(out, _cut(f"{word} {line}"), _STYLES[word])
-        rest[word] = rest.get(word, len(several)) - len(shown)
+    # What is worse leaves the milder ones to be counted.
+    worst = next((word for word, several in lines.items() if several), "FAIL")
+    most, style = _MOST[worst]
+    for line in lines[worst][:most]:
+        say(out, _cut(f"{worst} {line}"), style)
+    lines[worst] = lines[worst][most:]
     show(_recurring(judged.recurring), out)
-    if judged.stored is not None and judged.stored.differs:
+    if judged.stored is not None and judged.stored.differs and judged.changed is None:
         say(out, _cut(f"note: {judged.stored.sentence()}"), "yellow")
     show([compared_with(verdict)], out)
     counts = [
-        (range(rest["FAIL"]), "more failure", "more failures"),
-        (range(rest["INCONCLUSIVE"]), "inconclusive finding", "inconclusive findings"),
-        (range(rest["WARN"]), "warning", "warnings"),
+        (lines["FAIL"], "more failure", "more failures"),
+        (lines["INCONCLUSIVE"], "inconclusive finding", "inconclusive findings"),
+        (lines["WARN"], "warning", "warnings"),
         (culprits[2:], "more culprit", "more culprits"),
         (verdict.notes, "note", "notes"),
         (judged.beyond_nodes, "difference between nodes", "differences between nodes"),
@@ -118,27 +118,29 @@ def _cut(line: str) -> str:
 
 def _failure(failure: Failure, verdict: Verdict) -> str:
     """Return a failure in a line: case, figure, limit and place of a single finding."""
-    if len(failure.cases) == 1:
-        for judged in verdict.cases:
-            if judged.case == failure.cases[0]:
-                for finding in judged.findings:
-                    if finding.level is Level.FAIL and finding.reason == failure.why:
-                        return _finding(judged, finding)
-    sentence = str(failure)
-    many = f"{len(failure.cases)} cases: {failure.why}"
-    return many if len(failure.cases) > 1 and len(sentence) > _LINE else sentence
+    if len(failure.cases) > 1:
+        sentence = str(failure)
+        many = f"{len(failure.cases)} cases: {failure.why}"
+        return many if len(sentence) > _LINE else sentence
+    findings = (
+        _finding(judged, finding)
+        for judged in verdict.cases
+        for finding in judged.findings
+        if (judged.case, finding.level, finding.reason)
+        == (failure.cases[0], Level.FAIL, failure.why)
+    )
+    return next(findings, str(failure))
 
 
 def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> list[str]:
     """Return a line for each finding of a level that earlier sessions had not, the worst first."""
     found = [
-        (judged, finding)
+        (finding.excess, _finding(judged, finding))
         for judged in verdict.cases
         for finding in judged.findings
         if finding.level is level and not recurring.has(finding)
     ]
-    found.sort(key=lambda one: -one[1].excess)
-    return [_finding(*one) for one in found]
+    return [line for _, line in sorted(found, key=lambda one: -one[0])]
 
 
 def _finding(judged: CaseVerdict, finding: Finding) -> str:
@@ -226,23 +228,17 @@ def print_verdict(judged: JudgedSession, out: Console) -> None:
 
 def print_changed(judged: JudgedSession, out: Console) -> None:
     """Print the differences from the stored verdict, case by case."""
-    changed = judged.changed
-    if changed is None:
+    changed, stored = judged.changed, judged.stored
+    if changed is None or stored is None:
         say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
-    stored = changed.stored
     bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
     if not changed:
         say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
         return
-    count = counted(len(changed.cases))
+    count = counted(sum(one.case is not None for one in changed))
     say(out, f"says of {count} otherwise than the verdict of {stored.at}, by {bounds}", "yellow")
-    for sentence in (
-        *map(str, changed.cases),
-        *(f"now: {fault}" for fault in changed.new),
-        *(f"no more: {fault}" for fault in changed.gone),
-    ):
-        say(out, f"CHANGED {sentence}", "yellow")
+    show([Sentences(list(map(str, changed)), look="warned", mark="CHANGED ")], out)
 
 
 def _recurring(recurring: Recurring) -> list[Block]:
@@ -268,3 +264,102 @@ def repeated_table(judged: CaseVerdict) -> DataTable | None:
     ]
     numbered = (f"again {number}, µs" for number in range(1, len(repeats) + 1))
     return DataTable(("bytes", "first, µs", *numbered), rows, EVERY)
+
+
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot have, escaped or not."""
+
+
+def junit(
+    system: str,
+    verdict: Verdict | None,
+    started: str,
+    seconds: float,
+    *,
+    worse: Sequence[str] = (),
+    faults: Sequence[str] = (),
+) -> bytes:
+    """Return the XML; ``started``: by ISO 8601; ``worse``: changes in the history.
+
+    ``faults``: why it was not judged whole.
+
+    Each of these is a test case of its own, as are partitions, pairs of nodes and nodes.
+    """
+    suite = ElementTree.Element("testsuite", name=_clean(f"netproof {system}"))
+    if verdict is not None:
+        for judged in verdict.cases:
+            _judged(suite, judged)
+        for one in verdict.skipped:
+            kind = "skipped" if one.reason.planned else "error"
+            _ended(_case(suite, one.case), kind, [one.reason.why])
+        _partitions(suite, system, verdict)
+        for fault in verdict.faults:
+            _ended(_test(suite, system, f"fault: {fault}"), "failure", [fault])
+    for change in worse:
+        _ended(_test(suite, f"{system}.history", change), "failure", [change])
+    for fault in faults:
+        _ended(_test(suite, f"{system}.night", f"not judged: {fault}"), "error", [fault])
+    suite.set("timestamp", _clean(started[:19]))
+    suite.set("time", f"{seconds:.3f}")
+    suites = ElementTree.Element("testsuites")
+    for element in (suite, suites):
+        element.set("tests", str(len(suite)))
+        for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            element.set(name, str(len(suite.findall(f"testcase/{kind}"))))
+    suites.append(suite)
+    ElementTree.indent(suites)
+    made: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return made + b"\n"
+
+
+def _judged(suite: ElementTree.Element, judged: CaseVerdict) -> None:
+    test = _case(suite, judged.case)
+    if judged.measured is not None:
+        launches = judged.measured.launches
+        test.set("time", f"{sum(launch.wall_s for launch in launches):.3f}")
+    reasons = [*judged.faults, *judged.said(Level.FAIL)]
+    if reasons:
+        _ended(test, "failure", reasons)
+    elif not judged.passed:
+        _ended(test, "error", list(judged.said(Level.INCONCLUSIVE)))
+    warnings = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
+    if warnings:
+        ElementTree.SubElement(test, "system-out").text = _clean("\n".join(warnings))
+
+
+def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> None:
+    """Add the coverage of each partition, and warnings on its nodes; a failure is a fault."""
+    for one in verdict.coverage:
+        if not one.failed:
+            test = _test(suite, f"{system}.{one.partition}", "coverage")
+            ElementTree.SubElement(test, "system-out").text = _clean(str(one))
+            if one.short:
+                _ended(test, "error", [str(one)])
+    for pairs in verdict.pairs:
+        where = f"{system}.{pairs.rounds.partition}.{pairs.rounds.environment}"
+        test = _test(suite, where, "pairs")
+        ElementTree.SubElement(test, "system-out").text = _clean(str(pairs))
+        if pairs.undecided():
+            _ended(test, "error", list(pairs.undecided()))
+    for warning in verdict.node_warnings:
+        test = _test(suite, f"{system}.nodes", f"warning: {warning}")
+        ElementTree.SubElement(test, "system-out").text = _clean(warning)
+
+
+def _case(suite: ElementTree.Element, case: Case) -> ElementTree.Element:
+    return _test(suite, f"{case.system}.{case.partition}.{case.environment}", case.what())
+
+
+def _test(suite: ElementTree.Element, class_name: str, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(
+        suite, "testcase", classname=_clean(class_name), name=_clean(name)
+    )
+
+
+def _ended(test: ElementTree.Element, outcome: str, reasons: list[str]) -> None:
+    element = ElementTree.SubElement(test, outcome, message=_clean(reasons[0]))
+    element.text = _clean("\n".join(reasons))
+
+
+def _clean(text: str) -> str:
+    return _NO_XML.sub("�", visible(text))

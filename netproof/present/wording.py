@@ -1,17 +1,36 @@
-"""Sentences and parts of them that several presenters share."""
+"""Parts of sentences, cells and lines of characters that several presenters share."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from netproof.errors import counted as counted
 
 if TYPE_CHECKING:
     from netproof.criteria import Finding
     from netproof.measurement.case import Case
     from netproof.site.matrix import Absence
-    from netproof.verdict.stored import Recurring
+    from netproof.verdict.session_verdict import Recurring
     from netproof.verdict.verdict import Verdict
+
+
+_TURNING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that reverse the text that follows them on a screen, or end its line."""
+_VISIBLE = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) != "\n"},
+    **{code: f"\\u{code:04x}" for code in _TURNING},
+}
+"""Control characters, each with the text that is printed for it."""
+
+
+def visible(text: str) -> str:
+    """Return the text with its control characters shown by their code."""
+    return text.translate(_VISIBLE)
 
 
 def with_time_unit(time_us: float) -> str:
@@ -37,11 +56,6 @@ def size_in_words(size: int) -> str:
         if size and size % unit == 0:
             return f"{size // unit} {name}"
     return f"{size:,} B"
-
-
-def counted(count: int, one: str = "case", several: str | None = None) -> str:
-    """Return ``1 case``, ``2 cases``; ``several``: the plural where it is not ``one`` with an s."""
-    return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
 
 
 def not_available(absences: Sequence[Absence]) -> list[str]:
@@ -134,3 +148,73 @@ def _values(findings: Sequence[Finding]) -> str:
     bound = bounds.pop() if len(bounds) == 1 else None
     asked = "" if bound is None else f", the bound is {bound:g}"
     return f"{low if low == high else f'{low} to {high}'}{asked}"
+
+
+CASE = ("partition", "environment", "benchmark", "ranks")
+"""Headings of a case's own cells."""
+
+
+def case_cells(case: Case) -> tuple[str, str, str, str]:
+    """Return partition, environment, benchmark and ranks of a case."""
+    return case.partition, case.environment, benchmark_name(case), str(case.ranks)
+
+
+def benchmark_name(case: Case) -> str:
+    """Return a case without its configuration: ``NetPIPE TCP inter-node oneway``."""
+    # The registry loads every parser.
+    from netproof.benchmarks import registry
+
+    return registry.of(case).words(case)
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def columns(sizes: Iterable[int], width: int) -> tuple[tuple[int, ...], ...]:
+    """Spread increasing message sizes in bytes over at most ``width`` columns of a line.
+
+    Neighbours share a column where there are more sizes than columns, as evenly as possible.
+    """
+    ordered = sorted(set(sizes))
+    count = min(width, len(ordered))
+    edges = [round(number * len(ordered) / count) for number in range(count + 1)] if count else []
+    return tuple(tuple(ordered[a:b]) for a, b in pairwise(edges))
+
+
+def readable(values: Iterable[float]) -> list[float]:
+    """Return the values that have a logarithm to draw; a printed 0 does not."""
+    from netproof.criteria.findings import READABLE
+
+    return [value for value in values if READABLE[0] <= value <= READABLE[1]]
+
+
+def sparkline(
+    at: Mapping[int, float],
+    over: Sequence[Collection[int]],
+    scale: tuple[float, float],
+    worst: Callable[[list[float]], float],
+) -> str:
+    """Return a block for each column of sizes, a blank where the curve has none of them.
+
+    ``at``: size in bytes to value; ``over``: from ``columns``; ``scale``: the values of the lowest
+    and the highest block, both above 0, between which heights go by the logarithm; ``worst``: which
+    one of several values stands for a column, ``max`` for times, ``min`` for bandwidths, so that no
+    dropout is lost where the line is short.
+    """
+    low, high = map(math.log, scale)
+    line = []
+    for sizes in over:
+        values = readable(at[size] for size in sizes if size in at)
+        if not values:
+            line.append(" ")
+            continue
+        share = (math.log(worst(values)) - low) / (high - low) if high > low else 0.5
+        step = min(max(int(share * len(BLOCKS)), 0), len(BLOCKS) - 1)
+        line.append(BLOCKS[step])
+    return "".join(line)
+
+
+def file_name(*parts: object) -> str:
+    """Return a name for a file or an anchor: lower-case ASCII letters, digits and hyphens."""
+    name = re.sub(r"[^a-z0-9]+", "-", " ".join(map(str, parts)).lower()).strip("-")
+    return name or "unnamed"

@@ -43,7 +43,8 @@ from netproof.session import (
 )
 from netproof.session.job_files import JobReport
 from netproof.site import slurm
-from netproof.verdict import limits, rejudge
+from netproof.verdict import limits
+from netproof.verdict.references import entries_of
 
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
@@ -283,7 +284,7 @@ class PartitionJob(Job):
         partition, several = self.current_partition, self.environments()
         nodes = self.site_partition().nodes
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
-        references = rejudge.of_file(prefix, self.current_system.name)
+        references = entries_of(prefix, self.current_system.name)
         for one in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()

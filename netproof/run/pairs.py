@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from netproof.pairs.rounds import Mode
 from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
-from netproof.run.system_here import of_other_days, pair_places, tree, usable_nodes
+from netproof.run.system_here import of_other_turns, pair_places, tree, usable_nodes
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_files, pair_rounds, plan
 from netproof.site import slurm
@@ -33,15 +32,17 @@ class InPairs(OnPartition):
 
     It is generated for no other environment, since a skipped test would count as not measured.
     ReFrame's features cannot choose, since those of an environment are the same on all partitions.
+    Where a job cannot have all usable nodes of a partition, several have one ``turn`` each, from 1.
     """
 
     # A parameter without values is a warning of ReFrame's; the empty name is on no partition.
-    environment = parameter(sorted(pair_places()) or [""])
+    environment = parameter(sorted({name for name, _ in pair_places()}) or [""])
+    turn = parameter(sorted({turn for _, turn in pair_places()}) or [1])
 
     @run_after("init")
     def find_partitions(self) -> None:
         """Run on the partitions that measure pairs in this environment."""
-        self.valid_systems = pair_places().get(self.environment, [])
+        self.valid_systems = pair_places().get((self.environment, self.turn), [])
         self.valid_prog_environs = [self.environment] if self.valid_systems else []
 
 
@@ -79,7 +80,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     @run_after("setup")
     def take_all_nodes(self) -> None:
-        """Take all usable nodes up to the site's limit for a job; if they are more, by day in turn.
+        """Take all usable nodes, of more than a job can have those of its turn.
 
         The job waits for busy nodes, ``wait_for_nodes_s`` at most.
         """
@@ -89,8 +90,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
         access = self.current_partition.access
         self.num_tasks, usable = usable_nodes(access, self.num_tasks)
         if len(usable) > self.num_tasks and not slurm.choosing_in(access):
-            today = int(time.time() // 86400)
-            self.left_to_others = of_other_days(usable, self.num_tasks, today)
+            self.left_to_others = of_other_turns(usable, self.num_tasks, self.turn)
             self.job.options += [f"--exclude={fold(self.left_to_others)}"]
 
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
@@ -130,7 +130,7 @@ class PairCheck(JobRead, InPairs):
 
     def launching_test(self) -> str:
         """Return the name of the job whose rounds these are."""
-        return name_of(self.launched_by, environment=self.environment)
+        return name_of(self.launched_by, environment=self.environment, turn=self.turn)
 
     @sanity_function
     def no_node_stands_out(self) -> bool:

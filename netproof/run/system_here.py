@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 from collections.abc import Sequence
 
 from reframe.core.exceptions import ReframeError
@@ -32,18 +32,34 @@ def partition_names() -> list[str]:
     return [one.name for one in _partitions()]
 
 
-def pair_places() -> dict[str, list[str]]:
-    """Return the environments that measure pairs in this run, each with its ``SYSTEM:PARTITION``s.
+@functools.cache
+def pair_places() -> dict[tuple[str, int], list[str]]:
+    """Return environment and turn of each job of pairs, with its ``SYSTEM:PARTITION``s.
 
+    A partition has a turn, 1, and more where Slurm lets a job have only some of its usable nodes.
     Only environments that ``-p`` selects count. Raises NetproofError as ``rank_counts`` does.
     """
-    places: dict[str, list[str]] = {}
+    places: dict[tuple[str, int], list[str]] = {}
     for one in _partitions():
         settings = Partition.model_validate(one.extras).pair_settings()
         there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
-        for name in pair_environments(settings, there):
-            places.setdefault(name, []).append(one.fullname)
+        names = pair_environments(settings, there)
+        for turn in range(_turns(one) if names else 0):
+            for name in names:
+                places.setdefault((name, turn + 1), []).append(one.fullname)
     return places
+
+
+def _turns(partition: SystemPartition) -> int:
+    """Return how many jobs it takes until each usable node has been in one; 1 if not known."""
+    if slurm.choosing_in(partition.access):
+        return 1
+    try:
+        count, usable = usable_nodes(partition.access, partition.extras["nodes"])
+    except ReframeError:
+        # The job asks again, and fails with the reason.
+        return 1
+    return max(1, -(-len(usable) // count))
 
 
 def _partitions() -> list[SystemPartition]:
@@ -72,24 +88,22 @@ def slurm_now() -> list[slurm_nodes.PartitionNodes]:
         known = slurm.partitions()
     except NetproofError as error:
         return [slurm_nodes.PartitionNodes(one.name, (), str(error)) for one in several]
-    found = []
-    for one in several:
-        there = slurm_nodes.partition_nodes(
+    return [
+        slurm_nodes.partition_nodes(
             one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
         )
-        most, limit = slurm.most_nodes(one.access, len(there.usable))
-        found.append(dataclasses.replace(there, most=most, limit=limit))
-    return found
+        for one in several
+    ]
 
 
-def of_other_days(usable: Sequence[str], count: int, day: int) -> tuple[str, ...]:
-    """Return the nodes that a job of ``count`` leaves to other days, so that all have their turn.
+def of_other_turns(usable: Sequence[str], count: int, turn: int) -> tuple[str, ...]:
+    """Return the nodes that the job of a turn, from 1, leaves to others; ``count``: those it takes.
 
-    Each day goes on where the one before ended: all are measured in len(usable) / count days.
+    Each turn goes on where the one before ended, and the last one takes some of the first's.
     """
     ordered = sorted(usable)
-    todays = {ordered[(day * count + n) % len(ordered)] for n in range(min(count, len(ordered)))}
-    return tuple(name for name in ordered if name not in todays)
+    own = {ordered[((turn - 1) * count + n) % len(ordered)] for n in range(count)}
+    return tuple(name for name in ordered if name not in own)
 
 
 def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]]:

@@ -145,9 +145,17 @@ def named(others: str | None) -> tuple[str, ...]:
     return () if others in (None, NOBODY) else tuple(others.split(","))
 
 
-def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
-    """Return pairs of nodes without an answered TCP connection; none if no node answers."""
+def unconnected(
+    folder: Path, nodes: Sequence[str], *, some_through: bool = False
+) -> set[frozenset[str]]:
+    """Return pairs of nodes that have no path: no connection, or none for packets of the MTU.
+
+    Where no node answers, or no packet of the MTU comes through, that shows nothing of a pair;
+    ``some_through``: whether some packets are known to come through elsewhere.
+    """
     answered, unanswered = set(), set()
+    through: set[frozenset[str]] = set()
+    short: set[frozenset[str]] = set()
     for node in nodes:
         path = folder / PATH_FILES.replace("*", node)
         try:
@@ -157,7 +165,12 @@ def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
             continue
         answered |= {frozenset((node, one)) for one in named(values.get("tcp_answered"))}
         unanswered |= {frozenset((node, one)) for one in named(values.get("tcp_unanswered"))}
-    return unanswered - answered if answered else set()
+        if passed := values.get("path_passed_bytes"):
+            whole = passed == values["path_asked_bytes"]
+            (through if whole else short).add(frozenset((node, values["path_to"])))
+    return (unanswered - answered if answered else set()) | (
+        short if through or some_through else set()
+    )
 
 
 def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:

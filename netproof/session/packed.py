@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import json_reading, loading
 
 MOST_BYTES = 20_000_000_000
 """Size limit of all lines: 100,000 cases with all their launches."""
@@ -51,14 +51,10 @@ def unpacked(
                 if not line.endswith(b"\n"):
                     raise NetproofError(f"{place}: has a line that is cut, or longer than is read")
                 if containing in line or total == len(line):
-                    # Checksums say that netproof wrote it, and codec and shapes say what it may be.
-                    yield json.loads(line, parse_constant=_no_number)
-    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
+                    # Checksums say that netproof wrote it, and the codec says what it may be.
+                    yield json_reading.sealed_value(line, place)
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise NetproofError(f"{place}: cannot be unpacked: {error}") from error
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
 
 
 def of_document(document: Mapping[str, Any]) -> bytes:

@@ -165,7 +165,7 @@ def _unsealed(path: Path, content: bytes) -> Any:
     body, seal = content[:-_SEAL], content[-_SEAL:]
     if seal != b',"sha256":"%b"}\n' % _sha256(body).encode():
         raise NetproofError(f"{path}: is damaged or cut short: {_OTHER}")
-    return json_reading.json_value(body.decode() + "}", path)
+    return json_reading.sealed_value(body + b"}", path)
 
 
 _OTHER = (
@@ -190,15 +190,15 @@ def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
 
 def _unfold(value: Any, names: Sequence[Sequence[str]]) -> None:
     """Put sets of names in the place of their numbers; IndexError and TypeError without one."""
-    if isinstance(value, dict):
-        if value.keys() == _COUNTERS:
-            value["names"] = [names[number] for number in value["names"]]
-            return
-        for one in value.values():
-            _unfold(one, names)
-    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
-        for one in value:
-            _unfold(one, names)
+    places = [value]
+    while places:
+        one = places.pop()
+        if type(one) is list:
+            places += one if one and type(one[0]) in (dict, list) else ()
+        elif type(one) is dict and one.keys() == _COUNTERS:
+            one["names"] = [names[number] for number in one["names"]]
+        elif type(one) is dict:
+            places += [child for child in one.values() if type(child) in (dict, list)]
 
 
 _COUNTERS = {one.name for one in dataclasses.fields(Counters)}
@@ -401,7 +401,7 @@ def _read_part(record: Path, sha256: str) -> Any:
     path = record.with_suffix("") / f"{sha256[:32]}.json"
     content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
     with _of_records(path):
-        part = json_reading.json_value(content.decode(), path)
+        part = json_reading.sealed_value(content, path)
         _unfold(part["value"], part["counter_names"])
         return part["value"]
 

@@ -135,6 +135,21 @@ class Session:
         """Its tests that read rounds of pairs."""
         return tuple(result for result in self.results if result.rounds is not None)
 
+    def system(self, remedy: str = "a session is of one") -> str:
+        """Return its only system; NetproofError, with the remedy, for several, or for none."""
+        systems = sorted({result.system for result in self.results})
+        if not systems:
+            raise NetproofError(
+                f"{self.path}: holds no test case, so nothing ran; a verdict takes what was to run:"
+                " SYSTEM[:PARTITION]"
+            )
+        if len(systems) > 1:
+            named = ", ".join(systems)
+            raise NetproofError(
+                f"{self.path}: holds results of {len(systems)} systems ({named}); {remedy}"
+            )
+        return systems[0]
+
     def labels(self) -> dict[str, str]:
         """Return what ``reframe --session-extras`` gave."""
         return {key: _word(value) for key, value in self.info.items() if key not in _REFRAME_KEYS}

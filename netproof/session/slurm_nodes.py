@@ -22,15 +22,12 @@ SLURM_KEY = "netproof_slurm"
 class PartitionNodes:
     """The nodes of one of ReFrame's partitions, as Slurm had them at the run's start.
 
-    ``why`` they are not known, or empty; there are none then. ``most``: how many of the usable ones
-    Slurm lets one job have, None where it was not asked, and ``limit``: its refusal of one more.
+    ``why`` they are not known, or empty; there are none then.
     """
 
     partition: str
     nodes: tuple[SlurmNode, ...]
     why: str = ""
-    most: int | None = None
-    limit: str = ""
 
     @property
     def usable(self) -> tuple[str, ...]:

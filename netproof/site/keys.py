@@ -18,8 +18,7 @@ from netproof.benchmarks import registry
 from netproof.benchmarks.registry import FEATURES, MPI_BENCHMARKS, STARTED
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.intake.models import Written
-from netproof.intake.patterns import expression
+from netproof.intake.models import Written, expression
 from netproof.measurement.links import RDMA, Transport, line_rate_mb_s
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from netproof.benchmarks import registry
-from netproof.benchmarks.message_sizes import MessageSizes
+from netproof.benchmarks.interface import MessageSizes
 from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError

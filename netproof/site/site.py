@@ -15,7 +15,7 @@ from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.intake import trust
-from netproof.intake.patterns import expression
+from netproof.intake.models import expression
 from netproof.site.site_file import CONFIGURATION, SiteError, SiteFile, insist, read
 
 

@@ -133,19 +133,12 @@ def place(stored: Session) -> StoredSession:
     Raise NetproofError where its report lacks uuid or start, or holds no results, or those of
     several systems.
     """
-    systems = sorted({result.system for result in stored.results})
-    if not systems:
-        raise NetproofError(f"{stored.path}: holds no test case, so there is nothing to keep")
-    if len(systems) != 1:
-        raise NetproofError(
-            f"{stored.path}: holds results of {len(systems)} systems"
-            f" ({', '.join(systems)}), and a session is of one"
-        )
+    system = stored.system()
     uuid = stored.info.get("uuid")
     if not isinstance(uuid, str) or not _UUID.fullmatch(uuid):
         raise NetproofError(f"{stored.path}: session_info: uuid: {uuid!r} is no uuid")
     start = _moment(stored, "time_start_unix")
-    return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", systems[0])
+    return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", system)
 
 
 def tables_of(
@@ -171,8 +164,8 @@ def tables_of(
         attempts[result.case.key()] += 1
         final[result.case.key()] = result.case, result
     results = [result for _, result in final.values()]
-    if not results:
-        raise NetproofError(f"{stored.path}: holds no case")
+    if not results and not stored.with_pairs:
+        raise NetproofError(f"{stored.path}: holds no case and no rounds of pairs")
     if not any(result.measured for result in results) and any(
         result.result == "pass" for result in results
     ):

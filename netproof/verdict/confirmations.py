@@ -14,7 +14,7 @@ from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
 from netproof.measurement.disturbance import disturbed
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Peer
+from netproof.session.measured import Crash
 from netproof.verdict.engine import (
     Key,
     Subject,
@@ -49,28 +49,24 @@ def launched(
 
     ``repeats``: around flagged sizes, by the case's key.
     """
-    by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
+    first: dict[tuple[str, str], Subject] = {}
     counts: Counter[tuple[str, str]] = Counter()
     crashes: dict[tuple[str, str], list[Crash]] = defaultdict(list)
-    of_peers: list[tuple[tuple[str, str], Peer]] = []
     for subject in subjects:
         case, measured = subject.case, subject.measured
-        place = case.partition, case.environment
-        by_place[place].append(subject)
+        place, again = (case.partition, case.environment), repeats.get(case.key())
+        first.setdefault(place, subject)
         counts[place] += len(measured.launches) + len(measured.crashes)
         crashes[place] += measured.crashes
-        peers = (peer for launch in measured.launches for peer in launch.peers)
-        of_peers += [((case.partition, peer.environment), peer) for peer in peers]
-    for place, several in by_place.items():
-        again = [repeats[key] for one in several if (key := one.case.key()) in repeats]
-        counts[place] += sum(one.made for one in again)
-        crashes[place] += [crash for one in again for crash in one.crashes]
-    for place, peer in of_peers:
-        counts[place] += 1 + len(peer.crashes)
-        crashes[place] += peer.crashes
+        if again is not None:
+            counts[place] += again.made
+            crashes[place] += again.crashes
+        for peer in (peer for launch in measured.launches for peer in launch.peers):
+            counts[case.partition, peer.environment] += 1 + len(peer.crashes)
+            crashes[case.partition, peer.environment] += peer.crashes
     found = []
-    for place, several in by_place.items():
-        failed, settings = len(crashes[place]), several[0].settings.crash
+    for place, subject in first.items():
+        failed, settings = len(crashes[place]), subject.settings.crash
         finding = crash_share(failed, counts[place], where=" ".join(place), settings=settings)
         if finding.level in FLAGGED:
             words = " | ".join(dict.fromkeys(crash.said for crash in crashes[place]))
@@ -113,11 +109,11 @@ def places(subject: Subject) -> tuple[Bend, ...]:
 
 def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
-    element, found = subject.confirm_settings().element_bytes, []
-    for region in confirming.regions(places(subject)):
-        several = (confirming.closer_sizes(place, element) for place in region)
-        found.append(tuple(sorted({size for sizes in several for size in sizes})))
-    return tuple(found)
+    element = subject.confirm_settings().element_bytes
+    return tuple(
+        tuple(sorted({size for one in region for size in confirming.closer_sizes(one, element)}))
+        for region in confirming.regions(places(subject))
+    )
 
 
 def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Finding, ...]:
@@ -127,7 +123,7 @@ def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Find
     inconclusive.
     """
     found = (_closer(subject, region, again) for region in confirming.regions(places(subject)))
-    return tuple(finding for finding in found if finding is not None)
+    return tuple(filter(None, found))
 
 
 def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
@@ -152,7 +148,6 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
 
 
 def _held(subject: Subject) -> dict[str, Bounds]:
-    """Return the bounds that criteria on single sizes assert."""
     several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
     return {name: bounds for name, bounds in several.items() if bounds.asserted}
 
@@ -240,12 +235,10 @@ def failed(
     ruled: list[Finding] = []
     if again is not None:
         to_come = max(most - len(again.launches) - len(again.faults), 0)
-        confirmed = [(flag, confirmation(subject, flag, again)) for flag in flags]
-        ruled += [
-            rule(subject, flag, one)
-            for flag, one in confirmed
-            if _settled(subject, one, again, to_come)
-        ]
+        for flag in flags:
+            confirmed = confirmation(subject, flag, again)
+            if _settled(subject, confirmed, again, to_come):
+                ruled.append(rule(subject, flag, confirmed))
     if closer_settled(subject, again, most):
         ruled += closer_findings(subject, again)
     return any(finding.level is Level.FAIL for finding in ruled)

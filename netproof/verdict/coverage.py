@@ -35,8 +35,7 @@ class Coverage:
     site; ``why``: the nodes are not known, or empty; ``asked``: whether the session has what Slurm
     said; ``stated``: nodes that a job can have by the site, which count where Slurm's are not
     known; ``deferred``: whether cases were skipped, and nodes with them; ``no_rounds``: why there
-    are no rounds of pairs, or empty; ``most``: usable nodes that one job can have, None where Slurm
-    was not asked, and ``limit``: its refusal of one more.
+    are no rounds of pairs, or empty.
     """
 
     partition: str
@@ -55,20 +54,6 @@ class Coverage:
     waited_for: tuple[str, ...] = ()
     waited_s: float = 0.0
     no_rounds: str = ""
-    most: int | None = None
-    limit: str = ""
-
-    @property
-    def attainable(self) -> int:
-        """Number of the usable nodes that one job can measure."""
-        return len(self.usable) if self.most is None else min(self.most, len(self.usable))
-
-    @property
-    def never(self) -> tuple[str, ...]:
-        """Usable nodes that were not measured, since the job had all that Slurm lets it have."""
-        limited = self.attainable < len(self.usable)
-        full = len(self.usable) - len(self.unmeasured) >= self.attainable
-        return self.unmeasured if limited and full else ()
 
     @property
     def known(self) -> bool:
@@ -100,7 +85,7 @@ class Coverage:
 
     def _lacks(self, excused: int) -> bool:
         reached = len(self.usable) - len(self.unmeasured) + excused
-        return 100 * reached < self.needed_percent * self.attainable
+        return 100 * reached < self.needed_percent * len(self.usable)
 
     def __str__(self) -> str:
         """Return the line."""
@@ -113,15 +98,12 @@ class Coverage:
             reached = len(self.usable) - len(self.unmeasured)
             line = f"{self.partition}: {reached} of {len(self.usable)} usable nodes measured"
             parts = {
-                "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for, *self.never},
-                "left to other days": self.never,
-                "busy": set(self.busy) - {*self.waited_for, *self.never},
+                "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for},
+                "busy": set(self.busy) - set(self.waited_for),
                 "down": self.down,
                 "drained": self.drained,
             }
             line += "".join(f"; {word} {fold(nodes)}" for word, nodes in parts.items() if nodes)
-        if self.never:
-            line += f"; a job can have {self.attainable}: {self.limit}"
         if self.waited_for:
             line += f"; deferred {fold(self.waited_for)}, not free in {self.waited_s:.0f} s"
         line += f"; no rounds of pairs: {self.no_rounds}" if self.no_rounds else ""
@@ -205,8 +187,6 @@ def _of_partition(
         waited_for=tuple(node for node in unmeasured if node in busy),
         waited_s=max((one.waited_s for one in rounds), default=0.0),
         no_rounds=skipped[0] if skipped and not rounds else "",
-        most=there.most,
-        limit=there.limit,
     )
 
 

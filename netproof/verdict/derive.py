@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, variance
 from typing import Any
@@ -136,13 +136,13 @@ def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
 
 def system_of(sessions: Sequence[Session]) -> str:
     """Return the only system of sessions; NetproofError where there are several, or none."""
-    systems = {result.system for stored in sessions for result in stored.results}
+    systems = sorted({stored.system("name one: SYSTEM") for stored in sessions})
     if len(systems) != 1:
-        found = ", ".join(sorted(systems)) or "none"
         raise NetproofError(
-            f"the sessions hold results of {len(systems)} systems ({found}); name one: SYSTEM"
+            f"the sessions hold results of {len(systems)} systems ({', '.join(systems)}); name one:"
+            " SYSTEM"
         )
-    return systems.pop()
+    return systems[0]
 
 
 MEDIAN_TO_MEAN = math.pi / 2
@@ -159,9 +159,6 @@ VALUE_DIGITS = 5
 BOUND_STEPS = 10_000
 WIDEST = 2.0
 """Bounds beyond half of the value or twice it are too wide for references."""
-
-DERIVED, NOT_ALL_DERIVED = 0, 3
-"""Exit statuses of ``netproof references derive``, which judges no network."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +187,7 @@ class DerivingSettings:
                 raise NetproofError(f"a {name} of {value:g} makes no bounds; {instead}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class DerivedCase:
     """A case's new entries by variable, with remarks.
 
@@ -339,23 +336,22 @@ def derived(
     for several in results:
         cases |= {key: one for key, one in several.items() if key not in cases}
     made: list[DerivedCase] = []
-    fit: dict[int, tuple[Mapping[str, Entry], Mapping[str, Sequence[float]]]] = {}
+    fit: list[tuple[DerivedCase, dict[str, Entry], dict[str, list[float]]]] = []
     for key, (case, first) in cases.items():
         one = DerivedCase(first.name.split()[0], case)
+        made.append(one)
         here = [several[key][1] if key in several else None for several in results]
-        measured, reason = measured_alike(sessions, here)
+        measured, one.reason = measured_alike(sessions, here)
         for stored, open_questions in zip(sessions, unsettled, strict=True):
-            if not reason and key in open_questions and (why := open_questions[key][0]):
+            if not one.reason and key in open_questions and (why := open_questions[key][0]):
                 more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
-                reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
-        if reason:
-            made.append(replace(one, reason=reason))
+                one.reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
+        if one.reason:
             continue
         try:
-            standing = references.find(one.check, one.case)
+            standing = references.find(one.check, case)
         except NotThere as error:
-            reason = f"{error}; add it with null for bounds"
-            made.append(replace(one, reason=reason, outside=True))
+            one.reason, one.outside = f"{error}; add it with null for bounds", True
             continue
         for variable, stands in standing.items():
             unit = (stands[2] if stands[0] == XFAIL else stands)[3]
@@ -364,50 +360,31 @@ def derived(
                     f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
                     f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
-        values, unchanged = values_of(measured, per_size=per_size)
-        fit[len(made)] = standing, values
-        launches = min(len(it.launches) for it in measured)
-        made.append(replace(one, unchanged=unchanged, launches=launches))
-    widths = half_widths([values for _, values in fit.values()], settings.risk)
-    for (place, (entries, of_case)), width in zip(fit.items(), widths, strict=True):
-        made[place] = _derived(made[place], entries, of_case, width, settings, allow_looser)
-    return made
-
-
-def _derived(
-    case: DerivedCase,
-    standing: Mapping[str, Entry],
-    values: Mapping[str, Sequence[float]],
-    widths: Mapping[str, float],
-    settings: DerivingSettings,
-    allow_looser: bool,
-) -> DerivedCase:
-    """Return a case with entries from the sessions' values.
-
-    ``standing``: its present entries; ``widths``: from ``half_widths``.
-    """
-    entries, left, kept, outside = {}, dict(case.unchanged), {}, False
-    for variable, several in values.items():
-        stands = standing.get(variable)
-        if stands is not None and stands[0] == XFAIL:
-            left[variable] = f"{XFAIL}, {stands[1]}"
-            continue
-        try:
-            derived = derive(several, variable, widths.get(variable, math.inf), settings)
-        except NetproofError as error:
-            left[variable] = str(error)
-            continue
-        if stands is not None and not allow_looser:
-            try:
-                derived, text = tightened(derived, stands)
-            except NetproofError as error:
-                left[variable], outside = str(error), True
+        values, one.unchanged = values_of(measured, per_size=per_size)
+        one.launches = min(len(it.launches) for it in measured)
+        fit.append((one, standing, values))
+    widths = half_widths([values for *_, values in fit], settings.risk)
+    for (one, standing, values), width in zip(fit, widths, strict=True):
+        for variable, found in values.items():
+            old = standing.get(variable)
+            if old is not None and old[0] == XFAIL:
+                one.unchanged[variable] = f"{XFAIL}, {old[1]}"
                 continue
-            if text:
-                kept[variable] = text
-        if derived != stands:
-            entries[variable] = derived
-    return replace(case, entries=entries, unchanged=left, kept=kept, outside=outside)
+            try:
+                entry = derive(found, variable, width.get(variable, math.inf), settings)
+            except NetproofError as error:
+                one.unchanged[variable] = str(error)
+                continue
+            if old is not None and not allow_looser:
+                try:
+                    entry, kept = tightened(entry, old)
+                except NetproofError as error:
+                    one.unchanged[variable], one.outside = str(error), True
+                    continue
+                one.kept |= {variable: kept} if kept else {}
+            if entry != old:
+                one.entries[variable] = entry
+    return made
 
 
 def _unit(variable: str) -> str:
@@ -431,7 +408,6 @@ def _inward(distance: float) -> float:
 
 
 def _range(entry: Entry) -> str:
-    """Return the range that passes, in words."""
     limits = Limits.of_entry(entry)
     return f"{_shown(limits.low)} to {_shown(limits.high)} {entry[3]}"
 

@@ -1,15 +1,14 @@
 """The engine: cases, and the findings of all criteria on them.
 
-The same functions judge inside a run, over a stored session, and cases that are planted or read
-from files. ``along`` needs one case, and those of the same job that it is compared with;
-``compared`` needs every configuration that ran a function. ``rule`` gives a finding, with its
-confirmation, the verdict's level.
+The same functions judge in a job, over a session, and cases that are planted or read from files.
+``along`` needs one case and those of its job, ``compared`` every configuration that ran a function.
+``rule`` gives a finding, with its confirmation, the verdict's level.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,21 +30,25 @@ from netproof.criteria.interface import (
 )
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
-from netproof.intake.patterns import expression
+from netproof.intake.models import expression
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload
 from netproof.measurement.cpu_use import cost_in_words
+from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
     NodeLoad,
+    Pace,
     disturbed,
     others_share,
+    unlike,
 )
+from netproof.measurement.interval import FEWEST_RANKED
 from netproof.measurement.links import Crossing, Link, link_or_tcp
 from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import interleaved, limits
+from netproof.verdict import limits
 from netproof.verdict.limits import Limits
 
 Key = tuple[Any, ...]
@@ -89,8 +92,8 @@ class Subject:
             over_tcp=stream or environment.get("mpi_over_tcp", True),
             rails=1 if stream else max(1, len(rails)),
         )
-        known, absent = environment.get("known", {}), environment.get("absent", {})
-        return cls(measured, extras["switch"], settings, known, absent, measured_on, link, rails)
+        flaws = environment.get("known", {}), environment.get("absent", {})
+        return cls(measured, extras["switch"], settings, *flaws, measured_on, link, rails)
 
     @property
     def case(self) -> Case:
@@ -98,7 +101,6 @@ class Subject:
         return self.measured.case
 
     def __str__(self) -> str:
-        """Return the case and the switch, the beginning of every sentence."""
         day = f", of {self.measured_on}" if self.measured_on else ""
         return f"{self.case} (switch {self.switch}{day})"
 
@@ -149,13 +151,14 @@ class Subject:
         used, seconds = _cpu_seconds(measured)
         inside, over_tcp = case.path == "intra-node", benchmark.compared_over_tcp(case.function)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
-        counted, alongside = [], []
+        counted, alongside, crashes = [], [], [*map(str, measured.crashes)]
         for one in measured.launches:
             quiet = not disturbed(one.loads, self.settings.disturbance)
             if one.counters is not None:
                 payload = one.payload or Payload(None, "it was not recorded")
                 counted.append(CountedLaunch(one.number, one.counters, payload, quiet))
             for peer in one.peers:
+                crashes += [f"{peer.environment}, interleaved: {crash}" for crash in peer.crashes]
                 if peer.counters is not None:
                     payload = Payload(None, f"it is a launch of {peer.environment}")
                     alongside.append(CountedLaunch(one.number, peer.counters, payload, quiet))
@@ -163,6 +166,7 @@ class Subject:
             if crash.counters is not None:
                 payload = Payload(None, "it crashed")
                 alongside.append(CountedLaunch(crash.launch, crash.counters, payload, False))
+        layer = Layer.COLLECTIVE if function.collective else Layer.NETWORK
         return CaseCurves(
             str(self),
             measured.curve,
@@ -185,18 +189,8 @@ class Subject:
             ranks=case.ranks,
             ranks_per_node=case.ranks_per_node,
             ping_pong=function.ping_pong,
-            layer=Layer.INSIDE
-            if inside
-            else (Layer.COLLECTIVE if function.collective else Layer.NETWORK),
-            crashes=(
-                *map(str, measured.crashes),
-                *(
-                    f"{peer.environment}, interleaved: {crash}"
-                    for one in measured.launches
-                    for peer in one.peers
-                    for crash in peer.crashes
-                ),
-            ),
+            layer=Layer.INSIDE if inside else layer,
+            crashes=tuple(crashes),
             settings=self.settings,
             name=f"{case}{f' of {self.measured_on}' if self.measured_on else ''}",
             function=group(case),
@@ -387,6 +381,122 @@ def compare(
                     yield finding
 
 
+MOST_REASONS = 2
+"""Reasons in a sentence on interleaved launches that do not count."""
+
+NOT_TOGETHER = "they were not interleaved"
+
+
+@dataclass(frozen=True)
+class InterleavedLaunch:
+    """A launch of one of two configurations, with its nodes' paces, and what else these did."""
+
+    curve: Curve
+    paces: tuple[Pace, ...] = ()
+    noise: tuple[str, ...] = ()
+
+
+Rounds = Sequence[Sequence[InterleavedLaunch]]
+"""Rounds of interleaved launches, a launch of each of two configurations in each."""
+
+Pair = tuple[Curve, Curve, tuple[str, ...]]
+"""A launch of each of two configurations, and why they cannot be compared."""
+
+
+def pairs_needed(subject: Subject) -> int:
+    """Return how many pairs of interleaved launches a failure takes.
+
+    Where a machine has two paces, two or three ratios can agree by chance and lie far off. From six
+    on an interval holds for any distribution. A site that allows fewer launches has fewer.
+    """
+    confirm: ConfirmSettings = subject.settings.confirm
+    apart = sum(not launch.peers for launch in subject.measured.launches)
+    possible = max(confirm.most_launches - apart, confirm.launches)
+    return min(max(confirm.launches, FEWEST_RANKED), possible)
+
+
+def _rounds_with(subject: Subject, environment: str) -> Rounds:
+    """Return a case's launches with those in ``environment`` that were interleaved with them."""
+    rounds = []
+    for launch in subject.measured.launches:
+        noise = disturbed(launch.loads, subject.settings.disturbance)
+        for peer in (one for one in launch.peers if one.environment == environment):
+            sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
+            paces = (tuple(p for p in launch.paces if p.environment == name) for name, _ in sides)
+            both = zip(sides, paces, strict=True)
+            rounds.append([InterleavedLaunch(curve, pace, noise) for (_, curve), pace in both])
+    return rounds
+
+
+def paired(rounds: Rounds, most: float) -> list[Pair]:
+    """Return one pair per round, first those that count.
+
+    A launch is paired with that of its round, since both had one pace of the machine. If the CPUs
+    were moved in between, and their distance is known, it is paired with the nearest launch with
+    the same distance. ``most``: as in ``unlike``.
+    """
+
+    def why(number: int, other: int) -> tuple[str, ...]:
+        one, two = rounds[number][0], rounds[other][1]
+        reason = unlike(one.paces, two.paces, most)
+        if not reason and number != other and not (one.paces and two.paces):
+            reason = NOT_TOGETHER
+        return (*dict.fromkeys((*one.noise, *two.noise)), *([reason] if reason else []))
+
+    own, others = list(range(len(rounds))), list(range(len(rounds)))
+    found: list[tuple[int, int]] = []
+    for apart in range(len(rounds)):
+        for number in tuple(own):
+            for other in dict.fromkeys((number - apart, number + apart)):
+                if other in others and not why(number, other):
+                    found.append((number, other))
+                    own.remove(number)
+                    others.remove(other)
+                    break
+    pairs: list[tuple[int, int, tuple[str, ...]]] = [(*it, ()) for it in sorted(found)]
+    left = zip(own, others, strict=True)
+    pairs += [(one, other, why(one, one) or why(one, other)) for one, other in left]
+    return [(rounds[one][0].curve, rounds[other][1].curve, it) for one, other, it in pairs]
+
+
+def _chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
+    """Choose the undisturbed pairs if they are ``needed`` or more; else all of them."""
+    good = [(own, other) for own, other, why in pairs if not why]
+    if len(good) >= needed:
+        return good, ""
+    reasons = list(dict.fromkeys(text for _, _, why in pairs for text in why))
+    shown = "; ".join(reasons[:MOST_REASONS])
+    more = f", and {len(reasons) - MOST_REASONS} more reasons" if reasons[MOST_REASONS:] else ""
+    short = (
+        f"{len(good)} of {len(pairs)} pairs were undisturbed, and a failure takes {needed}"
+        f"{': ' if shown else ''}{shown}{more}"
+    )
+    return [(own, other) for own, other, _ in pairs], short
+
+
+def _pairs_of(members: Sequence[Subject]) -> dict[str, dict[str, Pairs]]:
+    """Return the interleaved launches of the cases of one function, by both labels."""
+    places = {(one.case.partition, one.case.environment): one for one in members}
+    several: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    needed: Counter[tuple[str, str]] = Counter()
+    for member in members:
+        peers = (peer for launch in member.measured.launches for peer in launch.peers)
+        for environment in dict.fromkeys(peer.environment for peer in peers):
+            other = places.get((member.case.partition, environment))
+            if other is None:
+                continue
+            pairs = paired(_rounds_with(member, environment), member.settings.disturbance.pace)
+            there, back = (str(member), str(other)), (str(other), str(member))
+            several[there] += pairs
+            several[back] += [(its, own, why) for own, its, why in pairs]
+            for sides in (there, back):
+                needed[sides] = max(needed[sides], pairs_needed(member))
+    found: dict[str, dict[str, Pairs]] = defaultdict(dict)
+    for (label, its), pairs in several.items():
+        found[label][its] = _chosen(pairs, needed[label, its])
+    return found
+
+
 def compared(
     subjects: Iterable[Subject],
     baseline: ScoreBaseline | None,
@@ -410,7 +520,7 @@ def compared(
         (one.undisturbed.data for one in by_label.values()),
         None if baseline is None else of_baseline,
         baseline_name=str(baseline),
-        pairs=dict(chain.from_iterable(map(interleaved.pairs_of, by_function.values()))),
+        pairs=dict(chain.from_iterable(_pairs_of(it).items() for it in by_function.values())),
         only=None if only is None else str(only),
         scored=scored,
         ruled=lambda finding: rule(by_label[finding.where], finding),

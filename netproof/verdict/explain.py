@@ -51,7 +51,6 @@ class Failure:
     excess: float = 1.0
 
     def __str__(self) -> str:
-        """Return one line: what failed, why, and what did not run for it."""
         sentence = self.whole
         if len(self.tests) > 1:
             places = [test.where for test in self.tests]
@@ -130,7 +129,6 @@ def _counted(cases: Sequence[Case]) -> str:
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:
-    """Return one failure for each kind and reason."""
     together: dict[tuple[FailureKind, str], list[Failure]] = defaultdict(list)
     for one in several:
         together[one.kind, one.why].append(one)
@@ -265,12 +263,8 @@ class CpuRow:
     of_tcp: float | None = None
 
 
-@dataclass(frozen=True)
-class CpuRows:
-    """Rows of known costs; ``unknown``: number of other cases by the reason."""
-
-    rows: tuple[CpuRow, ...]
-    unknown: Mapping[str, int]
+CpuRows = tuple[Sequence[CpuRow], Mapping[str, int]]
+"""Rows of known costs, and the number of other cases by the reason."""
 
 
 def cpu_rows(verdict: Verdict) -> CpuRows:
@@ -292,4 +286,4 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
         if other and other[1].s_per_gb and cost.s_per_gb is not None:
             of_tcp = cost.s_per_gb / other[1].s_per_gb
         rows.append(CpuRow(case, cost, of_tcp))
-    return CpuRows(tuple(rows), unknown)
+    return rows, unknown

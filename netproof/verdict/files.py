@@ -27,15 +27,13 @@ from netproof.criteria.interface import CaseCurves, Layer
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
-from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
-from netproof.verdict import engine
-from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
 from netproof.verdict.file_names import NameList, Pattern, Sets
 
-ONLY_TOO_FAST = LineRateSettings(of_files=LARGEST_FROM)
+ONLY_TOO_FAST = LineRateSettings()
 OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
 """Shares of the line rate, the lower ones of large messages one way between nodes.
 
@@ -43,7 +41,7 @@ Half is what a card in a slot with half of its lanes gives, or a path through on
 """
 LARGE = 64 * 1024
 """Bytes of a message that is large."""
-DECLINE = DeclineSettings(1.25, 10.0, alone=1.5)
+DECLINE = Bounds(1.25, 10.0)
 """How many times the best rate is that of the largest messages: an order of magnitude fails."""
 DIFFER = 0.5
 """Share by which one of two configurations is slower that warns; any less is noted."""
@@ -66,8 +64,7 @@ class CurveKind:
     """Kind of a curve: curves of the same kind can be compared.
 
     ``named``: the user's name of the benchmark, since a file of NetPIPE does not distinguish TCP
-    from MPI; ``groups``, ``group``: how many ran at once with IMB's ``-multi``, and which this is;
-    ``ranks``: None where not printed; ``remark``: what else distinguishes it.
+    from MPI; otherwise as in a ``Table``.
     """
 
     benchmark: str
@@ -91,6 +88,11 @@ class CurveKind:
         called = f" ({self.named})" if self.named else ""
         return f"{of.title(self.function)}{ranks}{several}{which}{remark}{called}"
 
+    @property
+    def known(self) -> Function | None:
+        """Return its function; None for one that has no name."""
+        return registry.named(self.benchmark).known(self.function)
+
 
 @dataclass(frozen=True)
 class CurveVerdict:
@@ -104,11 +106,8 @@ class CurveVerdict:
     @property
     def noted(self) -> tuple[Finding, ...]:
         """Findings that are worth a sentence, although nothing is flagged."""
-        noted = [
-            finding
-            for finding in self.findings
-            if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
-        ]
+        shown = (Level.PASS, Level.SHOWN)
+        noted = [one for one in self.findings if one.level in shown and _worth_a_note(one)]
         spread, size = self.rank_spread or (0.0, 0)
         if spread >= RANKS_APART:
             slowest = self.case.curve.time_us[self.case.curve.sizes.index(size)]
@@ -124,19 +123,15 @@ class CurveVerdict:
     @property
     def times_are_shares(self) -> bool:
         """Whether a time is a message's share of a window of them, and no latency."""
-        function = _function(self.kind)
-        if function is None or not (function.pair or function.pairs):
-            return False
-        return function.rated and not function.single
+        function = self.kind.known
+        paired = function is not None and (function.pair or function.pairs)
+        return paired and _is_share(function)
 
     @property
     def share(self) -> float | None:
         """Share of the line rate: by the line through its largest sizes, or by the largest."""
-        of_line = (
-            finding.value
-            for finding in self.findings
-            if finding.criterion == OF_LINE and finding.value is not None
-        )
+        shares = (one.value for one in self.findings if one.criterion == OF_LINE)
+        of_line = (share for share in shares if share is not None)
         return next(of_line, self.case.landmarks.line_rate_share)
 
     @property
@@ -147,10 +142,8 @@ class CurveVerdict:
             return None
         columns = zip(curve.time_us, curve.time_min_us, curve.sizes, strict=True)
         spreads = [(slowest / least, -size) for slowest, least, size in columns if least > 0]
-        if not spreads:
-            return None
-        spread, size = max(spreads)
-        return spread, -size
+        spread, size = max(spreads, default=(0.0, 0))
+        return (spread, -size) if spreads else None
 
     @property
     def level(self) -> Level:
@@ -248,27 +241,19 @@ def _read(
         notes |= dict.fromkeys(log.notes)
         for benchmark, one in log.printed():
             kind = CurveKind(
-                benchmark,
-                one.function,
-                one.ranks,
-                one.direction,
-                one.groups,
-                one.group,
-                called,
-                one.remark,
+                *(benchmark, one.function, one.ranks, one.direction),
+                *(one.groups, one.group, called, one.remark),
             )
             try:
                 curve = one.curve()
             except NetproofError as error:
                 faults.append(str(error))
                 continue
-            below = registry.least_for(kind.benchmark, kind.function, kind.ranks or 0)
+            below = kind.known.least_for(kind.ranks or 0) if kind.known else 0
             if curve.sizes[0] < below <= curve.sizes[-1]:
                 curve = curve.beginning_at(below)
-                notes[
-                    f"{kind}: messages below {below} bytes were left out: not every rank has a"
-                    " part of them"
-                ] = None
+                reason = "left out: not every rank has a part of them"
+                notes[f"{kind}: messages below {below} bytes were {reason}"] = None
             found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
     return found, faults, notes
 
@@ -332,8 +317,11 @@ def judge(
             faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
         along = _with_others(case, [*engine.findings_of(case, case.settings)])
-        kept = [one for one in along if configuration != yardstick or _impossible(one)]
-        findings = tuple(_advised(one, case, link) for one in kept)
+        findings = tuple(
+            _advised(one, case, link)
+            for one in along
+            if configuration != yardstick or _impossible(one)
+        )
         curves[case.where] = CurveVerdict(case, kind, files, findings)
     # What is too fast to be true is no yardstick.
     sound = {
@@ -383,11 +371,9 @@ def _compare_sizes(
             notes[f"{kind}: compared at {common} sizes of {counts}"] = None
 
 
-def _function(kind: CurveKind) -> Function | None:
-    """Return the function of a kind; None for one that has no name."""
-    benchmark = registry.named(kind.benchmark)
-    functions = (*benchmark.functions, *benchmark.only_read)
-    return next((one for one in functions if one.name == kind.function), None)
+def _is_share(function: Function | None) -> bool:
+    """Check whether a time is one message's share of several."""
+    return function is not None and function.rated and not function.single
 
 
 def _case(
@@ -404,11 +390,11 @@ def _case(
     ``of_line``: bounds of the share of the line rate that the user set; ``compared``: how many
     configurations there are to compare, 0 for none. Where the ranks ran is not known.
     """
-    launches, function = tuple(curve for _, curve, _ in several), _function(kind)
+    launches, function = tuple(curve for _, curve, _ in several), kind.known
     curve, line_rate = median_curve(launches), None
     # With more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
-        line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s()
+        line_rate = (function.link_factor if function else 1.0) * link.line_rate_mb_s()
     between = link is not None and link.transport not in INSIDE
     direction = kind.direction if function is None else function.direction
     if of_line is None:
@@ -424,13 +410,11 @@ def _case(
         ranks_per_node=0,
         ping_pong=between and function is not None and function.ping_pong,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
+        of_files=_stands_for_line(function),
         layer=_layer(kind, function, curve, link),
         settings=replace(
             Settings(),
-            line_rate=replace(
-                of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
-                of_files=_stands_for_line(function),
-            ),
+            line_rate=of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
             decline=DECLINE,
             slower=slower,
             apart=LIE_APART,
@@ -461,8 +445,7 @@ def _layer(kind: CurveKind, function: Function | None, curve: Curve, link: Link 
         return Layer.DEVICE
     if link is not None and kind.ranks == 2:
         return Layer.INSIDE if link.transport in INSIDE else Layer.NETWORK
-    shares = function is not None and function.rated and not function.single
-    if not shares and 0 < min(curve.time_us) < OF_MEMORY_US:
+    if not _is_share(function) and 0 < min(curve.time_us) < OF_MEMORY_US:
         return Layer.INSIDE
     if function is None:
         return Layer.NETWORK if kind.ranks == 2 else Layer.COLLECTIVE
@@ -478,12 +461,12 @@ def _in_short(judged: CurveVerdict) -> CurveVerdict:
     case, findings = judged.case, judged.findings
     sizes = [size for size in case.curve.sizes if size >= case.settings.curves.least_size]
     short = [
-        finding
-        for finding in findings
-        if finding.level is Level.UNDEFINED
-        and finding.size is None
-        and not (criterion := BY_FINDING[finding.criterion]).compare
-        and len(sizes) < criterion.fewest_sizes
+        one
+        for one in findings
+        if one.level is Level.UNDEFINED
+        and one.size is None
+        and not BY_FINDING[one.criterion].compare
+        and len(sizes) < BY_FINDING[one.criterion].fewest_sizes
     ]
     if not short:
         return judged
@@ -497,16 +480,13 @@ def _in_short(judged: CurveVerdict) -> CurveVerdict:
         reason = f"one size{smaller}, {sizes[0]} bytes in {figure(case.curve.time_us[place])} µs"
         if case.curve.bandwidth_mb_s is not None:
             reason += f", {rate_in_words(case.curve.bandwidth_mb_s[place])}"
-    elsewhere = any(
-        finding.level in (Level.PASS, Level.INCONCLUSIVE, *FLAGGED)
-        and (BY_FINDING[finding.criterion].compare or BY_FINDING[finding.criterion].of_measurement)
-        for finding in findings
-    )
+    decided = (Level.PASS, Level.INCONCLUSIVE, *FLAGGED)
+    several = [BY_FINDING[one.criterion] for one in findings if one.level in decided]
+    elsewhere = any(one.compare or one.of_measurement for one in several)
     if not elsewhere and len(sizes) == 1:
         reason += ": compare it with --against"
-        least = _stands_for_line(_function(judged.kind))
-        large = case.curve.sizes[-1] >= least and case.curve.bandwidth_mb_s is not None
-        if large and case.ranks == 2:
+        large = case.curve.sizes[-1] >= _stands_for_line(judged.kind.known)
+        if large and case.curve.bandwidth_mb_s is not None and case.ranks == 2:
             reason += ", or give its --link"
     first = replace(short[0], reason=reason)
     if elsewhere:
@@ -536,13 +516,18 @@ def _values(finding: Finding, curve: Curve, bounds: Bounds) -> dict[int, float]:
     criterion = BY_FINDING[finding.criterion]
     if criterion.at_sizes is None:
         return {}
-    return {one.size: one.value for one in criterion.at_sizes(criterion.read(curve, bounds))}
+    at_sizes = criterion.at_sizes(criterion.read(bounds, curve))
+    return {size: value for size, (value, _) in at_sizes.items()}
 
 
 def _impossible(finding: Finding) -> bool:
     """Check whether a finding shows a rate that nothing carries."""
-    too_high = finding.value is not None and finding.value > 1
-    return BY_FINDING[finding.criterion].of_measurement and finding.level is Level.FAIL and too_high
+    return finding.level is Level.FAIL and _too_high(finding)
+
+
+def _too_high(finding: Finding) -> bool:
+    of_line = BY_FINDING[finding.criterion].of_measurement
+    return of_line and finding.value is not None and finding.value > 1
 
 
 def _worth_a_note(finding: Finding) -> bool:
@@ -558,16 +543,15 @@ def _advised(
 ) -> Finding:
     """Add what files do not show: repeats, several launches, another transport."""
     flagged = finding.level in FLAGGED
-    sides = [case, *([against] if against is not None else [])]
-    alone = all(len(one.launches) == 1 for one in sides)
+    alone = all(len(one.launches) == 1 for one in (case, against) if one is not None)
     noted = finding.level is Level.PASS and _worth_a_note(finding)
     criterion = BY_FINDING[finding.criterion]
     said: list[str] = []
     if flagged and finding.criterion in CONFIRMED_BY_MEASURING:
         said.append("it was not measured again")
     if criterion.of_measurement:
-        too_high = finding.value is not None and finding.value > 1
-        if link is not None and too_high and (flagged or finding.level is Level.INCONCLUSIVE):
+        undecided = flagged or finding.level is Level.INCONCLUSIVE
+        if link is not None and _too_high(finding) and undecided:
             transports = " or ".join(one for one in Transport if one is not link.transport)
             said.append(
                 f"if the MTU is not {link.mtu}, say --mtu; if it is not {link.transport}, say"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, counted
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import again
@@ -20,9 +20,11 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
+from netproof.verdict import confirmations, coverage, engine, limits, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.engine import Key, Subject
+from netproof.verdict.limits import TIME_AT, Limits
+from netproof.verdict.references import XFAIL, Entries, NotThere
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     CaseVerdict,
@@ -30,6 +32,7 @@ from netproof.verdict.verdict import (
     SkippedCase,
     StoredResults,
     Verdict,
+    first_of,
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
@@ -38,13 +41,16 @@ AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 MOST_NODES = 4
 """Nodes that a sentence on a case names."""
 
+MISSED = "failed to meet reference"
+"""Beginning of ReFrame's message that a check failed its references."""
+
 
 def judge(
     matrix: Matrix,
     session: Session,
     earlier: Sequence[Session] = (),
     alongside: StoredResults | None = None,
-    references: rejudge.Entries | None = None,
+    references: Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
     """Judge a session by its expected matrix, and by all criteria.
@@ -69,18 +75,17 @@ def judge(
     along = findings_along(list(subjects.values()), session)
     across = engine.across([*subjects.values(), *(one.subject for one in stored)], matrix.baseline)
     today = {
-        key: rejudge.judge(one, references)
+        key: by_references(one, references)
         for key, one in subjects.items()
-        if references is not None and rejudge.concerns(ran[key])
+        if references is not None and concerns(ran[key])
     }
     judged = [
-        _judged(
-            case,
-            ran.get(key),
-            subjects[key].measured if key in subjects else None,
-            today.get(key),
-            (*along.get(key, ()), *across.get(key, ())),
-            repeats.get(key),
+        _whole(
+            today.get(key) or _of_run(case, ran.get(key)),
+            result=ran.get(key),
+            measured=subjects[key].measured if key in subjects else None,
+            by_criteria=(*along.get(key, ()), *across.get(key, ())),
+            again=repeats.get(key),
         )
         for case in cases
         for key in [case.key()]
@@ -119,7 +124,7 @@ def judge(
             *(one.finding.why for one in launched if one.finding.level is Level.WARN),
             *(one.why for one in carriers if one.level is Level.WARN),
             *(one.why for one in lossy),
-            *rejudge.differences([(ran[key], one) for key, one in today.items()]),
+            *_otherwise([(ran[key], one) for key, one in today.items()]),
         ),
         skipped,
         alongside,
@@ -133,33 +138,38 @@ def judge(
     )
 
 
-def _judged(
-    case: Case,
+def _of_run(case: Case, result: CheckResult | None) -> CaseVerdict:
+    faults, expected = faults_of(result)
+    findings = tuple(map(_ruled, (result.references if result else None) or ()))
+    if any(finding.level in AGAINST for finding in findings):
+        # ReFrame's own message has no interval.
+        faults = ()
+    return CaseVerdict(case, result, faults, expected, findings)
+
+
+def _ruled(finding: Finding) -> Finding:
+    """Return a finding on a reference; an undefined variable that has one fails."""
+    return finding.ruled(Level.FAIL if finding.level is Level.UNDEFINED else finding.level)
+
+
+def _whole(
+    judged: CaseVerdict,
+    *,
     result: CheckResult | None,
     measured: Measured | None,
-    today: CaseVerdict | None,
     by_criteria: tuple[Finding, ...],
-    repeats: MeasuredAgain | None,
+    again: MeasuredAgain | None,
 ) -> CaseVerdict:
-    """Return a case's verdict; ``today``: by today's references, None for the run's findings."""
-    if today is not None:
-        faults, expected, by_references = today.faults, today.expected, today.findings
-    else:
-        faults, expected = faults_of(result)
-        by_references = () if result is None else of_references(result)
-        if any(finding.level in AGAINST for finding in by_references):
-            # ReFrame's own message has no interval.
-            faults = ()
+    """Return a case's verdict by its references with the rest, and with its nodes in sentences."""
+    faults, findings = judged.faults, judged.findings
     if measured is not None:
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
         more = len(names) - MOST_NODES
         where = f". On {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
         faults = tuple(fault + where for fault in faults)
-        by_references = tuple(
-            dataclasses.replace(one, reason=one.reason + where) for one in by_references
-        )
-    findings = (*by_references, *by_criteria)
-    return CaseVerdict(case, result, faults, expected, findings, measured, repeats)
+        findings = tuple(dataclasses.replace(one, reason=one.reason + where) for one in findings)
+    findings = (*findings, *by_criteria)
+    return CaseVerdict(judged.case, result, faults, judged.expected, findings, measured, again)
 
 
 def _as_measured(matrix: Matrix, ran: Mapping[Key, CheckResult]) -> dict[str, Partition]:
@@ -182,7 +192,7 @@ def cases_of(session: Session, matrix: Matrix) -> tuple[dict[Key, CheckResult], 
     expected = {case.key(): case for case in matrix.cases}
     ran = {one.case.key(): one.case for one in session.results if one.case is not None}
     cases = expected | ran | expected
-    return _last_results(session), [case for key, case in cases.items() if key not in skipped]
+    return last_results(session), [case for key, case in cases.items() if key not in skipped]
 
 
 def subjects_of(ran: Mapping[Key, CheckResult], matrix: Matrix) -> dict[Key, Subject]:
@@ -190,7 +200,7 @@ def subjects_of(ran: Mapping[Key, CheckResult], matrix: Matrix) -> dict[Key, Sub
     return {key: subject(one, matrix) for key, one in ran.items() if complete(one) is not None}
 
 
-def _last_results(session: Session) -> dict[Key, CheckResult]:
+def last_results(session: Session) -> dict[Key, CheckResult]:
     """Return the result of each case by its key: the last run of it counts."""
     return {one.case.key(): one for one in session.results if one.case is not None}
 
@@ -212,7 +222,7 @@ def skipped_by(session: Session) -> dict[Key, SkipReason]:
     """Return why a session skipped cases, by the case's key."""
     return {
         key: result.skipped
-        for key, result in _last_results(session).items()
+        for key, result in last_results(session).items()
         if result.skipped and result.result == "skip"
     }
 
@@ -275,14 +285,6 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     return (), "fails as expected" if result.result == "xfail" else ""
 
 
-def of_references(result: CheckResult) -> tuple[Finding, ...]:
-    """Return the run's findings on a case's references; empty where it made none."""
-    return tuple(
-        one.ruled(Level.FAIL if one.level is Level.UNDEFINED else one.level)
-        for one in result.references or ()
-    )
-
-
 def beyond_cases(session: Session) -> list[FailedTest]:
     """Return the jobs, and tests that judge several cases, that did not finish.
 
@@ -318,7 +320,6 @@ def reason_of(result: CheckResult) -> str:
 
 
 def _absent_fabrics(session: Session) -> list[str]:
-    """Return the fabrics that the MPI libraries were declared to lack, with the reasons."""
     return list(
         dict.fromkeys(
             f"{result.environment} has no {fabric}: {reason}"
@@ -346,10 +347,10 @@ def _notes_on_cases(
         if (case.partition, case.environment, feature) in absent:
             without.append(str(case))
     if without:
-        have = "1 case has" if len(without) == 1 else f"{len(without)} cases have"
+        have = counted(len(without), "case has", "cases have")
         notes.append(
             f"{have} no MPI loss, since the environment has no NetPIPE over TCP to compare with:"
-            f" {_first(without)}"
+            f" {first_of(without)}"
         )
     if matrix.baseline is None:
         return [*notes, "no scores: the baseline's partition is no part of what was asked for"]
@@ -375,12 +376,12 @@ def _notes_on_cases(
         notes.append(
             f"no scores for {len(looked_up)} functions: the baseline {matrix.baseline} is not in"
             f" this session, and {alongside.store} has no session{taken} in which it passed:"
-            f" {_first(looked_up)}"
+            f" {first_of(looked_up)}"
         )
     if of_others:
         notes.append(
             f"{len(of_others)} cases of other configurations are in no session of"
-            f" {alongside.store}{taken} in which they passed: {_first(of_others)}"
+            f" {alongside.store}{taken} in which they passed: {first_of(of_others)}"
         )
     return notes
 
@@ -401,18 +402,14 @@ def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
     return [
         note.format(
             name=name,
-            count="1 case" if len(several) == 1 else f"{len(several)} cases",
+            count=counted(len(several)),
             have="has" if len(several) == 1 else "have",
-            cases=_first([*several]),
+            cases=first_of([*several]),
             why=why,
         )
         for (note, name, why), several in found.items()
         if note
     ]
-
-
-def _first(names: Sequence[str]) -> str:
-    return f"{'; '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
 
 
 def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
@@ -422,7 +419,7 @@ def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
     usable, as after a failure of undisturbed launches. The session is judged by itself, with its
     own site's settings. Raises NetproofError where these cannot be used.
     """
-    ran, subjects, baselines = _last_results(session), {}, []
+    ran, subjects, baselines = last_results(session), {}, []
     for key, result in ran.items():
         if result.measured is None:
             continue
@@ -443,10 +440,80 @@ def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
     found = {}
     for key, own in subjects.items():
         by_criteria = (*along[key], *across.get(key, ()))
-        one = _judged(own.case, ran[key], None, None, by_criteria, None)
+        by_run = _of_run(own.case, ran[key])
+        one = dataclasses.replace(by_run, findings=(*by_run.findings, *by_criteria))
         questions = [it.reason for it in one.findings if it.level is Level.INCONCLUSIVE]
         noise = own.disturbances
         if noise:
             questions.append(f"the machine was disturbed: {'; '.join(noise)}")
         found[key] = tuple(questions), not questions or (one.failed and not noise)
     return found
+
+
+def concerns(result: CheckResult) -> bool:
+    """Check whether a run compared a case with its references, and nothing else failed it.
+
+    Another error in that phase stands, whatever the references say now.
+    """
+    if result.result != "fail" or result.phase != "performance":
+        return result.result in ("pass", "xfail", "xpass")
+    if result.references is None:
+        # Without findings there is only ReFrame's message.
+        return MISSED in result.reason
+    return any(one.level in (*AGAINST, Level.UNDEFINED) for one in result.references)
+
+
+def by_references(subject: Subject, entries: Entries) -> CaseVerdict:
+    """Compare a case with its references of today, as the run does, whatever the run's result.
+
+    A variable with bounds is judged by its interval. A known fault is judged by its value, as in
+    ReFrame: within the bounds it fails, since the entry has to go. A case or a landmark without an
+    entry fails. Raises NetproofError for a malformed entry.
+    """
+    try:
+        found = entries(subject.case)
+    except NotThere as error:
+        return CaseVerdict(subject.case, None, (f"has no reference: {error}",))
+    known = limits.variables(subject.measured)
+    faults = [
+        f"{name} has no reference, and is defined: an entry is needed, judged or not"
+        for name, (value, _) in known.items()
+        if value is not None and not name.startswith(TIME_AT) and name not in found
+    ]
+    findings = engine.references(subject, limits.of_references(found)).values()
+    expected: dict[str, None] = {}
+    for name, entry in found.items():
+        value, unit = known.get(name, (None, ""))
+        if entry[0] != XFAIL or value is None:
+            continue
+        limit = Limits.of_entry(entry[2])
+        if limit.low <= value <= limit.high:
+            faults.append(
+                f"{name} is {value:.5g} {unit}, within its reference ({limit} {unit}), and was"
+                f" expected to fail: {entry[1]}; the entry has to go"
+            )
+        else:
+            expected[entry[1]] = None
+    why = f"fails as expected: {'; '.join(expected)}" if expected and not faults else ""
+    return CaseVerdict(subject.case, None, tuple(faults), why, tuple(map(_ruled, findings)))
+
+
+def _otherwise(several: Sequence[tuple[CheckResult, CaseVerdict]]) -> list[str]:
+    """Return where today's answer is not the run's, a sentence for each pair of answers."""
+    failed, inconclusive, expected = "failed", "inconclusive", "failed as expected"
+    together: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for result, today in several:
+        words = {Level.FAIL: failed, Level.INCONCLUSIVE: inconclusive}
+        now = words.get(today.level, expected if today.expected else "passed")
+        levels = {one.level for one in result.references or ()}
+        unclear = Level.INCONCLUSIVE in levels and levels.isdisjoint((Level.FAIL, Level.UNDEFINED))
+        then = {"pass": "passed", "xfail": expected}.get(
+            result.result, inconclusive if unclear else failed
+        )
+        if now != then:
+            together[now, then].append(str(result.case))
+    return [
+        f"by the references as they are now {now}, and {then} by those of the run:"
+        f" {counted(len(cases))}: {first_of(cases)}"
+        for (now, then), cases in together.items()
+    ]

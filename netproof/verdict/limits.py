@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netproof.criteria import Finding, Level
+from netproof.errors import counted
 from netproof.measurement import interval, landmarks, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
@@ -49,7 +50,6 @@ class Limits:
         return math.isfinite(self.low) or math.isfinite(self.high)
 
     def __str__(self) -> str:
-        """Return the range in words."""
         if math.isfinite(self.low) and math.isfinite(self.high):
             return f"{self.low:.6g} to {self.high:.6g}"
         return f"at least {self.low:.6g}" if math.isfinite(self.low) else f"at most {self.high:.6g}"
@@ -151,52 +151,38 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
         value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:
             continue
-        if value is not None:
-            ends = interval_of(measured, name, ratios)
-            findings[name] = _compared(measured, name, value, unit, limit, ends, where)
-        elif not _asked_in_vain(measured, name):
-            why = measured.landmarks.why(name)
-            reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
-            findings[name] = Finding(CRITERION, Level.UNDEFINED, where, reason, variable=name)
-    return findings
-
-
-def _compared(
-    measured: Measured,
-    name: str,
-    value: float,
-    unit: str,
-    limit: Limits,
-    ends: Interval | None,
-    where: str,
-) -> Finding:
-    """Compare a value with its limits by its interval."""
-    level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
-    more = ""
-    if name == "paired_share":
-        more, enough = _of_the_twin(measured, level, ends)
-        level = level if enough else Level.INCONCLUSIVE
-    elif name in twin.VARIABLES:
-        more = (
-            "; that is relative to the healthy twin of this link, measured next to each launch:"
-            " look at the nodes, ports and settings of the link itself"
+        if value is None:
+            if not _asked_in_vain(measured, name):
+                why = measured.landmarks.why(name)
+                reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
+                findings[name] = Finding(CRITERION, Level.UNDEFINED, where, reason, variable=name)
+            continue
+        ends, more = interval_of(measured, name, ratios), ""
+        level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
+        if name == "paired_share":
+            more, enough = _of_the_twin(measured, level, ends)
+            level = level if enough else Level.INCONCLUSIVE
+        elif name in twin.VARIABLES:
+            more = (
+                "; that is relative to the healthy twin of this link, measured next to each launch:"
+                " look at the nodes, ports and settings of the link itself"
+            )
+        over = counted(len(measured.launches), "launch", "launches")
+        spoken = f"{over}, no interval"
+        if ends is not None:
+            spoken = f"95% interval {ends[0]:.4g} to {ends[1]:.4g} over {over}"
+        findings[name] = Finding(
+            CRITERION,
+            level,
+            where,
+            f"{name} is {value:.5g} {unit}{_of_sizes(measured, name)} ({spoken}), and the reference"
+            f" is {limit} {unit}{more}",
+            value=value,
+            bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
+            interval=ends,
+            variable=name,
         )
-    count = len(measured.launches)
-    over = f"{count} {'launch' if count == 1 else 'launches'}"
-    spoken = f"{over}, no interval"
-    if ends is not None:
-        spoken = f"95% interval {ends[0]:.4g} to {ends[1]:.4g} over {over}"
-    return Finding(
-        CRITERION,
-        level,
-        where,
-        f"{name} is {value:.5g} {unit}{_of_sizes(measured, name)} ({spoken}), and the reference is"
-        f" {limit} {unit}{more}",
-        value=value,
-        bound=limit.low if value < limit.low or not math.isfinite(limit.high) else limit.high,
-        interval=ends,
-        variable=name,
-    )
+    return findings
 
 
 def size_of(variable: str) -> int | None:
@@ -224,7 +210,7 @@ def _of_sizes(measured: Measured, name: str) -> str:
     elif name in twin.NAMES and measured.launches[0].twin is not None:
         of = [size for size, _, _ in twin.top(measured.launches[0].twin)]
     elif name in ASYMPTOTIC:
-        of = [sizes[place] for place in landmarks.top(sizes)]
+        of = landmarks.top(sizes)
     if not of:
         return ""
     return f" at {of[0]} bytes" if len(of) == 1 else f" over messages of {of[0]} to {of[-1]} bytes"

@@ -73,7 +73,6 @@ class NodeFinding:
     environment: str = ""
 
     def __str__(self) -> str:
-        """Return the sentence, with the place."""
         return f"{f'{self.partition} {self.environment}'.strip()}: {self.why}"
 
 
@@ -230,7 +229,6 @@ def _scope(group: str, found: NodeInJob) -> str:
 
 
 def _group(node: Node, group: str) -> dict[str, str]:
-    """The keys of a group that have to be alike, and their values."""
     values: dict[str, str] = getattr(node, group)
     if group == "programs":
         return {name: stated.split(" ")[0][:_HASH] for name, stated in values.items()}

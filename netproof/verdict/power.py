@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,9 +20,10 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import engine, limits, rejudge
+from netproof.verdict import engine, limits
 from netproof.verdict.engine import Key, Subject
 from netproof.verdict.judge import cases_of, subjects_of
+from netproof.verdict.references import Entries
 
 SURE = 0.95
 """Probability with which the stated change is found."""
@@ -79,8 +80,7 @@ class CasePower:
 class Examined:
     """A session whose cases are changed one at a time, and judged."""
 
-    def __init__(self, session: Session, matrix: Matrix, references: rejudge.Entries) -> None:
-        """Take a session, its expected matrix, and today's references."""
+    def __init__(self, session: Session, matrix: Matrix, references: Entries) -> None:
         ran, self.cases = cases_of(session, matrix)
         self._references = references
         self._subjects = subjects_of(ran, matrix)
@@ -88,10 +88,6 @@ class Examined:
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
                 self._groups[engine.group(one.case)].append(one)
-
-    def powers(self) -> Iterator[CasePower]:
-        """Yield the power for complete cases, in order; NetproofError for broken references."""
-        yield from filter(None, map(self.power, self.cases))
 
     def power(self, case: Case) -> CasePower | None:
         """Return the power for one case; None where it was not complete."""
@@ -139,7 +135,6 @@ class Examined:
         return Smallest(change, FACTORS[low], by, sure, size)
 
     def _failing(self, one: Subject) -> str:
-        """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
         bounds = limits.of_case(self._references, one.case)
         findings = [

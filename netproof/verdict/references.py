@@ -6,7 +6,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -19,9 +19,10 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.mergevalue import MergeValue
 from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
+from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, trust, yaml_reading
-from netproof.intake.patterns import expression
+from netproof.intake.models import expression
 from netproof.measurement.case import Case
 
 INDEX = "$index"
@@ -32,6 +33,9 @@ Keys = tuple[str | int, ...]
 
 Entry = list[Any]
 """``[value, lower, upper, unit]``, or ``[$xfail, reason, [value, lower, upper, unit]]``."""
+
+Entries = Callable[[Case], Mapping[str, Any]]
+"""A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
 
 
 class NotThere(NetproofError):
@@ -145,12 +149,17 @@ class ReferenceFile:
 
 
 def _lines_of(node: yaml.Node, name: str | None) -> Iterator[int]:
-    """Yield the lines, from 0, of the keys of a name in a node and below it."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == name:
                 yield key.start_mark.line
             yield from _lines_of(value, name)
+
+
+def entries_of(folder: Path, system: str) -> Entries:
+    """Read the entries of a system's file in ``folder``; NetproofError where that fails."""
+    file = ReferenceFile(folder / f"{system}.yaml")
+    return lambda case: file.find(check_name(case.benchmark, case.function), case)
 
 
 @cache
@@ -466,7 +475,6 @@ def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
-    """Return a level after an update."""
     return level | {
         key: _with(level[matching(level, key)], new) if isinstance(new, dict) else new
         for key, new in update.items()

@@ -9,7 +9,7 @@ acceptance of supercomputers by two parties (FTXS at SC21), with the verdict's o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -118,27 +118,6 @@ def outcomes(
     return {side: count / tries for side, count in counts.items()}
 
 
-@dataclass(frozen=True)
-class OperatingCurve:
-    """An operating-characteristic curve: ratios to the agreed value, and their outcomes."""
-
-    bound: float
-    ratios: tuple[float, ...]
-    shares: tuple[dict[Side, float], ...]
-
-    def seller(self) -> float:
-        """Return the share of sessions in which a network as agreed does not pass."""
-        return 1 - self.shares[0][Side.WITHIN]
-
-    def buyer(self, margin: float) -> float:
-        """Return the share in which a network passes that is worse by ``margin``."""
-        worse = _worse(self.bound, margin)
-        for ratio, shares in zip(self.ratios, self.shares, strict=True):
-            if math.isclose(ratio, worse):
-                return shares[Side.WITHIN]
-        raise NetproofError(f"the curve has no point at {worse:g}")
-
-
 def _worse(bound: float, margin: float) -> float:
     """Return the ratio of a network that is worse by a margin, on the bound's side of 1."""
     return 1 - margin if bound < 1 else 1 / (1 - margin)
@@ -152,18 +131,16 @@ def characteristic(
     confirm: ConfirmSettings = CONFIRM,
     *,
     tries: int = 1000,
-    seed: int = 0,
-) -> OperatingCurve:
-    """Return the curve of a bound, at the agreed value and at each margin below or above it.
+) -> dict[float, dict[Side, float]]:
+    """Return the outcomes by a bound, of the agreed value and of each margin below or above it.
 
-    ``margins``: shares by which the network is worse, 0.1 for a tenth.
+    They are by the ratio to the agreed value. ``margins``: shares by which the network is worse.
     """
     ratios = [1.0, *(_worse(bound, margin) for margin in margins)]
-    shares = [
-        outcomes(ratio, bound, scattering, first, confirm, tries=tries, seed=seed + place)
+    return {
+        ratio: outcomes(ratio, bound, scattering, first, confirm, tries=tries, seed=place)
         for place, ratio in enumerate(ratios)
-    ]
-    return OperatingCurve(bound, tuple(ratios), tuple(shares))
+    }
 
 
 @dataclass(frozen=True)
@@ -217,9 +194,10 @@ MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 class ReferenceRisk:
     """Risk by a bound of a case, or by a landmark that has none.
 
-    ``agreed``: the reference's value, or else the sessions' median, in ``unit``; ``curve``: of the
-    bound on the worse side, None without one; ``plan``: with small risks for both, None for the
-    reason ``why``.
+    ``agreed``: the reference's value, or else the sessions' median, in ``unit``; ``bound``: that on
+    the worse side, over the agreed value, None without one, and ``curve`` its operating
+    characteristic, see ``characteristic``; ``plan``: with small risks for both, None for the reason
+    ``why``.
     """
 
     case: Case
@@ -227,9 +205,18 @@ class ReferenceRisk:
     unit: str
     agreed: float
     scatter: Scatter
-    curve: OperatingCurve | None
+    bound: float | None
+    curve: Mapping[float, dict[Side, float]]
     plan: AcceptancePlan | None
     why: str = ""
+
+    def seller(self) -> float:
+        """Return the share of sessions in which a network as agreed does not pass."""
+        return 1 - self.curve[1.0][Side.WITHIN]
+
+    def buyer(self, margin: float) -> float:
+        """Return the share in which a network passes that is worse by one of the margins."""
+        return self.curve[_worse(self.bound or 1.0, margin)][Side.WITHIN]
 
 
 def risks_of_sessions(
@@ -276,19 +263,21 @@ def risks_of_sessions(
             if not all(values):
                 continue
             larger, scattering = landmark.better is Better.LARGER, scatter(values)
-            agreed, curve, made, why = median(map(median, values)), None, None, ""
+            agreed, bound, curve = median(map(median, values)), None, {}
+            made, why = None, ""
             if entry is not None and entry[0]:
                 agreed, limits = entry[0], Limits.of_entry(entry)
-                bound = (limits.low if larger else limits.high) / agreed
-                if 0 < bound < 1 if larger else 1 < bound < math.inf:
-                    margins = sorted({*MARGINS, margin})
-                    curve = characteristic(bound, scattering, margins, fewest, confirm, tries=tries)
+                over = (limits.low if larger else limits.high) / agreed
+                if 0 < over < 1 if larger else 1 < over < math.inf:
+                    bound, margins = over, sorted({*MARGINS, margin})
+                    curve = characteristic(over, scattering, margins, fewest, confirm, tries=tries)
             try:
                 made = plan(scattering, margin, launches=fewest, larger=larger)
             except NetproofError as error:
                 why = str(error)
             unit = landmark.unit
-            found.append(ReferenceRisk(case, name, unit, agreed, scattering, curve, made, why))
+            figures = (unit, agreed, scattering, bound, curve)
+            found.append(ReferenceRisk(case, name, *figures, made, why))
     return found, without
 
 

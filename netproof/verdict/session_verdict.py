@@ -5,38 +5,67 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
+from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.intake import loading
+from netproof.measurement.case import Case
 from netproof.session import provenance, records, session
 from netproof.session.provenance import OfSession
+from netproof.session.session import Session
 from netproof.site import folders, site
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict import power, rejudge, stored
-from netproof.verdict.engine import Key
-from netproof.verdict.judge import judge, unsettled_of
-from netproof.verdict.options import SESSIONS, StoredOptions
-from netproof.verdict.rejudge import ChangedCase, StoredBounds
-from netproof.verdict.stored import (
-    NOTHING,
-    Recurring,
-    StoredVerdict,
-    earlier_reports,
-    recurring,
-    sessions_before,
-)
+from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, power, stored
+from netproof.verdict.engine import Key, companion_keys
+from netproof.verdict.judge import findings_along, judge, last_results, subject, unsettled_of
+from netproof.verdict.references import Entries, entries_of
+from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
-from netproof.verdict.verdict import Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 if TYPE_CHECKING:
     from netproof.store import Store
     from netproof.store.ingest import Ingested
+
+
+LEAST = 3
+"""Fewest sessions that make a warning recurring."""
+NEAR = 2.0
+"""Sizes within this factor are the same: a finding can move by a step of the grid."""
+
+
+@dataclass(frozen=True)
+class Recurring:
+    """Recurring warnings of a session, each with its case.
+
+    ``sessions``: how many had them, the least of any.
+    """
+
+    sessions: int
+    warnings: tuple[tuple[Case, Finding], ...]
+
+    @cached_property
+    def _identities(self) -> set[int]:
+        return {id(finding) for _, finding in self.warnings}
+
+    def has(self, finding: Finding) -> bool:
+        """Check whether the finding is one of them."""
+        return id(finding) in self._identities
+
+
+NOTHING = Recurring(0, ())
+
+Warnings = Mapping[Key, Sequence[Finding]]
+"""Warnings along the curves of a session's cases, by their keys."""
+
+Earlier = Session | Warnings
+"""An earlier session to be rejudged, or the warnings of its stored verdict."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +88,25 @@ class WhenJudged:
 
 
 @dataclass(frozen=True)
-class ChangedVerdict:
-    """Differences of today's verdict from the stored one.
+class ChangedCase:
+    """A case on which two verdicts differ; None for the faults beyond cases.
 
-    ``gone``, ``new``: faults beyond cases that only the stored one or only today's has.
+    ``was``, ``now``: its levels, None where a verdict does not have it; ``gone``, ``new``:
+    objections of the earlier one alone, and of the later one alone, a sentence each.
     """
 
-    stored: WhenJudged
-    cases: tuple[ChangedCase, ...]
+    case: Case | None
+    was: Level | None
+    now: Level | None
     gone: tuple[str, ...]
     new: tuple[str, ...]
 
-    def __bool__(self) -> bool:
-        return bool(self.cases or self.gone or self.new)
+    def __str__(self) -> str:
+        reasons = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
+        if self.case is not None:
+            levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
+            reasons = [f"{self.case}: {levels}", *reasons]
+        return "; ".join(reasons)
 
 
 @dataclass(frozen=True)
@@ -81,11 +116,11 @@ class JudgedSession:
     ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
     nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
-    ``stored``: when and by what it was judged, None where it was judged just now; ``changed``:
-    differences from the stored verdict, None where it was not compared with one.
+    ``stored``: when and by what the stored verdict was judged, None without one; ``changed``: what
+    is judged otherwise just now, None where the verdict is the stored one, or none is stored.
     """
 
-    session: session.Session
+    session: Session
     matrix: Matrix
     verdict: Verdict
     unread: tuple[str, ...]
@@ -93,7 +128,7 @@ class JudgedSession:
     recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
     stored: WhenJudged | None = None
-    changed: ChangedVerdict | None = None
+    changed: tuple[ChangedCase, ...] | None = None
 
     @cached_property
     def provenance(self) -> OfSession | None:
@@ -101,7 +136,7 @@ class JudgedSession:
         return _provenance(self.session)[0]
 
 
-def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> session.Session:
+def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> Session:
     """Load the session that a command was given: a report, a session's folder, a name in a store.
 
     ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, or a name
@@ -121,7 +156,7 @@ def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) 
 
 
 def judge_session(
-    read: session.Session,
+    read: Session,
     *,
     system: str | None = None,
     full: bool = False,
@@ -159,30 +194,22 @@ def judge_session(
         note = f"judged now, since the stored verdict is not read: {fault}"
         verdict = dataclasses.replace(judged.verdict, notes=(*judged.verdict.notes, note))
         return dataclasses.replace(judged, verdict=verdict)
-    then, bounds = found[0], found[0].bounds
+    then, before = found
     when = WhenJudged(
         f"{then.at[:10]} {then.at[11:16]} UTC",
-        bounds.netproof[0],
+        then.bounds.netproof[0],
         then.bounds_that_differ(expected, folders.of_references()),
     )
-    before = found[1]
     if again:
         judged = _judged(read, name, expected, configuration, asked, fold)
-        now = judged.verdict
-        changed = ChangedVerdict(
-            when,
-            rejudge.changed(before, now),
-            tuple(one for one in before.faults if one not in now.faults),
-            tuple(one for one in now.faults if one not in before.faults),
-        )
-        return dataclasses.replace(judged, changed=changed)
+        return dataclasses.replace(judged, stored=when, changed=_changed(before, judged.verdict))
     if when.differs:
         before = dataclasses.replace(before, notes=(*before.notes, when.sentence()))
     unread: Sequence[str] = then.unread
-    earlier: list[session.Session] = []
+    earlier: list[Session] = []
     if _warns(before) and fold and not read.path.is_dir():
-        earlier, unread = earlier_reports(read, then.system)
-    had, errors = _recurring(read, before, expected, bounds, earlier, unread, fold)
+        earlier, unread = _earlier_reports(read, then.system)
+    had, errors = _recurring(read, before, expected, earlier, unread, fold, then.bounds)
     return JudgedSession(
         session=read,
         matrix=dataclasses.replace(expected, baseline=then.baseline),
@@ -196,10 +223,10 @@ def judge_session(
 
 
 def _to_judge(
-    read: session.Session, system: str | None, full: bool
+    read: Session, system: str | None, full: bool
 ) -> tuple[str, str, dict[str, Any], Matrix]:
     """Return names of system and partition, the site's configuration and the expected matrix."""
-    name, _, partition = (system or _system_of(read)).partition(":")
+    name, _, partition = (system or read.system("name one: SYSTEM")).partition(":")
     configuration = site.gather(folders.of_site())
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     return name, partition, configuration, expected
@@ -211,12 +238,13 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
     Raises NetproofError where the references cannot be read.
     """
     entries = references_of(judged.matrix)
-    return list(power.Examined(judged.session, judged.matrix, entries).powers())
+    examined = power.Examined(judged.session, judged.matrix, entries)
+    return list(filter(None, map(examined.power, examined.cases)))
 
 
-def references_of(expected: Matrix) -> rejudge.Entries:
+def references_of(expected: Matrix) -> Entries:
     """Read today's references of a matrix' system; NetproofError where that fails."""
-    return rejudge.of_file(folders.of_references(), expected.cases[0].system)
+    return entries_of(folders.of_references(), expected.cases[0].system)
 
 
 def ingest(
@@ -231,7 +259,7 @@ def ingest(
     """
     from netproof.store import ingest as storing
 
-    def verdict(read: session.Session, sha256: str) -> bytes:
+    def verdict(read: Session, sha256: str) -> bytes:
         name, partition, configuration, expected = _to_judge(read, system, full)
         # Warnings are folded when it is read, since that depends on other sessions.
         judged = _judged(read, name, expected, configuration, None, fold=0)
@@ -250,7 +278,7 @@ def ingest(
     return storing.ingest(store, report, _why_unsettled, verdict)
 
 
-def _why_unsettled(read: session.Session) -> dict[Key, tuple[str, ...]]:
+def _why_unsettled(read: Session) -> dict[Key, tuple[str, ...]]:
     """Return why the figures of cases are not usable, by case; nothing where not known.
 
     A session may have settings of another netproof: its figures are stored all the same.
@@ -262,7 +290,7 @@ def _why_unsettled(read: session.Session) -> dict[Key, tuple[str, ...]]:
 
 
 def _stored_verdict(
-    read: session.Session, store: Path | None
+    read: Session, store: Path | None
 ) -> tuple[tuple[StoredVerdict, Verdict] | None, str]:
     """Return the stored verdict on a session, or None; and why one is not read.
 
@@ -297,16 +325,15 @@ def _stored_verdict(
 
 
 def _judged(
-    read: session.Session,
+    read: Session,
     name: str,
     expected: Matrix,
     configuration: dict[str, Any],
     asked: StoredOptions | None,
     fold: int,
 ) -> JudgedSession:
-    """Judge a session by today's matrix of the system ``name``."""
     references = folders.of_references()
-    earlier, unread = earlier_reports(read, name)
+    earlier, unread = _earlier_reports(read, name)
     made, why = _provenance(read)
     unknown: Sequence[str] = ()
     others = None
@@ -317,13 +344,12 @@ def _judged(
             unknown = [f"versions cannot be compared: {why}"]
         others, not_found = alongside(asked, read, expected, configuration, made)
         unknown = [*unknown, *not_found]
-    entries = rejudge.of_file(references, name)
+    entries = entries_of(references, name)
     verdict = judge(expected, read, earlier, others, entries, made)
     # A verdict also fails where the nodes cannot be compared.
     if why and why not in verdict.faults:
         verdict = dataclasses.replace(verdict, faults=(*verdict.faults, why))
-    bounds = StoredBounds.of(expected, references) if fold and _warns(verdict) else None
-    had, errors = _recurring(read, verdict, expected, bounds, earlier, unread, fold)
+    had, errors = _recurring(read, verdict, expected, earlier, unread, fold)
     return JudgedSession(
         read,
         expected,
@@ -335,7 +361,7 @@ def _judged(
     )
 
 
-def _provenance(read: session.Session) -> tuple[OfSession | None, str]:
+def _provenance(read: Session) -> tuple[OfSession | None, str]:
     """Return a session's provenance, None where it cannot be read, and then why."""
     try:
         return provenance_of(read), ""
@@ -348,26 +374,30 @@ def _warns(verdict: Verdict) -> bool:
 
 
 def _recurring(
-    read: session.Session,
+    read: Session,
     verdict: Verdict,
     expected: Matrix,
-    bounds: StoredBounds | None,
-    earlier: Sequence[session.Session],
+    earlier: Sequence[Session],
     unread: Sequence[str],
     fold: int,
+    bounds: StoredBounds | None = None,
 ) -> tuple[Recurring, list[str]]:
-    """Return warnings that the sessions before it had too, and why they are not known."""
-    if not fold or bounds is None or not _warns(verdict):
+    """Return warnings that the sessions before it had too, and why they are not known.
+
+    ``bounds``: by which the verdict was judged, None for today's.
+    """
+    if not fold or not _warns(verdict):
         return NOTHING, []
+    bounds = bounds or StoredBounds.of(expected, folders.of_references())
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     try:
-        before = sessions_before(read, bounds, [] if unread else earlier)
+        before = _sessions_before(read, bounds, [] if unread else earlier)
         return recurring(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
 
 
-def provenance_of(read: session.Session) -> OfSession:
+def provenance_of(read: Session) -> OfSession:
     """Read a session's provenance from its report, or from a store.
 
     Raises NetproofError where either cannot be read.
@@ -380,16 +410,144 @@ def provenance_of(read: session.Session) -> OfSession:
     return provenance.of_report(document, str(read.path))
 
 
-def _system_of(read: session.Session) -> str:
-    systems = {result.system for result in read.results}
-    if not systems:
-        raise NetproofError(
-            f"{read.path}: holds no test case, so nothing ran; name what was to run:"
-            " SYSTEM[:PARTITION]"
-        )
-    if len(systems) != 1:
-        found = ", ".join(sorted(systems))
-        raise NetproofError(
-            f"{read.path}: holds results of {len(systems)} systems ({found}); name one: SYSTEM"
-        )
-    return systems.pop()
+def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
+    """Return the cases on which two verdicts on one session differ, in order, and faults beyond.
+
+    Only failures, warnings and inconclusive results count.
+    """
+    before = {one.case.key(): one for one in then.cases}
+    after = {one.case.key(): one for one in now.cases}
+    found = []
+    for key, case in {one.case.key(): one.case for one in (*now.cases, *then.cases)}.items():
+        one, other = before.get(key), after.get(key)
+        levels = (one.level if one else None, other.level if other else None)
+        found.append(_differing(case, levels, _objections(one), _objections(other)))
+    found.append(_differing(None, (None, None), then.faults, now.faults))
+    return tuple(one for one in found if one.was is not one.now or one.gone or one.new)
+
+
+def _differing(
+    case: Case | None,
+    levels: tuple[Level | None, Level | None],
+    were: Sequence[str],
+    are: Sequence[str],
+) -> ChangedCase:
+    gone = tuple(why for why in were if why not in are)
+    return ChangedCase(case, *levels, gone, tuple(why for why in are if why not in were))
+
+
+def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:
+    if judged is None:
+        return ()
+    reported = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)
+    return (
+        *judged.faults,
+        *([judged.expected] if judged.expected else []),
+        *(finding.why for finding in judged.findings if finding.level in reported),
+    )
+
+
+def _earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str]]:
+    """Return the system's newest other sessions in the folder of reports, and reading errors."""
+    found: list[Session] = []
+    folder = os.environ.get("RFM_REPORT_FILE") or None
+    if folder is None:
+        return found, []
+    unread = [*session.left_out(Path(folder).parent)]
+    for path in session.reports(Path(folder).parent):
+        if len(found) == EARLIER_SESSIONS:
+            break
+        if path.resolve() == read.path.resolve():
+            continue
+        try:
+            other = session.load(path)
+        except NetproofError as error:
+            unread.append(str(error))
+            continue
+        if any(result.system == system for result in other.results):
+            found.append(other)
+    return found, unread
+
+
+def _sessions_before(
+    read: Session, bounds: StoredBounds, earlier: Sequence[Session]
+) -> list[Earlier]:
+    """Return the sessions of the system that began before this one, the newest first.
+
+    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
+    verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
+    Raise NetproofError where one cannot be read.
+    """
+    if read.path.is_dir():
+        from netproof.store import Store, questions
+
+        store, this = Store.holding(read.path)
+        before = [one for one in store.sessions(this.system) if one.start < this.start]
+        found: list[Earlier] = []
+        for one in reversed(before[-EARLIER_SESSIONS:]):
+            past = stored.read(store, one)
+            if past is not None and past.bounds.judge_cases_as(bounds):
+                found.append(past.warnings())
+            else:
+                found.append(questions.load(store, one))
+        return found
+    began = read.info.get("time_start_unix")
+    if began is None:
+        return []
+    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
+
+
+def recurring(
+    cases: Sequence[CaseVerdict], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
+) -> Recurring:
+    """Return the warnings that each of the earlier sessions which ran the case had too.
+
+    ``earlier``: of the same system, the newest first; the ``most`` newest are read, and only if
+    something warns. A session without the case does not count. One in which the case was not
+    complete, or the criterion could not judge, did not warn.
+    """
+    warned = [
+        (judged, finding)
+        for judged in cases
+        for finding in judged.findings
+        if finding.level is Level.WARN
+    ]
+    if not warned:
+        return NOTHING
+    keys = {judged.case.key() for judged, _ in warned}
+    needed = keys.union(*(companion_keys(judged.case) for judged, _ in warned))
+    before = [
+        _warnings(one, matrix, keys, needed) if isinstance(one, Session) else one
+        for one in earlier[:most]
+    ]
+    found, fewest = [], most
+    for judged, finding in warned:
+        having = [several[key] for several in before if (key := judged.case.key()) in several]
+        if len(having) < LEAST:
+            continue
+        if all(any(_same(finding, other) for other in several) for several in having):
+            found.append((judged.case, finding))
+            fewest = min(fewest, len(having))
+    return Recurring(fewest, tuple(found)) if found else NOTHING
+
+
+def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:
+    ran = last_results(session)
+    subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
+    findings = findings_along(subjects, session)
+    return {
+        key: [finding for finding in findings.get(key, ()) if finding.level is Level.WARN]
+        for key in keys
+        if key in ran
+    }
+
+
+def _same(mine: Finding, its: Finding) -> bool:
+    if mine.criterion != its.criterion:
+        return False
+    of = BY_FINDING.get(mine.criterion)
+    if of is not None and of.of_peaks:
+        return True
+    if mine.size is None or its.size is None:
+        return mine.size == its.size
+    return max(mine.size, its.size) <= NEAR * min(mine.size, its.size)

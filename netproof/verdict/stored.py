@@ -1,55 +1,45 @@
-"""The verdict as it is stored with its session, and warnings that earlier sessions had too.
+"""The verdict as it is stored with its session, and the bounds that it was judged by.
 
 A session is judged when it comes into the store, and its verdict is read from then on. Digests show
 whether today's bounds are the same. What was measured is not in the document: it is read from the
 session, and only where it is asked for.
-
-A warning that comes with every session hides a new one. It recurs if the same criterion warned of
-the same case at the same size in each of the last sessions that ran the case, ``LEAST`` at least.
-An earlier session is rejudged from its curves by today's settings, unless a verdict by these is
-stored.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
+import hashlib
+import json
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netproof import codec
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, counted
+from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session import packed, session
+from netproof.session import packed
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import rejudge
-from netproof.verdict.engine import Key, companion_keys
-from netproof.verdict.judge import (
-    complete,
-    findings_along,
-    measured_again,
-    subject,
-)
-from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
-from netproof.verdict.rejudge import StoredBounds
-from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict
+from netproof.verdict.engine import Key
+from netproof.verdict.judge import complete, last_results, measured_again
+from netproof.verdict.references import Entries, NotThere, entries_of
+from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, first_of
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
@@ -71,6 +61,110 @@ COLUMNS = (
     *(one.name for one in dataclasses.fields(Landmarks)),
 )
 """Columns of the table of cases that a stored verdict is compared with."""
+
+
+JUDGED_BY = 10
+"""Raised when the same session and bounds can get another verdict than before."""
+
+_OF_SITE = (
+    *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
+    *("may_differ", "clock_offset_ms", "coverage_percent"),
+)
+"""Keys of a partition that a verdict depends on, besides its rails and rounds of pairs."""
+
+
+@dataclass(frozen=True)
+class StoredBounds:
+    """Digests of the bounds that a verdict was judged by.
+
+    ``netproof``: its version, and ``JUDGED_BY``; ``matrix``: of each part of the matrix, by its
+    name in a sentence; ``settings``: of each key of each partition; ``references``: of the file.
+    """
+
+    netproof: tuple[str, int]
+    matrix: dict[str, str]
+    settings: dict[str, dict[str, str]]
+    references: str
+
+    @classmethod
+    def of(cls, matrix: Matrix, references: Path) -> StoredBounds:
+        """Return today's bounds; ``references``: the folder of the files.
+
+        Raise NetproofError where the system's file cannot be read.
+        """
+        here = {case.environment for case in matrix.cases}
+        known = {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
+        parts = {
+            "the expected cases": matrix.cases,
+            "what is not available": matrix.absences,
+            "which environments are known to be gone": sorted(matrix.retired),
+            "the known flaws": known,
+            "the score baseline": matrix.baseline,
+        }
+        settings = {
+            name: {
+                **{key: getattr(one, key) for key in _OF_SITE},
+                "rails": one.rails_or_interface(),
+                # Environments say where they are measured, which is no bound.
+                "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
+                **vars(one.settings()),
+            }
+            for name, one in matrix.partitions.items()
+        }
+        path = references / f"{matrix.cases[0].system}.yaml"
+        try:
+            content = loading.read_bytes(path)
+        except OSError as error:
+            raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
+        return cls(
+            (version("netproof"), JUDGED_BY),
+            {name: _digest(value) for name, value in parts.items()},
+            {
+                name: {key: _digest(value) for key, value in of_partition.items()}
+                for name, of_partition in settings.items()
+            },
+            hashlib.sha256(content).hexdigest(),
+        )
+
+    def differences(self, now: StoredBounds) -> Iterator[str]:
+        """Yield what differs today, without the references, a few words each."""
+        if self.netproof != now.netproof:
+            yield f"netproof {self.netproof[0]} judged it, and this is {now.netproof[0]}"
+        yield from (name for name, one in now.matrix.items() if self.matrix.get(name) != one)
+        for name in sorted(self.settings.keys() | now.settings.keys()):
+            then, today = self.settings.get(name), now.settings.get(name)
+            if then is None or today is None:
+                yield f"whether {name} was to run"
+            elif then != today:
+                keys = [key for key in today if today[key] != then.get(key)]
+                yield f"{', '.join(keys) or 'the criteria'} of {name}"
+
+    def judge_cases_as(self, now: StoredBounds) -> bool:
+        """Check whether single cases of today's partitions were judged by the same bounds."""
+        flaws = "the known flaws"
+        return (
+            self.netproof == now.netproof
+            and self.matrix[flaws] == now.matrix[flaws]
+            and all(self.settings.get(name) == one for name, one in now.settings.items())
+        )
+
+
+def _digest_of_entries(entries: Entries, case: Case) -> str:
+    try:
+        return _digest(entries(case))
+    except NotThere:
+        return "none"
+
+
+def _digest(value: Any) -> str:
+    plain = json.dumps(value, default=_plain, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:12]
+
+
+def _plain(value: Any) -> Any:
+    if not dataclasses.is_dataclass(value):
+        return str(value)
+    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
 
 
 @dataclass(frozen=True)
@@ -118,18 +212,15 @@ class StoredVerdict:
         now = StoredBounds.of(matrix, references)
         found = [*self.bounds.differences(now)]
         if now.references != self.bounds.references:
-            entries = rejudge.of_file(references, self.system)
+            entries = entries_of(references, self.system)
             cases = [codec.decode(Case, one["case"], "case") for one in self.cases]
             other = [
                 str(case)
                 for case, one in zip(cases, self.cases, strict=True)
-                if rejudge.digest_of_entries(entries, case) != one["entries"]
+                if _digest_of_entries(entries, case) != one["entries"]
             ]
             if other:
-                named = "; ".join(other[: rejudge.NAMED])
-                more = " and others" if len(other) > rejudge.NAMED else ""
-                count = "1 case" if len(other) == 1 else f"{len(other)} cases"
-                found.append(f"the references of {count} ({named}{more})")
+                found.append(f"the references of {counted(len(other))} ({first_of(other)})")
         return tuple(found)
 
     def on(
@@ -145,15 +236,16 @@ class StoredVerdict:
         parts = {
             name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
-        measurements, by_key = _Measurements(session, curves), {_key(row): row for row in rows}
+        by_key = {_key(row): row for row in rows}
+        results = cache(lambda: last_results(session))
+        repeats = cache(lambda: measured_again(session))
         cases = []
         for values in self.cases:
             plain = {name: one for name, one in values.items() if name not in ("entries", "nodes")}
             judged = codec.decode(CaseVerdict, plain, "cases")
             nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
             row = by_key.get(_key(vars(judged.case)), {})
-            known_of = {"row": row, "measurements": measurements, "stored_nodes": nodes}
-            cases.append(StoredCase(judged, **known_of))
+            cases.append(StoredCase(judged, row, nodes, results, repeats, curves))
         of_pairs = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)] if self.pairs else []
         rounds_judged = tuple(
@@ -170,77 +262,43 @@ class StoredVerdict:
         return Verdict(cases=tuple(cases), pairs=rounds_judged, **parts)
 
 
-class _Measurements:
-    """The measurements of a session by case, read on demand."""
-
-    def __init__(self, session: Session, curves: StoredCurves) -> None:
-        self.session, self.curves = session, curves
-
-    @cached_property
-    def results(self) -> dict[Key, CheckResult]:
-        return {one.case.key(): one for one in self.session.results if one.case is not None}
-
-    @cached_property
-    def again(self) -> Mapping[Key, MeasuredAgain]:
-        return measured_again(self.session)
-
-
 class StoredCase(CaseVerdict):
-    """A case of a stored verdict; its measurement is read from the session on request.
+    """A case of a stored verdict; what was measured is read from the session on request.
 
-    Its landmarks and outcome are those of the table of cases, ``row``; ``stored_nodes``: those of
-    its first launch, if a finding is flagged.
+    ``row``: of the table of cases; ``nodes``: of its first launch, if a finding is flagged;
+    ``results``, ``repeats``: of the session's cases, by their keys.
     """
 
-    row: Mapping[str, Any]
-    measurements: _Measurements
-    stored_nodes: tuple[str, ...]
+    _row: Mapping[str, Any]
+    _curves: StoredCurves
 
-    def __init__(self, judged: CaseVerdict, **known: Any) -> None:
+    def __init__(
+        self,
+        judged: CaseVerdict,
+        row: Mapping[str, Any],
+        nodes: tuple[str, ...],
+        results: Callable[[], Mapping[Key, CheckResult]],
+        repeats: Callable[[], Mapping[Key, MeasuredAgain]],
+        curves: StoredCurves,
+    ) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
-        vars(self).update(own, **known)
+        vars(self).update(own, _row=row, _nodes=nodes)
+        vars(self).update(_results=results, _repeats=repeats, _curves=curves)
 
-    @cached_property
-    def result(self) -> CheckResult | None:
-        """ReFrame's last result of the case, or None."""
-        return self.measurements.results.get(self.case.key())
-
-    @cached_property
-    def measured(self) -> Measured | None:
-        """Measurement; None where it was not complete."""
-        return None if self.result is None else complete(self.result)
-
-    @cached_property
-    def again(self) -> MeasuredAgain | None:
-        """Repeats at single sizes, or None."""
-        return self.measurements.again.get(self.case.key())
-
-    @property
-    def ran(self) -> bool:
-        """Whether ReFrame ran it, with any result."""
-        return self.row.get("result", NEVER_RAN[0]) not in NEVER_RAN
-
-    @property
-    def failed_job(self) -> str | None:
-        """Name of the failed test that it waited for, or None."""
-        return self.row.get("failed_job")
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Nodes of its first launch, if a finding is flagged."""
-        return self.stored_nodes
-
-    @property
-    def complete(self) -> bool:
-        """Whether it was measured whole."""
-        return bool(self.row.get("complete"))
+    result = property(lambda self: self._results().get(self.case.key()))
+    measured = property(lambda self: self.result and complete(self.result))
+    again = property(lambda self: self._repeats().get(self.case.key()))
+    ran = property(lambda self: self._row.get("result", NEVER_RAN[0]) not in NEVER_RAN)
+    failed_job = property(lambda self: self._row.get("failed_job"))
+    complete = property(lambda self: bool(self._row.get("complete")))
+    nodes = property(lambda self: self._nodes)
 
     @cached_property
     def landmarks(self) -> Landmarks | None:
         """Landmarks of its curve; None where it was not measured whole."""
         if not self.complete:
             return None
-        values = {one.name: self.row[one.name] for one in dataclasses.fields(Landmarks)}
+        values = {one.name: self._row[one.name] for one in dataclasses.fields(Landmarks)}
         limit = values["eager_limit"]
         values["eager_limit"] = None if limit is None else EagerLimit(**limit)
         values["undefined"] = tuple(values["undefined"].items())
@@ -249,7 +307,7 @@ class StoredCase(CaseVerdict):
 
     def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
         """Return its curve and those of its repeats, where it has flags that were repeated."""
-        return self.measurements.curves.repeated(self.case) if self.flags() else None
+        return self._curves.repeated(self.case) if self.flags() else None
 
 
 def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -> bytes:
@@ -260,7 +318,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     """
     system = matrix.cases[0].system
     bounds = StoredBounds.of(matrix, references)
-    entries = rejudge.of_file(references, system)
+    entries = entries_of(references, system)
     head = {
         "format": FORMAT,
         "cases": len(verdict.cases),
@@ -285,7 +343,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     }
     cases = (
         {
-            "entries": rejudge.digest_of_entries(entries, one.case),
+            "entries": _digest_of_entries(entries, one.case),
             "nodes": () if one.level is Level.PASS else one.nodes,
             **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
         }
@@ -362,145 +420,3 @@ def moment() -> str:
 
 def _key(row: Mapping[str, Any]) -> Key:
     return tuple(row[name] for name in _KEY)
-
-
-LEAST = 3
-"""Fewest sessions that make a warning recurring."""
-NEAR = 2.0
-"""Sizes within this factor are the same: a finding can move by a step of the grid."""
-
-
-@dataclass(frozen=True)
-class Recurring:
-    """Recurring warnings of a session, each with its case.
-
-    ``sessions``: how many had them, the least of any.
-    """
-
-    sessions: int
-    warnings: tuple[tuple[Case, Finding], ...]
-
-    @cached_property
-    def _identities(self) -> set[int]:
-        return {id(finding) for _, finding in self.warnings}
-
-    def has(self, finding: Finding) -> bool:
-        """Check whether the finding is one of them."""
-        return id(finding) in self._identities
-
-
-NOTHING = Recurring(0, ())
-
-Warnings = Mapping[Key, Sequence[Finding]]
-"""Warnings along the curves of a session's cases, by their keys."""
-
-Earlier = Session | Warnings
-"""An earlier session to be rejudged, or the warnings of its stored verdict."""
-
-
-def earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str]]:
-    """Return the system's newest other sessions in the folder of reports, and reading errors."""
-    found: list[Session] = []
-    folder = os.environ.get("RFM_REPORT_FILE") or None
-    if folder is None:
-        return found, []
-    unread = [*session.left_out(Path(folder).parent)]
-    for path in session.reports(Path(folder).parent):
-        if len(found) == EARLIER_SESSIONS:
-            break
-        if path.resolve() == read.path.resolve():
-            continue
-        try:
-            other = session.load(path)
-        except NetproofError as error:
-            unread.append(str(error))
-            continue
-        if any(result.system == system for result in other.results):
-            found.append(other)
-    return found, unread
-
-
-def sessions_before(
-    stored: Session, bounds: StoredBounds, earlier: Sequence[Session]
-) -> list[Earlier]:
-    """Return the sessions of the system that began before this one, the newest first.
-
-    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
-    verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
-    Raise NetproofError where one cannot be read.
-    """
-    if stored.path.is_dir():
-        from netproof.store import Store, questions
-
-        store, this = Store.holding(stored.path)
-        before = [one for one in store.sessions(this.system) if one.start < this.start]
-        found: list[Earlier] = []
-        for one in reversed(before[-EARLIER_SESSIONS:]):
-            past = read(store, one)
-            if past is not None and past.bounds.judge_cases_as(bounds):
-                found.append(past.warnings())
-            else:
-                found.append(questions.load(store, one))
-        return found
-    began = stored.info.get("time_start_unix")
-    if began is None:
-        return []
-    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
-
-
-def recurring(
-    cases: Sequence[CaseVerdict], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
-) -> Recurring:
-    """Return the warnings that each of the earlier sessions which ran the case had too.
-
-    ``earlier``: of the same system, the newest first; the ``most`` newest are read, and only if
-    something warns. A session without the case does not count. One in which the case was not
-    complete, or the criterion could not judge, did not warn.
-    """
-    warned = [
-        (judged, finding)
-        for judged in cases
-        for finding in judged.findings
-        if finding.level is Level.WARN
-    ]
-    if not warned:
-        return NOTHING
-    keys = {judged.case.key() for judged, _ in warned}
-    needed = keys.union(*(companion_keys(judged.case) for judged, _ in warned))
-    before = [
-        _warnings(one, matrix, keys, needed) if isinstance(one, Session) else one
-        for one in earlier[:most]
-    ]
-    found, fewest = [], most
-    for judged, finding in warned:
-        having = [several[key] for several in before if (key := judged.case.key()) in several]
-        if len(having) < LEAST:
-            continue
-        if all(any(_same(finding, other) for other in several) for several in having):
-            found.append((judged.case, finding))
-            fewest = min(fewest, len(having))
-    return Recurring(fewest, tuple(found)) if found else NOTHING
-
-
-def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:
-    """Return the warnings along the curves of the session's cases, by their keys."""
-    # The last run of each case counts.
-    ran = {r.case.key(): r for r in session.results if r.case is not None}
-    subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
-    findings = findings_along(subjects, session)
-    return {
-        key: [finding for finding in findings.get(key, ()) if finding.level is Level.WARN]
-        for key in keys
-        if key in ran
-    }
-
-
-def _same(mine: Finding, its: Finding) -> bool:
-    if mine.criterion != its.criterion:
-        return False
-    of = BY_FINDING.get(mine.criterion)
-    if of is not None and of.of_peaks:
-        return True
-    if mine.size is None or its.size is None:
-        return mine.size == its.size
-    return max(mine.size, its.size) <= NEAR * min(mine.size, its.size)

@@ -6,8 +6,9 @@ stored sessions, and name the day of each.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
+from netproof.verdict import StoredOptions
 from netproof.verdict.engine import Key, Subject, companion_keys, group
-from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
-from netproof.verdict.options import StoredOptions
+from netproof.verdict.judge import AGAINST, findings_along, last_results, skipped_by, subject
 from netproof.verdict.verdict import StoredResult, StoredResults
 
 if TYPE_CHECKING:
@@ -127,11 +128,7 @@ def _good(
     if not passed:
         return
     session = questions.load(store, stored)
-    results = {
-        result.case.key(): result
-        for result in session.results
-        if result.case is not None and result.measured
-    }
+    results = {key: one for key, one in last_results(session).items() if one.measured}
     day = f"{stored.start:%Y-%m-%d}"
     here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
     compared = {
@@ -156,7 +153,9 @@ def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) ->
         now = next(entry for entry in entries if entry["name"] == name)["extras"]
         then = result.extras[f"{what}_extras"]
         for key in keys:
-            if key in then and key in now and _plain(then[key]) != _plain(now[key]):
+            # As JSON returns them.
+            both = [json.loads(json.dumps(one[key])) for one in (then, now) if key in one]
+            if len(both) == 2 and both[0] != both[1]:
                 was, is_now = _shown(then[key]), _shown(now[key])
                 yield f"{key} was {was} and is {is_now} in the site's file"
 
@@ -199,13 +198,6 @@ def _versions(
             if name == program or name.endswith(f" of {program}"):
                 sums[name].add(stated.split()[0])
     return versions, sums
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON returns it."""
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _shown(value: Any) -> str:

@@ -17,9 +17,8 @@ from netproof.criteria.counters import (
     sent_again,
 )
 from netproof.criteria.findings import FLAGGED, Finding
-from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters, Payload
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
@@ -126,10 +125,7 @@ def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each carrier that came or went while rounds of pairs ran."""
     found: list[Finding] = []
     for partition, launches in _by_partition(several).items():
-        counted = [
-            CountedLaunch(number, one.counters, Payload(0), one.undisturbed)
-            for number, one in enumerate(launches, 1)
-        ]
+        counted = (one.counters for one in launches)
         rails, bounds = launches[0].rails, launches[0].settings.carrier_change
         found += carrier_changes(counted, rails, f"pairs on {partition}", bounds)
     return tuple(one for one in found if one.level in FLAGGED)
@@ -196,7 +192,6 @@ def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
 
 
 def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
-    """Return what TCP sent again on each node, over all launches."""
     shares: dict[str, Share] = {}
     for one in launches:
         for node in one.counters.nodes:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
+from netproof.errors import counted
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
@@ -20,15 +21,18 @@ from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.nodes import NodeFinding
 from netproof.verdict.traffic import InterfaceTotals
 
 NOT_IN_SESSION = "did not run: the session does not have it"
 """Reason of a case that was expected and that no test of the session was to measure."""
+
+NAMED = 3
+"""Cases that a sentence names."""
 
 NEVER_RAN = ("skip", "fail_deps")
 """ReFrame's results of a case that it did not run."""
@@ -197,8 +201,7 @@ class StoredResults:
                 marks = "".join(f"; {mark}" for mark in one.marks)
                 found[f"{place}: {{}} of session {one.session}{marks}"].append(one)
             for words, cases in found.items():
-                count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-                yield words.replace("{}", count, 1), tuple(cases), left_out
+                yield words.replace("{}", counted(len(cases)), 1), tuple(cases), left_out
 
 
 @dataclass(frozen=True)
@@ -313,7 +316,12 @@ def by_reason(
 def sentences_of_skipped(skipped: Sequence[SkippedCase]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
-        f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
+        f"{counted(len(cases))} of {partition} {environment}"
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
         for (partition, environment, reason), cases in by_reason(skipped).items()
     ]
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Return the first names of several."""
+    return f"{'; '.join(names[:NAMED])}{' and others' if len(names) > NAMED else ''}"

@@ -46,9 +46,8 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.verdict import derive, file_names, files, judge, session_verdict
+from netproof.verdict import StoredOptions, derive, file_names, files, judge, session_verdict
 from netproof.verdict.engine import Subject
-from netproof.verdict.options import StoredOptions
 from netproof.verdict.references import ReferenceFile
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -58,7 +58,21 @@ def test_the_site_is_ready_with_a_hidden_partition_and_under_the_users_umask(sit
     checked = site("netproof site check kestrel")
     assert checked.returncode == 0, checked.stdout
     assert "kestrel: ready" in checked.stdout
-    assert "partition kestrel:batch: 3 of 7 usable nodes" in checked.stdout
+    assert "rounds of pairs take 2 jobs, since Slurm lets a job have 4 of 7" in checked.stdout
+
+
+def test_where_a_job_has_four_of_seven_nodes_pairs_take_turns_until_all_are_measured(site):
+    drain = [CLUSTER, "exec", "cn003", "scontrol", "update", "nodename=r2n05"]
+    subprocess.run([*drain, "state=drain", "reason=without"], check=True)
+    try:
+        ran = site("netproof run kestrel:batch -- -n Pairs")
+    finally:
+        subprocess.run([*drain, "state=resume"], check=True)
+    assert ran.returncode in (0, 3), ran.stdout
+    said = json.loads(site("netproof verdict newest kestrel:batch --format=json").stdout)
+    (covered,) = said["coverage"]
+    assert covered["measured"] == ["cn003", "cn004", "cn007", "cn012", "r2n01", "r2n02"]
+    assert covered["drained"] == ["r2n05"]
 
 
 def test_nodes_with_a_domain_and_a_greeting_are_measured(site):

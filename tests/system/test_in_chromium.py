@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from netproof.present.html.folder import write
+from netproof.present.html.page import write
 from netproof.present.html.report import Report
 
 DATA = Path(__file__).resolve().parents[1] / "data"

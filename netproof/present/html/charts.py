@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from netproof.present.characters import visible
 from netproof.present.document import DataTable
+from netproof.present.wording import visible
 
 Rows = list[dict[str, Any]]
 
 BANDS_AT_ONCE = 8
 """Most configurations of a chart that shows the spread of all."""
+
+NUMBER = ",.4~r"
+"""Format of a figure in a tooltip."""
 
 STROKE_SIZE = 400
 """Area of a legend's line, long enough to show its dash."""
@@ -79,10 +82,6 @@ class Looks:
         own = zip(names, _looks(names, self.partitions, SERIES), strict=True)
         return [FAINT if name in self.stored else colour for name, colour in own]
 
-    def dashes(self, names: Sequence[str]) -> list[list[int]]:
-        """Return the dashes of those partitions."""
-        return _looks(names, self.partitions, DASHES)
-
 
 def _looks(names: Sequence[str], everyone: Sequence[str], looks: Sequence[Any]) -> list[Any]:
     return [looks[everyone.index(name) % len(looks)] for name in names]
@@ -107,21 +106,19 @@ def filled(part: Any, values: Mapping[str, Any]) -> Any:
     return mapped(part, lambda text: values.get(text[1:], text) if text[:1] == "@" else text)
 
 
-@functools.cache
-def _asset(name: str) -> str:
-    return (files("netproof.present.html") / "assets" / name).read_text(encoding="utf-8")
+_ASSETS = files("netproof.present.html") / "assets"
 
 
 @functools.cache
 def _parts() -> dict[str, Any]:
-    parts: dict[str, Any] = json.loads(_asset("charts.json"))
+    parts: dict[str, Any] = json.loads((_ASSETS / "charts.json").read_text(encoding="utf-8"))
     return parts
 
 
 @functools.cache
 def light() -> dict[str, str]:
     """Return the colours of the style sheet's light scheme by their names: those of files."""
-    scheme = _asset("report.css").partition("@media")[0]
+    scheme = (_ASSETS / "report.css").read_text(encoding="utf-8").partition("@media")[0]
     return {f"var({name})": colour for name, colour in re.findall(r"(--[\w-]+): (#\w+);", scheme)}
 
 
@@ -229,7 +226,11 @@ class ChartFigure:
         sentences = [*self.sentences, *self.notes]
         if self.missing:
             sentences.append(f"Not drawn: {'; '.join(self.missing)}.")
-        title = file_title(self.title, sentences)
+        title = {
+            **{"text": self.title, "anchor": "start", "fontSize": 15, "color": TEXT, "dy": -6},
+            **{"subtitle": textwrap.wrap(" ".join(sentences), FILE_LINE)},
+            **{"subtitleColor": FAINT, "subtitleFontSize": 11},
+        }
         more: dict[str, Any] = {"title": title, "background": "var(--page)"}
         if (self.chart or {}).get("width") == "container":
             more["width"] = FILE_WIDTH
@@ -252,15 +253,6 @@ class ChartFigure:
         }
 
 
-def file_title(title: str, sentences: Sequence[str]) -> dict[str, Any]:
-    """Return the title of a chart in a file, with sentences below it."""
-    return {
-        **{"text": title, "anchor": "start", "fontSize": 15, "color": TEXT, "dy": -6},
-        **{"subtitle": textwrap.wrap(" ".join(sentences), FILE_LINE)},
-        **{"subtitleColor": FAINT, "subtitleFontSize": 11},
-    }
-
-
 def curve_chart(
     kind: str, title: str, data: Mapping[str, Rows], looks: Looks, *, bands: bool = True
 ) -> dict[str, Any]:
@@ -280,7 +272,6 @@ def curve_chart(
     if kind == "time" and len(partitions) > 1:
         by, coloured, heading = "partition", partitions, "switch"
     strokes = {"symbolOpacity": 1, "symbolType": "stroke", "symbolSize": STROKE_SIZE}
-    x, y = _KINDS[kind]
     values = {
         **{"title": title, "options": [None, *names], "labels": ["all of them", *names]},
         **{"legend": looks.legend, "environments": environments, "coloured": by},
@@ -290,13 +281,12 @@ def curve_chart(
         "colour legend": strokes if by == "partition" else {"symbolOpacity": 1},
         **{"bands": bands, "faded band": 0.03 if bands else 0},
         **{"sizes": _labelled_sizes(rows), "times": ticks(times)},
+        **{"partitions": partitions, "dashes": _looks(partitions, looks.partitions, DASHES)},
     }
-    if kind == "time":
-        values |= {"partitions": partitions, "dashes": looks.dashes(partitions)}
-    else:
-        rates = [row["bandwidth_mbit_s"] for row in rows]
+    x, y = _KINDS[kind]
+    if y == "rate":
         lines = [one["line_rate_mbit_s"] for one in data.get("line rates", ())]
-        values["rates"] = ticks([*rates, *lines])
+        values["rates"] = ticks([*(row["bandwidth_mbit_s"] for row in rows), *lines])
     channels = {**parts["channels"], "x": parts["channels"][x], "y": parts["channels"][y]}
     channels["dash"] = channels["switch dash" if kind == "time" else "protocol dash"]
     # The most severe mark is on top.
@@ -321,11 +311,16 @@ def curve_chart(
     return made
 
 
+def template(name: str, part: str = "chart", /, **values: Any) -> Any:
+    """Return a chart of ``assets/charts.json``, or another part of it, with these values in it."""
+    parts = _parts()[name]
+    return filled(filled(parts[part], parts["channels"]), values)
+
+
 def dots(
     title: str,
     rows: Rows,
     x_title: str,
-    tooltip: list[dict[str, Any]],
     channels: Mapping[str, Any],
     shape: Mapping[str, Any] | None = None,
     **more: Any,
@@ -337,25 +332,9 @@ def dots(
     """
     if not rows:
         return ChartFigure(title, None, {}, **more)
-    scale = {"type": "log", "base": 2, "nice": False, "padding": 12}
-    x, channels = quantity("value", x_title, scale=scale), {**channels, "tooltip": tooltip}
-    point = {"type": "point", "filled": shape is None, "size": 80, "strokeWidth": 2.4}
-    layers = [
-        {
-            "data": {"values": [{"value": 1}]},
-            "mark": {"type": "rule", "color": FAINT, "strokeDash": [4, 3]},
-            "encoding": {"x": x},
-        },
-        {
-            "data": {"name": "points"},
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **channels},
-        },
-        {
-            "data": {"name": "points"},
-            "mark": point,
-            "encoding": {"x": x, **channels, **({"shape": shape} if shape else {})},
-        },
-    ]
-    chart = {"width": "container", "height": _ROW * max(len(rows), 3), "layer": layers}
+    height = _ROW * max(len(rows), 3)
+    chart = template("dots", height=height, x_title=x_title, filled=shape is None)
+    for layer in chart["layer"][1:]:
+        layer["encoding"] |= channels
+    chart["layer"][-1]["encoding"] |= {"shape": shape} if shape else {}
     return ChartFigure(title, chart, {"points": rows}, **more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
 
@@ -9,7 +10,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present.html.html import file_name
+from netproof.present.wording import file_name
 from netproof.verdict import engine
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
@@ -43,19 +44,16 @@ class CaseState(Enum):
 
 def state_of(judged: CaseVerdict) -> CaseState:
     """Return the state of one case."""
-    if not judged.ran:
-        return CaseState.ABSENT
-    if judged.failed:
-        return CaseState.FAILED
-    if not judged.passed:
-        return CaseState.INCONCLUSIVE
-    if judged.said(Level.WARN):
-        return CaseState.WARNED
-    if judged.expected:
-        return CaseState.EXPECTED
-    if any(finding.level is Level.SHOWN for finding in judged.flags()):
-        return CaseState.UNCONFIRMED
-    return CaseState.PASSED
+    unconfirmed = any(finding.level is Level.SHOWN for finding in judged.flags())
+    states = {
+        CaseState.ABSENT: not judged.ran,
+        CaseState.FAILED: judged.failed,
+        CaseState.INCONCLUSIVE: not judged.passed,
+        CaseState.WARNED: bool(judged.said(Level.WARN)),
+        CaseState.EXPECTED: bool(judged.expected),
+        CaseState.UNCONFIRMED: unconfirmed,
+    }
+    return next((state for state, holds in states.items() if holds), CaseState.PASSED)
 
 
 def named(case: Case) -> str:
@@ -141,13 +139,12 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     Raises NetproofError where two would have one file.
     """
     split = len(verdict.cases) > SPLIT_ABOVE
-    several: dict[tuple[tuple[object, ...], str], list[CaseVerdict]] = {}
+    several: dict[tuple[tuple[object, ...], str], list[CaseVerdict]] = defaultdict(list)
     for judged in verdict.cases:
-        partition = judged.case.partition if split else ""
-        several.setdefault((engine.group(judged.case), partition), []).append(judged)
-    stored: dict[tuple[object, ...], list[StoredResult]] = {}
+        several[engine.group(judged.case), judged.case.partition if split else ""].append(judged)
+    stored: dict[tuple[object, ...], list[StoredResult]] = defaultdict(list)
     for one in () if verdict.compared_with is None else verdict.compared_with.cases:
-        stored.setdefault(engine.group(one.case), []).append(one)
+        stored[engine.group(one.case)].append(one)
     found: dict[str, Group] = {}
     for (key, partition), members in several.items():
         case = members[0].case
@@ -155,13 +152,12 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
         where = (partition,) if partition else ()
         name = file_name(function, variant(case), *where)
         page = file_name(benchmark.name if benchmark.by_protocol else function, *where)
-        others = tuple(stored.get(key, ()))
-        group = Group(
-            *(name, f"{page}.html", function, variant(case), tuple(members), others, partition)
-        )
-        same = found.setdefault(name, group)
-        if same is not group:
-            raise NetproofError(f"{group.title} and {same.title} would both be {name}: rename one")
+        of_cases = (tuple(members), tuple(stored[key]), partition)
+        group = Group(name, f"{page}.html", function, variant(case), *of_cases)
+        if name in found:
+            same = found[name].title
+            raise NetproofError(f"{group.title} and {same} would both be {name}: rename one")
+        found[name] = group
     return tuple(found.values())
 
 

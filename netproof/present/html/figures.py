@@ -1,14 +1,16 @@
-"""Charts of a report, and of other curves: their rows, flags, and the sentences below them."""
+"""Charts of curves and of pairs of nodes: their rows, flags and sentences."""
 
 from __future__ import annotations
 
 import math
+import statistics
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
@@ -17,15 +19,20 @@ from netproof.present.html import content
 from netproof.present.html.charts import (
     BANDS_AT_ONCE,
     MARKS,
+    NUMBER,
     ChartFigure,
     Looks,
     Rows,
     curve_chart,
     present,
+    quantity,
+    tips,
 )
 from netproof.present.html.content import Group
-from netproof.present.html.html import file_name
+from netproof.present.wording import file_name
+from netproof.session.pair_rounds import PairCurve, PairRounds
 from netproof.site.matrix import Matrix
+from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.limits import Limits
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
@@ -108,36 +115,41 @@ def case_points(one: CaseVerdict | StoredResult) -> Rows:
 
 def again(group: Group) -> Rows:
     """Return a row for each size of each repeated launch of the group's cases."""
+    names = ("configuration", "partition", "environment", "size_bytes", "time_us")
     return [
         {
-            "configuration": content.configuration(judged.case),
-            "partition": judged.case.partition,
-            "environment": judged.case.environment,
-            "size_bytes": size,
-            "time_us": time,
+            **{name: row[name] for name in names},
             "launch": f"{number} of {len(judged.again.launches)}",
             "where": f"job {judged.again.jobid} on {', '.join(judged.again.nodes)}",
         }
         for judged in group.members
         if judged.again is not None
         for number, curve in enumerate(judged.again.launches, 1)
-        for size, time in zip(curve.sizes, curve.time_us, strict=True)
-        if size >= 1 and time > 0
+        for row in points(curve, curve.time_us, 1, *_place(judged))
     ]
+
+
+def _place(judged: CaseVerdict) -> tuple[str, str, Case]:
+    return content.configuration(judged.case), judged.case.partition, judged.case
 
 
 def flags(judged: CaseVerdict) -> Rows:
     """Return the flagged sizes of a case, a row each with mark, sentence and position."""
-    at = {row["size_bytes"]: row for row in case_points(judged)}
+    rows = case_points(judged)
     if judged.again is not None and judged.again.launches:
         # Repeats may be at sizes between the curve's.
         launches = judged.again.launches
-        place = (content.configuration(judged.case), judged.case.partition, judged.case)
-        repeats = points(median_curve(launches), spread(launches), len(launches), *place)
-        at = {row["size_bytes"]: row for row in repeats} | at
+        place = _place(judged)
+        rows = [*points(median_curve(launches), spread(launches), len(launches), *place), *rows]
+    return flagged_rows(judged.findings, rows)
+
+
+def flagged_rows(findings: Sequence[Finding], rows: Rows) -> Rows:
+    """Return the rows of flagged sizes, each with mark, criterion and sentence."""
+    at = {row["size_bytes"]: row for row in rows}
     return [
         {**at[size], "mark": mark, "criterion": finding.criterion, "why": finding.reason}
-        for finding in judged.findings
+        for finding in findings
         if (mark := LEVEL_MARKS.get(finding.level, finding.confirmation and "not confirmed"))
         for size in finding.sizes()
         if size in at
@@ -148,16 +160,14 @@ def missing(group: Group) -> dict[str, str]:
     """Return the configurations without a curve in the chart of a group, and why."""
     found = {}
     for judged in group.members:
-        name = content.configuration(judged.case)
+        name, function = content.configuration(judged.case), group.function
         if judged.measured is None:
             found[name] = _why_not(judged)
+        elif judged.measured.curve.sizes == (0,):
+            time_us = judged.measured.curve.time_us[0]
+            found[name] = f"{function} has no message sizes; a call takes {time_us:.3g} µs"
         elif not case_points(judged):
-            function, curve = content.function_name(judged.case), judged.measured.curve
             found[name] = f"{function} has no time that a logarithmic axis has a place for"
-            if curve.sizes == (0,):
-                found[name] = (
-                    f"{function} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
-                )
     return found
 
 
@@ -165,9 +175,9 @@ def _why_not(judged: CaseVerdict) -> str:
     return "; ".join(judged.faults) or "it left no complete curve"
 
 
-def marked(flagged: Sequence[Mapping[str, Any]]) -> list[str]:
+def _marked(flagged: Rows) -> list[str]:
     """Return the sentence on the marks that a chart has, if it has any."""
-    several = [SIGNS[mark] for mark in SIGNS if any(row["mark"] == mark for row in flagged)]
+    several = [SIGNS[mark] for mark in SIGNS if mark in present(flagged, "mark")]
     return [f"Flagged sizes: {', '.join(several)}."] if several else []
 
 
@@ -175,17 +185,15 @@ def over_size(
     title: str,
     rows: Rows,
     looks: Looks,
-    flagged: Sequence[Mapping[str, Any]] = (),
-    others: Sequence[str] = (),
-    envelope: Sequence[Mapping[str, Any]] = (),
-    repeats: Sequence[Mapping[str, Any]] = (),
-    references: Sequence[Mapping[str, Any]] = (),
+    flagged: Rows | None = None,
+    sentences: Sequence[str] = (),
+    layers: Mapping[str, Rows] = MappingProxyType({}),
     **more: Any,
 ) -> ChartFigure:
     """Return time over size, with the sentences that its bands and marks take.
 
-    ``others``: further sentences; ``envelope``, ``repeats``, ``references``: rows of further
-    layers; ``more``: fields of the figure, its name if not by its title.
+    ``sentences``: others; ``layers``: rows of ``envelope``, ``references``, ``measured again``;
+    ``more``: fields of the figure, its name if not by its title.
     """
     more = {"name": file_name(title), **more}
     title = f"{title}: time against message size"
@@ -193,18 +201,17 @@ def over_size(
         return ChartFigure(title, None, {}, **more)
     spread = any(row["launches"] > 1 for row in rows)
     crowded = len(present(rows, "configuration")) > BANDS_AT_ONCE
-    layers = {"envelope": envelope, "references": references, "measured again": repeats}
-    data = _data(rows, flagged, layers)
+    data = _data(rows, flagged or [], layers)
     return ChartFigure(
         title,
         curve_chart("time", title, data, looks, bands=not crowded),
         data,
         sentences=[
             *([BAND] if spread and not crowded else []),
-            *others,
-            *([REFERENCES] if references else []),
-            *marked(flagged),
-            *([AGAIN] if repeats else []),
+            *sentences,
+            *([REFERENCES] if "references" in data else []),
+            *_marked(flagged or []),
+            *([AGAIN] if "measured again" in data else []),
         ],
         hint=CROWDED_BAND if spread and crowded else "",
         table=_table(data),
@@ -212,15 +219,11 @@ def over_size(
     )
 
 
-def _data(
-    rows: Rows,
-    flagged: Sequence[Mapping[str, Any]],
-    others: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> dict[str, Rows]:
+def _data(rows: Rows, flagged: Rows, others: Mapping[str, Rows]) -> dict[str, Rows]:
     """Return the data of a chart by the names of its layers, those with rows."""
     flags = {mark: [row for row in flagged if row["mark"] == mark] for mark in MARKS}
     layers = {"points": rows, **others, **flags}
-    return {name: list(map(dict, found)) for name, found in layers.items() if found}
+    return {name: found for name, found in layers.items() if found}
 
 
 def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
@@ -228,18 +231,18 @@ def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
     rows = data["points"]
     at = {(one["size_bytes"], one["configuration"]): one for one in rows}
     least = {one["size_bytes"]: one["time_us"] for one in data.get("envelope", ())}
-    of_ranks = any(one["time_min_us"] is not None for one in rows)
 
     def cell(one: Mapping[str, Any] | None) -> str:
         if one is None:
             return "–"
         if rates:
-            return _digits(one["bandwidth_mbit_s"], 4)
-        time = _digits(one["time_us"], 4)
-        text = f"{time} ± {_digits(one['mad_us'], 2)}" if one["launches"] > 1 else time
-        if one["time_min_us"] is None:
-            return text
-        return f"{text} ({_digits(one['time_min_us'], 4)}, {_digits(one['time_avg_us'], 4)})"
+            return _digits(one["bandwidth_mbit_s"])
+        text = _digits(one["time_us"])
+        if one["launches"] > 1:
+            text += f" ± {_digits(one['mad_us'], 2)}"
+        if one["time_min_us"] is not None:
+            text += f" ({_digits(one['time_min_us'])}, {_digits(one['time_avg_us'])})"
+        return text
 
     names, sizes = present(rows, "configuration"), sorted({size for size, _ in at})
     head = ["bytes", *(name.replace(" ", "\n", 1) for name in names)]
@@ -247,14 +250,14 @@ def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
     if least:
         head.append("envelope")
         for row, size in zip(cells, sizes, strict=True):
-            row.append(_digits(least[size], 4) if size in least else "–")
+            row.append(_digits(least[size]) if size in least else "–")
     caption = "Mbit/s each way" if rates else "µs, median over launches ± MAD"
-    if not rates and of_ranks:
+    if not rates and any(one["time_min_us"] is not None for one in rows):
         caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
     return DataTable(head, cells, EVERY, caption)
 
 
-def _digits(value: float, digits: int) -> str:
+def _digits(value: float, digits: int = 4) -> str:
     """Return a number to so many digits, without an exponent for large ones."""
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
@@ -262,7 +265,7 @@ def _digits(value: float, digits: int) -> str:
 def of_curves(
     title: str,
     several: Mapping[str, tuple[Curve, Sequence[Curve]]],
-    flagged: Sequence[Mapping[str, Any]] = (),
+    flagged: Rows | None = None,
     *,
     names: Sequence[str] = (),
     legend: str = Looks.legend,
@@ -285,44 +288,39 @@ def of_time(
     group: Group,
     least: Mapping[int, tuple[float, str]],
     looks: Looks,
-    bounds: Mapping[tuple[str, int], Limits] = MappingProxyType({}),
+    bounds: Mapping[tuple[str, int], Limits],
     *,
     unlike_links: bool,
 ) -> ChartFigure:
     """Return time over size of every configuration of a group, and the envelope of all.
 
     ``least``: the envelope, µs and its configuration by size; ``bounds``: references in µs by
-    configuration and size; ``unlike_links``: whether those of
-    the envelope cross different links.
+    configuration and size; ``unlike_links``: whether those of the envelope cross different links.
     """
     every: list[CaseVerdict | StoredResult] = [*group.members, *group.stored]
     rows = [row for one in every for row in case_points(one)]
+    references: dict[tuple[object, ...], dict[str, Any]] = {}
+    for (name, size), one in bounds.items() if rows else ():
+        # What several configurations share is drawn once.
+        low, high = _within(one, [row["time_us"] for row in rows])
+        row = {"configuration": name, "size_bytes": size, "low_us": low, "high_us": high}
+        references.setdefault((size, low, high), row)
+    envelope = [
+        {"size_bytes": size, "time_us": time, "fastest": name}
+        for size, (time, name) in least.items()
+    ]
+    others = {"envelope": envelope, "references": list(references.values())}
     return over_size(
         group.title,
         rows,
         looks,
         [row for judged in group.members for row in flags(judged)],
         [ENVELOPE if least else ALONE, *([STORED] if group.stored else [])],
-        [
-            {"size_bytes": size, "time_us": time, "fastest": name}
-            for size, (time, name) in least.items()
-        ],
-        again(group) if rows else [],
-        _bands(bounds, rows),
+        {**others, "measured again": again(group)},
         name=group.name,
         notes=(LINKS,) if least and unlike_links else (),
         missing=missing(group),
     )
-
-
-def _bands(bounds: Mapping[tuple[str, int], Limits], rows: Rows) -> Rows:
-    """Return the references of sizes, those that several configurations share once."""
-    found: dict[tuple[object, ...], dict[str, Any]] = {}
-    for (name, size), one in bounds.items() if rows else ():
-        low, high = _within(one, [row["time_us"] for row in rows])
-        row = {"configuration": name, "size_bytes": size, "low_us": low, "high_us": high}
-        found.setdefault((size, low, high), row)
-    return list(found.values())
 
 
 def _within(limits: Limits, values: Sequence[float]) -> tuple[float, float]:
@@ -343,13 +341,12 @@ def of_netpipe(
     ``bounds``: references of the asymptotic bandwidth in MB/s.
     """
     path, direction, partition = key
-    rates = {
-        judged.measured.line_rate_mb_s
-        for judged in members
-        if judged.measured is not None and judged.measured.line_rate_mb_s is not None
-    }
-    flagged = [_by_protocol(row) for judged in members for row in flags(judged)]
-    here = matrix.partitions.get(partition)
+    measured = [one.measured for one in members if one.measured is not None]
+    rates = sorted({one.line_rate_mb_s for one in measured if one.line_rate_mb_s is not None})
+    here, lines = matrix.partitions.get(partition), []
+    for rate in rates:
+        label = f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)"
+        lines.append({"line_rate_mbit_s": mbit_s(rate), "label": label})
     if rates:
         notes = list(map(_share, members))
         if here is not None and here.line_rate_from_bytes > 0:
@@ -361,14 +358,8 @@ def of_netpipe(
         notes = ["Inside a node messages cross no link, so there is no line rate."]
     else:
         notes = ["No line rate is drawn: none is known for what was measured."]
-    lines = [
-        {
-            "line_rate_mbit_s": mbit_s(rate),
-            "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
-        }
-        for rate in sorted(rates)
-    ]
     rows = [_by_protocol(row) for judged in members for row in case_points(judged)]
+    flagged = [_by_protocol(row) for judged in members for row in flags(judged)]
     references = []
     for one in sorted(bounds, key=lambda one: (one.low, one.high)) if rows else ():
         low, high = map(mbit_s, _within(one, [row["bandwidth_mb_s"] for row in rows]))
@@ -377,25 +368,23 @@ def of_netpipe(
     data = _data(rows, flagged, {"references": references, "line rates": lines})
     name = file_name("netpipe", path, direction, partition)
     where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
-    missing = {
-        f"{judged.case.environment} {content.function_name(judged.case)}": _why_not(judged)
-        for judged in members
-        if judged.measured is None
+    # Both charts stand side by side, and the first has what both share.
+    own = {
+        "notes": notes,
+        "missing": {
+            f"{judged.case.environment} {content.function_name(judged.case)}": _why_not(judged)
+            for judged in members
+            if judged.measured is None
+        },
+        "table": _table(data, rates=True) if rows else None,
     }
     found: list[ChartFigure] = []
-    for kind, what in (
-        ("throughput", "throughput"),
-        ("signature", "signature, throughput against time"),
-    ):
-        title = f"{where}: {what}"
+    for kind, what in (("throughput", ""), ("signature", ", throughput against time")):
+        title = f"{where}: {kind}{what}"
         chart = curve_chart(kind, title, data, looks) if rows else None
-        # Both charts stand side by side, and the first has what both share.
-        table = _table(data, rates=True) if rows else None
-        own: dict[str, Any] = {"notes": notes, "missing": missing, "table": table}
-        of: dict[str, Any] = {"data_of": f"{name}-throughput"} if found else own
-        sentences = [*([REFERENCES] if references else []), *marked(flagged)]
-        made = ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **of)
-        found.append(made)
+        more: dict[str, Any] = {"data_of": f"{name}-throughput"} if found else own
+        sentences = [*([REFERENCES] if references else []), *_marked(flagged)]
+        found.append(ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **more))
     return found
 
 
@@ -424,3 +413,188 @@ def _share(judged: CaseVerdict) -> str:
             f" ({found.paired_mb_s:.4g} MB/s)"
         )
     return f"{text}."
+
+
+CELLS = "cells"
+"""Name of the data of groups of nodes."""
+
+NUMBERED_UP_TO = 16
+"""Most nodes with a figure in each cell."""
+
+NAMED_UP_TO = 64
+"""Most nodes with names at the edges."""
+
+DRAWN_UP_TO = 200
+"""Most nodes with cells of their own, and most groups of more of them: cells of four pixels."""
+
+LISTED = 200
+"""Slowest pairs in the table below the chart."""
+
+ROOM = 0.3
+"""Least share slower than the middle at which the colour is darkest."""
+
+OTHERS = "no switch"
+"""The group of nodes that Slurm's topology does not have."""
+
+_CELL_PX, _LEAST, _MOST = 26, 220, 760
+_QUANTITIES = {
+    PairQuantity.RATE: ("MB/s", "rate of the largest message"),
+    PairQuantity.LATENCY: ("µs", "time of the smallest message"),
+}
+
+
+def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
+    """Return a map of the rate and one of the latency; none if no pair measured among others."""
+    curves: dict[tuple[str, ...], list[PairCurve]] = defaultdict(list)
+    for launch in rounds.launches:
+        for pair in () if launch.alone or launch.both_ways else launch.pairs:
+            curves[tuple(sorted(pair.nodes))].append(pair)
+    nodes = ordered(rounds)
+    groups, of_what = grouped(rounds, nodes) if len(nodes) > DRAWN_UP_TO else ({}, "nodes")
+    sentences = ["Dark is slow. Empty: the pair was not measured among others."]
+    if groups:
+        sentences = [
+            f"A cell has the median of all pairs between two {of_what}, and names the slowest.",
+            "Dark is slow. Empty: none of its pairs was measured among others.",
+        ]
+    elif rounds.leaves:
+        sentences.append("Nodes stand leaf switch by leaf switch.")
+    where = f"{rounds.partition} {rounds.environment}, rounds of pairs"
+    made = []
+    for kind, (unit, what) in _QUANTITIES.items() if curves else ():
+        late = kind is PairQuantity.LATENCY
+        rows: Rows = []
+        for (one, other), several in curves.items():
+            values = [pair.time_us if late else pair.rate_mb_s for pair in several]
+            common = {
+                "configuration": f"{one} – {other}",
+                "size_bytes": several[0].curve.sizes[0 if late else -1],
+                "value": statistics.median(values),
+                "launches": len(values),
+            }
+            rows.append({**common, "node": one, "partner": other, "first": True})
+            rows.append({**common, "node": other, "partner": one, "first": False})
+        rows.sort(key=lambda row: row["value"], reverse=late)
+        data = {"points": rows, **({CELLS: _cells(rows, groups)} if groups else {})}
+        slow = [row for row in rows if row["first"]]
+        listed = [
+            (row["configuration"], f"{row['value']:.4g}", str(row["launches"]))
+            for row in slow[:LISTED]
+        ]
+        many = f"the {LISTED} slowest of {len(slow)} pairs"
+        caption = many if len(slow) > LISTED else "the slowest first"
+        made.append(
+            ChartFigure(
+                f"{where}: {what} of each pair of {of_what}",
+                _pair_map(data, list(groups or nodes), unit, late=late),
+                data,
+                file_name("pairs", kind, rounds.partition, rounds.environment),
+                sentences,
+                table=DataTable(("pair", unit, "launches"), listed, (1, 2), caption),
+            )
+        )
+    return made
+
+
+def _cells(rows: Rows, groups: Mapping[str, Sequence[str]]) -> Rows:
+    """Return of each two groups the median and the slowest pair; ``rows``: the slowest first."""
+    group = {node: name for name, nodes in groups.items() for node in nodes}
+    pairs: dict[tuple[str, str], Rows] = defaultdict(list)
+    for row in rows:
+        pairs[group[row["node"]], group[row["partner"]]].append(row)
+    return [
+        {
+            "node": one,
+            "partner": other,
+            "value": statistics.median(row["value"] for row in several),
+            "pairs": len({row["configuration"] for row in several}),
+            "slowest": several[0]["configuration"],
+            "slowest_value": several[0]["value"],
+        }
+        for (one, other), several in pairs.items()
+    ]
+
+
+def _pair_map(
+    data: Mapping[str, Rows], names: list[str], unit: str, *, late: bool
+) -> dict[str, Any]:
+    """Return the chart, square; ``names``: of nodes or groups in order; ``late``: high is slow."""
+    kind = CELLS if CELLS in data else "points"
+    axis = {"labels": len(names) <= NAMED_UP_TO, "ticks": False, "title": None, "labelAngle": -90}
+    common = {"type": "nominal", "sort": names, "scale": {"paddingInner": 0.04}}
+    values = [row["value"] for row in data[kind]]
+    low, high, middle = min(values), max(values), statistics.median(values)
+    # Slow is dark, for latency and rate; with some room, so that noise is not.
+    if late:
+        high = max(high, middle / (1 - ROOM))
+    else:
+        low = min(low, middle * (1 - ROOM))
+    own: dict[str, Any] = {"value": (unit, NUMBER), "launches": ("launches", "d")}
+    if kind == CELLS:
+        own = {
+            "value": (f"median {unit}", NUMBER),
+            "pairs": ("pairs", "d"),
+            "slowest": "slowest pair",
+            "slowest_value": (f"its {unit}", NUMBER),
+        }
+    scale = {"scheme": "viridis", "reverse": late, "domain": [low, high]}
+    encoding = {
+        "color": quantity("value", unit, scale=scale),
+        "tooltip": tips(node="node", partner="with", **own),
+    }
+    layers: list[dict[str, Any]] = [{"mark": "rect", "encoding": encoding}]
+    if len(names) <= NUMBERED_UP_TO:
+        dark = f"datum.value {'>' if late else '<'} {middle * (1.1 if late else 0.9)}"
+        text = {"field": "value", "type": "quantitative", "format": ",.3~r"}
+        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#000000"}
+        mark = {"type": "text", "fontSize": 10}
+        layers.append({"mark": mark, "encoding": {"text": text, "color": ink}})
+    side = min(max(_CELL_PX * len(names), _LEAST), _MOST)
+    return {
+        **{"width": side, "height": side, "data": {"name": kind}},
+        "encoding": {
+            "x": {"field": "node", "axis": axis, **common},
+            "y": {"field": "partner", "axis": {**axis, "labelAngle": 0}, **common},
+        },
+        "layer": layers,
+    }
+
+
+def ordered(rounds: PairRounds) -> tuple[str, ...]:
+    """Return the nodes in the topology's order, by leaf switch; else as in the job."""
+
+    def above(leaf: str) -> list[str]:
+        line = [leaf]
+        while (up := rounds.parents.get(line[-1])) is not None and up not in line:
+            line.append(up)
+        return line[::-1]
+
+    leaves = sorted(rounds.leaves, key=above)
+    own = set(rounds.nodes)
+    placed = [node for leaf in leaves for node in rounds.leaves[leaf] if node in own]
+    return tuple(dict.fromkeys([*placed, *rounds.nodes]))
+
+
+def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], str]:
+    """Return at most ``DRAWN_UP_TO`` groups of the ordered ``nodes`` by name, and what they are.
+
+    They are leaf switches, or the lowest switches above them that are few enough; without a
+    topology, nodes that follow one another.
+    """
+
+    def too_many(above: Mapping[str, str]) -> bool:
+        return len({above.get(node, OTHERS) for node in nodes}) > DRAWN_UP_TO
+
+    above = {node: leaf for leaf, members in rounds.leaves.items() for node in members}
+    of_what = "leaf switches"
+    if above and too_many(above):
+        of_what = "switches above leaves"
+        above = {node: rounds.parents.get(leaf, leaf) for node, leaf in above.items()}
+    if not above or too_many(above):
+        of_what, size = "groups of nodes", -(-len(nodes) // DRAWN_UP_TO)
+        blocks = [nodes[at : at + size] for at in range(0, len(nodes), size)]
+        above = {node: f"{block[0]} to {block[-1]}" for block in blocks for node in block}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        groups[above.get(node, OTHERS)].append(node)
+    return {name: tuple(members) for name, members in groups.items()}, of_what

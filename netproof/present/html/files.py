@@ -11,9 +11,10 @@ from netproof.present.document import Block, Cell, DataTable, Headline, Part, Se
 from netproof.present.html import figures
 from netproof.present.html.charts import Rows
 from netproof.present.html.content import LOOKS
-from netproof.present.html.html import file_name, page_of
+from netproof.present.html.folder import page_of
 from netproof.present.judged_files import columns, summary
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.present.wording import file_name
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
 _WORDS = {
@@ -59,27 +60,14 @@ def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[s
     flags: Rows = []
     findings: list[Cell] = []
     for one in members:
-        rows = figures.points(
-            one.case.curve, spread(one.case.launches), len(one.case.launches), one.case.name
-        )
-        at = {row["size_bytes"]: row for row in rows}
-        flags += [
-            {
-                **at[size],
-                "mark": figures.LEVEL_MARKS[finding.level],
-                "criterion": finding.criterion,
-                "why": finding.reason,
-            }
-            for finding in one.findings
-            if finding.level in figures.LEVEL_MARKS
-            for size in finding.sizes()
-            if size in at
-        ]
+        case = one.case
+        rows = figures.points(case.curve, spread(case.launches), len(case.launches), case.name)
+        flags += figures.flagged_rows(one.findings, rows)
         flagged = [finding for finding in one.findings if finding.level in LOOKS]
         for look, several in ((LOOKS.get(one.level), flagged), ("passed", one.noted)):
             if several:
-                reasons = [finding.reason for finding in folded(several, one.case.curve.sizes)]
-                findings.append(Cell(one.case.name, look or "", reasons))
+                reasons = [finding.reason for finding in folded(several, case.curve.sizes)]
+                findings.append(Cell(case.name, look or "", reasons))
     named = {one.case.name: (one.case.curve, one.case.launches) for one in members}
     drawn = figures.of_curves(str(kind), named, flags, names=everyone, legend="configuration")
     return [drawn, Sentences(findings)]

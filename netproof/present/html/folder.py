@@ -1,31 +1,129 @@
-"""A report's folder: pages and charts, written aside and put in place whole or not at all."""
+"""A report's folder: pages from templates and charts, in place as a whole or not at all."""
 
 from __future__ import annotations
 
-import csv
 import ctypes
 import errno
+import functools
 import json
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
 from netproof.present import terminal
-from netproof.present.export import csv_cell
-from netproof.present.html.charts import MARKS, ChartFigure
-from netproof.present.html.html import VEGA_LITE, bundle_name, file_name
-from netproof.present.html.page import pages
-from netproof.present.html.report import CSV, HTML, MAIN, Report
+from netproof.present.document import Block, Part
+from netproof.present.html.report import MAIN
+from netproof.present.wording import file_name, visible
+
+POLICY = (
+    "default-src 'none'; script-src 'self' file: 'unsafe-eval'; "
+    "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
+)
+"""Only files beside the page may be loaded; Vega compiles its expressions."""
+
+
+VEGA_LITE = "6.4"
+"""Version of Vega-Lite that draws pages and files."""
+
+
+_LEAST_PART = 60
+"""Characters from which a part of a chart's specification is on the page once, for all charts."""
+
+_parts: ContextVar[dict[str, int]] = ContextVar("parts of charts on the page, with their places")
+
+
+def bundle_name() -> str:
+    """Return the name of the file with Vega's scripts."""
+    return f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
+
+
+def page_of(
+    title: str,
+    parts: Sequence[Part],
+    *,
+    heading: str = "",
+    when: str = "",
+    back: str = "",
+    files: Sequence[str] = (),
+) -> str:
+    """Return a page; ``back``: the page that it belongs to; ``files``: other forms of charts."""
+    _parts.set({})
+    values = {"title": title, "parts": parts, "heading": heading or title, "when": when}
+    return environment().get_template("page.html").render(**values, back=back, files=files)
+
+
+def answers_page(kind: str, answers: Sequence[tuple[str, Sequence[Block]]]) -> str:
+    """Return the page on answers of a kind, each of a title and blocks."""
+    parts: list[Part] = [(file_name(title), title, blocks) for title, blocks in answers]
+    more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
+    return page_of(f"{kind}: {parts[0][1]}{more}", parts)
+
+
+@functools.cache
+def environment() -> Environment:
+    """Return the environment of all templates: all is escaped that is not markup already."""
+    made = Environment(
+        loader=PackageLoader("netproof.present.html"),
+        autoescape=True,
+        # A misspelt name stops the page, instead of leaving a gap in it.
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, Markup) else visible(str(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["policy"] = POLICY
+    made.globals["scripts"] = (bundle_name(), "report.js")
+    made.filters["chart_json"] = chart_json
+    made.globals["chart_parts"] = lambda: _escaped(f"[{','.join(_parts.get())}]")
+    return made
+
+
+def chart_json(specification: dict[str, Any]) -> Markup:
+    """Return a chart's specification for the page; ``chart_parts`` has what charts have in common.
+
+    Its data stay within.
+    """
+    parts = _parts.get({})
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            value = {key: shortened(one) for key, one in value.items()}
+        elif isinstance(value, list | tuple):
+            value = list(map(shortened, value))
+        else:
+            return value
+        text = _compact(value)
+        return value if len(text) < _LEAST_PART else {"part": parts.setdefault(text, len(parts))}
+
+    data = {"datasets": specification["datasets"]} if "datasets" in specification else {}
+    chart = {key: shortened(one) for key, one in specification.items() if key not in data}
+    return _escaped(_compact({**chart, **data}))
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _escaped(text: str) -> Markup:
+    """Return JSON for a script element that is not run, which no text within can end."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
 
 MANIFEST = "netproof-report.json"
 """File that lists all that netproof wrote into a report's folder."""
@@ -48,31 +146,6 @@ _NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 """Errors of file systems that cannot exchange, such as NFS."""
 
 
-def write(report: Report, folder: Path) -> None:
-    """Write a report into a folder, replacing an earlier one: all of it or nothing.
-
-    Raises NetproofError where the folder holds other things than a report, and OSError where it
-    cannot be written.
-    """
-    with replacing(folder) as new:
-        if HTML in report.formats:
-            with terminal.working("writing the pages"):
-                _write_assets(new / "assets", folder / "assets")
-                for name, page in pages(report):
-                    (new / name).write_text(page, encoding="utf-8")
-        if not report.files:
-            return
-        charts = new / "charts"
-        charts.mkdir()
-        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
-            for suffix in report.files if figure.rows else ():
-                path = charts / f"{figure.name}.{suffix}"
-                if suffix == CSV:
-                    _write_csv(figure, path)
-                else:
-                    draw(figure.for_file(), path)
-
-
 def write_page(folder: Path, page: Callable[[], str]) -> Path:
     """Write one page into a folder, replacing an earlier one, and return its path.
 
@@ -80,7 +153,7 @@ def write_page(folder: Path, page: Callable[[], str]) -> Path:
     """
     try:
         with replacing(folder) as new, terminal.working("writing the page"):
-            _write_assets(new / "assets", folder / "assets")
+            write_assets(new / "assets", folder / "assets")
             (new / MAIN).write_text(page(), encoding="utf-8")
     except OSError as error:
         raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
@@ -103,7 +176,7 @@ def draw(specification: dict[str, Any], path: Path) -> None:
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
-def _write_assets(folder: Path, before: Path) -> None:
+def write_assets(folder: Path, before: Path) -> None:
     """Write style and scripts; reuse the bundle of Vega, which takes seconds, from before."""
     folder.mkdir()
     for name in ("report.css", "report.js"):
@@ -116,30 +189,6 @@ def _write_assets(folder: Path, before: Path) -> None:
     made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
     # As a module, since a plain script would share its names with the page.
     (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
-
-
-def _write_csv(figure: ChartFigure, path: Path) -> None:
-    """Write the chart's points, with the flags at each, and the envelope as further columns.
-
-    Repeated measurements are in a file of their own.
-    """
-    marks: dict[tuple[str, int], list[str]] = {}
-    for flag in (flag for mark in MARKS for flag in figure.data.get(mark, ())):
-        place = (flag["configuration"], flag["size_bytes"])
-        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
-    least = {one["size_bytes"]: one["time_us"] for one in figure.data.get("envelope", ())}
-    rows = []
-    for one in figure.rows:
-        flagged = "; ".join(marks.get((one["configuration"], one["size_bytes"]), []))
-        rows.append({**one, "envelope_us": least.get(one["size_bytes"]), "flags": flagged})
-    again = figure.data.get("measured again", [])
-    for to, several in ((path, rows), (path.with_stem(f"{path.stem}-again"), again)):
-        if several:
-            with to.open("w", encoding="utf-8", newline="") as stream:
-                writer = csv.DictWriter(stream, several[0])
-                writer.writeheader()
-                for row in several:
-                    writer.writerow({key: csv_cell(value) for key, value in row.items()})
 
 
 @contextmanager

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against
@@ -13,17 +15,20 @@ from netproof.criteria import Level
 from netproof.diagnosis import diagnosis
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import NO_EARLIER
-from netproof.present import compared, cpu, matrix, power
+from netproof.present import compared, studies, terminal
 from netproof.present.diagnosis import headline, rows
 from netproof.present.document import Block, Cell, DataTable, Links, Part, Sentences
-from netproof.present.html import content, key_figures, nodes, provenance, study_page
-from netproof.present.html.charts import ChartFigure
+from netproof.present.export import csv_cell
+from netproof.present.html import content, provenance
+from netproof.present.html.charts import MARKS, ChartFigure
 from netproof.present.html.content import CaseState, Group
-from netproof.present.html.html import file_name, page_of
+from netproof.present.html.folder import draw, page_of, replacing, write_assets
 from netproof.present.html.provenance import stated
-from netproof.present.html.report import MAIN, STUDIES, Report
+from netproof.present.html.report import CSV, HTML, MAIN, STUDIES, Report, key_figures, node_blocks
+from netproof.present.power import power_blocks
+from netproof.present.session import Row, cpu_blocks, scores
 from netproof.present.verdict import remarks, repeated_table, state
-from netproof.present.wording import counted
+from netproof.present.wording import counted, file_name
 from netproof.session.again import MeasuredAgain
 from netproof.verdict import session_verdict
 from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
@@ -35,25 +40,71 @@ MAIN_FAILED = 2
 """Charts of failed functions on the main page."""
 
 
+def write(report: Report, folder: Path) -> None:
+    """Write a report into a folder, replacing an earlier one: all of it or nothing.
+
+    Raises NetproofError where the folder holds other things than a report, and OSError where it
+    cannot be written.
+    """
+    with replacing(folder) as new:
+        if HTML in report.formats:
+            with terminal.working("writing the pages"):
+                write_assets(new / "assets", folder / "assets")
+                for name, page in pages(report):
+                    (new / name).write_text(page, encoding="utf-8")
+        if not report.files:
+            return
+        charts = new / "charts"
+        charts.mkdir()
+        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
+            for suffix in report.files if figure.rows else ():
+                path = charts / f"{figure.name}.{suffix}"
+                if suffix == CSV:
+                    _write_csv(figure, path)
+                else:
+                    draw(figure.for_file(), path)
+
+
+def _write_csv(figure: ChartFigure, path: Path) -> None:
+    """Write the chart's points, with the flags at each, and the envelope as further columns.
+
+    Repeated measurements are in a file of their own.
+    """
+    marks: dict[tuple[str, int], list[str]] = {}
+    for flag in (flag for mark in MARKS for flag in figure.data.get(mark, ())):
+        place = (flag["configuration"], flag["size_bytes"])
+        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
+    least = {one["size_bytes"]: one["time_us"] for one in figure.data.get("envelope", ())}
+    rows = []
+    for one in figure.rows:
+        flagged = "; ".join(marks.get((one["configuration"], one["size_bytes"]), []))
+        rows.append({**one, "envelope_us": least.get(one["size_bytes"]), "flags": flagged})
+    again = figure.data.get("measured again", [])
+    for to, several in ((path, rows), (path.with_stem(f"{path.stem}-again"), again)):
+        if several:
+            with to.open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.DictWriter(stream, several[0])
+                writer.writeheader()
+                for row in several:
+                    writer.writerow({key: csv_cell(value) for key, value in row.items()})
+
+
 def pages(report: Report) -> Iterator[tuple[str, str]]:
     """Yield every page of a report: its file and its text."""
-    by_page: dict[str, list[Group]] = {}
+    by_page: dict[str, list[Group]] = defaultdict(list)
     for group in report.groups:
-        by_page.setdefault(group.page, []).append(group)
+        by_page[group.page].append(group)
     costs, system = cpu_rows(report.judged.verdict), report.system
-    parts: list[Part]
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
-        several = {
-            page: groups for page, groups in by_page.items() if groups[0].partition == partition
-        }
-        of_partition = tuple(row for row in costs.rows if row.case.partition == partition)
-        parts = list(_results(report, several, CpuRows(of_partition, {}), partition))
+        own = {page: one for page, one in by_page.items() if one[0].partition == partition}
+        of_partition = tuple(row for row in costs[0] if row.case.partition == partition)
+        parts = list(_results(report, own, (of_partition, {}), partition))
         heading = f"{partition} on {system}"
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
         title = "Compared with earlier studies"
-        parts = [("studies", title, list(study_page.blocks(report)))]
+        parts = [("studies", title, list(studies.report_blocks(report)))]
         yield STUDIES, page_of(title, parts, heading=f"{system} and earlier studies", back=MAIN)
     for name, groups in by_page.items():
         yield name, _function(report, groups)
@@ -74,12 +125,19 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
         parts.append(("compared_with", "Compared with", _compared_with(judged.compared_with)))
     if not report.partition_pages:
         parts += _results(report, by_page, costs)
-        studies = list(study_page.blocks(report))
-        parts.append(("studies", "Compared with earlier studies", studies))
+        of_studies = list(studies.report_blocks(report))
+        parts.append(("studies", "Compared with earlier studies", of_studies))
     repeat = list(provenance.blocks(report))
     parts.append(("provenance", "Provenance, and how to repeat it", repeat))
     info, labels = report.judged.session.info, report.judged.session.labels()
-    start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
+
+    def time_of_day(key: str) -> str:
+        try:
+            return f"{datetime.strptime(stated(info, key), '%Y%m%dT%H%M%S%z'):%Y-%m-%d %H:%M:%S %z}"
+        except ValueError:
+            return stated(info, key)
+
+    start, end = map(time_of_day, ("time_start", "time_end"))
     when = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
     if labels:
         when += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
@@ -97,13 +155,12 @@ def _results(
 ) -> Iterator[Part]:
     """Yield the parts on what was measured, of one partition, or of all where it is empty."""
     groups = [group for several in by_page.values() for group in several]
-    if partition and (figures := key_figures.table(report, partition)) is not None:
+    if partition and (figures := key_figures(report, partition)) is not None:
         yield "figures", "Key figures", [figures]
-    if of_nodes := list(nodes.blocks(report, partition)):
+    if of_nodes := list(node_blocks(report, partition)):
         yield "nodes", "Nodes", of_nodes
-    rows: list[matrix.Row] = [(*group.members, *group.stored) for group in groups]
-    scores = matrix.blocks(rows, report.judged.matrix.baseline, report.links)
-    yield "matrix", "Matrix", list(scores)
+    rows: list[Row] = [(*group.members, *group.stored) for group in groups]
+    yield "matrix", "Matrix", list(scores(rows, report.judged.matrix.baseline, report.links))
     failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
     drawn: list[ChartFigure] = list(islice((one for one in failed if one.rows), MAIN_FAILED))
     lines = []
@@ -129,16 +186,8 @@ def _results(
         link = Cell(more, link="netpipe.html#throughput")
         above = ["Two ranks on two nodes, one way.", link] if pairs else [text]
         yield "netpipe", "NetPIPE", [*above, *pairs]
-    if costs.rows:
-        yield "cpu", "What it costs the CPU", list(cpu.blocks(costs))[1:]
-
-
-def _time(stated: str) -> str:
-    """Return ReFrame's time of day as people read it; anything else as it is."""
-    try:
-        return f"{datetime.strptime(stated, '%Y%m%dT%H%M%S%z'):%Y-%m-%d %H:%M:%S %z}"
-    except ValueError:
-        return stated
+    if costs[0]:
+        yield "cpu", "What it costs the CPU", list(cpu_blocks(costs))[1:]
 
 
 def _compared_with(found: StoredResults) -> list[Block]:
@@ -171,7 +220,7 @@ def _verdict(report: Report) -> Iterator[Block]:
     if report.partition_pages:
         yield "Each partition has a page of its own, and so do its functions."
         yield Cell("Compared with earlier studies", link=STUDIES)
-    elif (figures := key_figures.table(report)) is not None:
+    elif (figures := key_figures(report)) is not None:
         yield Cell("Key figures", "heading")
         yield figures
     for one in diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ():
@@ -185,65 +234,60 @@ def _verdict(report: Report) -> Iterator[Block]:
         look: str,
         reasons: Callable[[CaseVerdict], Iterable[str]],
         only: CaseState | None = None,
-        *,
-        folded: bool = False,
     ) -> Sentences:
         """Return cases by their reasons, those of one together; ``look``: its anchor too."""
-        found: dict[tuple[str, ...], list[Cell]] = {}
+        found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
         for one in verdict.cases:
             why = tuple(reasons(one)) if only in (None, states[id(one)]) else ()
             if why:
                 name = f"{content.configuration(one.case)}: {content.named(one.case)}"
-                found.setdefault(why, []).append(Cell(name, link=report.links[one.case.key()]))
-        count = sum(map(len, found.values()))
+                found[why].append(Cell(name, link=report.links[one.case.key()]))
         lines = [
             Cell(cases[0].text, look, why, link=cases[0].link)
             if len(cases) == 1
             else Cell(counted(len(cases)), look, why, more=cases)
             for why, cases in found.items()
         ]
-        return Sentences(lines, f"{title}: {counted(count)}", look, name=look, folded=folded)
+        title = f"{title}: {counted(sum(map(len, found.values())))}"
+        return Sentences(lines, title, look, name=look, folded=only is None)
 
     def of(level: Level) -> Callable[[CaseVerdict], list[str]]:
         return lambda one: content.reasons(one, level)
 
-    failed = entries(
-        "What failed",
-        "failed",
-        lambda one: (*one.faults, *content.reasons(one, Level.FAIL)),
-        CaseState.FAILED,
-    )
+    def why_failed(one: CaseVerdict) -> Iterable[str]:
+        return *one.faults, *content.reasons(one, Level.FAIL)
+
+    def forgiven(one: CaseVerdict) -> Iterable[str]:
+        return (finding.reason for finding in one.findings if finding.forgiven)
+
+    failed = entries("What failed", "failed", why_failed, CaseState.FAILED)
     yield failed if failed.sentences else "No case that ran failed."
     inconclusive = of(Level.INCONCLUSIVE)
     yield entries("What is inconclusive", "inconclusive", inconclusive, CaseState.INCONCLUSIVE)
     yield from _not_run(verdict, states)
-    yield entries("Warnings", "warned", of(Level.WARN), folded=True)
-    yield entries(
-        "Flagged but not confirmed, or known",
-        "shown",
-        lambda one: [finding.reason for finding in one.findings if finding.forgiven],
-        folded=True,
-    )
+    yield entries("Warnings", "warned", of(Level.WARN))
+    yield entries("Flagged but not confirmed, or known", "shown", forgiven)
     notes = [f"{block.mark}{one}" for block in remarks(judged)[::-1] for one in block.sentences]
     yield Sentences(notes, "Notes", name="notes")
     if report.power:
-        yield from power.blocks(session_verdict.power_of(judged), report.links)
+        yield from power_blocks(session_verdict.power_of(judged), report.links)
 
 
 def _chips(verdict: Verdict, count: Mapping[CaseState, int]) -> list[Cell]:
     """Return links to what a reader has to look at besides the result."""
-    faults = f"✗ {counted(len(verdict.faults), 'fault')}"
-    found = [Cell(faults, "failed", link="#faults")] if verdict.faults else []
-    for one, word, name in (
+    faults, warnings = len(verdict.faults), len(verdict.node_warnings)
+    of_cases = (
         (CaseState.FAILED, "failed", "failed"),
         (CaseState.INCONCLUSIVE, "inconclusive", "inconclusive"),
         (CaseState.ABSENT, "did not run", "not-run"),
         (CaseState.WARNED, "with a warning", "warned"),
-    ):
-        if count[one]:
-            found.append(Cell(f"{one.sign} {count[one]} {word}", one.look, link=f"#{name}"))
-    warned = f"▲ {counted(len(verdict.node_warnings), 'node warning')}"
-    return [*found, *([Cell(warned, "warned", link="#notes")] if verdict.node_warnings else [])]
+    )
+    every = [
+        (faults, f"✗ {counted(faults, 'fault')}", "failed", "faults"),
+        *((count[s], f"{s.sign} {count[s]} {word}", s.look, name) for s, word, name in of_cases),
+        (warnings, f"▲ {counted(warnings, 'node warning')}", "warned", "notes"),
+    ]
+    return [Cell(text, look, link=f"#{name}") for several, text, look, name in every if several]
 
 
 def _diagnosis(one: Diagnosis) -> Iterator[Block]:
@@ -375,27 +419,26 @@ def _switch(report: Report, against: Against) -> str:
 def _breakdown(functions: Sequence[Crossover], links: Links) -> list[Block]:
     """Return at which rank counts and sizes each function is red."""
     environments = list(dict.fromkeys(one.case.environment for one in functions))
-    found: dict[str, dict[str, Cell]] = {}
+    found: dict[str, dict[str, Cell]] = defaultdict(dict)
     for one in functions:
         name = content.function_name(one.case)
         if registry.of(one.case).by_protocol:
             name = f"{name} {content.variant(one.case)}"
-        cell = Cell(
-            one.sentence(), "inconclusive" if one.inconclusive else "absent" if one.missing else ""
-        )
+        look = "inconclusive" if one.inconclusive else "absent" if one.missing else ""
+        cell = Cell(one.sentence(), look)
         if one.red:
             link = links[one.red[0].case.key()]
             cell = Cell(f"{one.least} ranks", "failed", [one.sentence()], link=link)
-        found.setdefault(name, {})[one.case.environment] = cell
-    lines: list[tuple[str | Cell, ...]] = [
-        (
-            name,
-            *(cells.get(one, Cell("–", title="not in the configuration")) for one in environments),
-        )
-        for name, cells in found.items()
-    ]
+        found[name][one.case.environment] = cell
+    missing = Cell("–", title="not in the configuration")
     return [
         "The rank counts at which a function is red, and at which message sizes; the least of them"
         " is where it breaks down.",
-        DataTable(("function", *environments), lines),
+        DataTable(
+            ("function", *environments),
+            [
+                (name, *(cells.get(one, missing) for one in environments))
+                for name, cells in found.items()
+            ],
+        ),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -26,25 +26,13 @@ _FOLDERS = {
 }
 """Folders of each kind of file: the variable, and its value after ``. ci/activate``."""
 
-_OF_PARTITION = {
-    "switch": "switch",
-    "NIC": "nic",
-    "driver": "driver",
-    "Mbit/s": "link_mbit_s",
-    "MTU": "mtu",
-    "ranks": "rank_counts",
-    "ranks a node": "ranks_per_node",
-}
+_LINK = {"NIC": "nic", "driver": "driver", "Mbit/s": "link_mbit_s", "MTU": "mtu"}
+_RANKS = {"ranks": "rank_counts", "ranks a node": "ranks_per_node"}
+_OF_PARTITION = {"switch": "switch", **_LINK, **_RANKS}
 """Columns of the table of partitions, and the site's keys."""
-
 _OF_NODE = {
-    "CPU": "cpu",
-    "kernel": "kernel",
-    "NIC": "nic",
-    "driver": "driver",
-    "firmware": "firmware",
-    "Mbit/s": "link_mbit_s",
-    "MTU": "mtu",
+    **{"CPU": "cpu", "kernel": "kernel", "NIC": "nic", "driver": "driver"},
+    **{"firmware": "firmware", "Mbit/s": "link_mbit_s", "MTU": "mtu"},
 }
 """Columns of the table of nodes, and their fields."""
 _IN_FULL = ("offloads", "coalescing", "sysctls", "programs")
@@ -57,22 +45,22 @@ def blocks(report: Report) -> Iterator[Block]:
         found = session_verdict.provenance_of(session)
     except NetproofError as error:
         why = str(error)
-    info = session.info
     commands, cautions = _repeat(report, None if found is None else found.software)
     yield Cell("To repeat the run", "heading")
     yield Cell("\n".join(commands), "code")
     yield from cautions
     yield {"This report again": report.command}
     yield Cell("The session", "heading")
-    yield {
-        "session": session.path,
-        "ReFrame": stated(info, "version"),
-        "command": stated(info, "cmdline"),
-        "run in": stated(info, "workdir"),
-        "by": stated(info, "user"),
-    }
+    keys = {"ReFrame": "version", "command": "cmdline", "run in": "workdir", "by": "user"}
+    facts = {name: stated(session.info, key) for name, key in keys.items()}
+    yield {"session": session.path, **facts}
     yield Sentences(_changed(report), "What the site's file says otherwise now")
-    if built := _environments(report):
+    built = []
+    for name, extras in _recorded(report, "environment").items():
+        packages = extras.get("built", {}).get("packages", {})
+        named = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
+        built.append((name, extras["mpi"], "; ".join(named) or "not built by Spack"))
+    if built:
         yield Cell("The environments, as measured", "heading")
         yield DataTable(("environment", "MPI", "package, version and hash"), built)
     if found is None:
@@ -89,8 +77,7 @@ def blocks(report: Report) -> Iterator[Block]:
         else:
             yield "All nodes of a partition are alike in all that was recorded."
         yield Cell("Nodes", "heading")
-        yield _nodes(nodes)
-        yield from _in_full(nodes.values())
+        yield from _nodes(nodes)
     unknown = [f"{what}: {reason}" for what, reason in found.unknown.items()]
     yield Sentences(unknown, f"What is not known: {len(unknown)}", folded=True)
 
@@ -103,17 +90,14 @@ def stated(info: Mapping[str, Any], key: str) -> str:
 
 def _repeat(report: Report, software: Software | None) -> tuple[list[str], list[str]]:
     """Return the commands to repeat the run in a clone, and in what it would differ."""
-    info = report.judged.session.info
-    lines, cautions = [], []
+    info, cautions = report.judged.session.info, []
+    lines = ["python3 -m venv .venv && .venv/bin/pip install --editable .", ". ci/activate"]
+    if report.system == TESTBED:
+        lines = ["ci/setup", "ci/testbed/testbed up", ". ci/testbed/activate"]
     if software is not None and software.git_revision:
-        lines.append(f"git checkout {shlex.quote(software.git_revision)}")
+        lines.insert(0, f"git checkout {shlex.quote(software.git_revision)}")
     else:
         cautions.append("The revision is not known: check out the one that was used yourself.")
-    if report.system == TESTBED:
-        lines += ["ci/setup", "ci/testbed/testbed up", ". ci/testbed/activate"]
-    else:
-        lines.append("python3 -m venv .venv && .venv/bin/pip install --editable .")
-        lines.append(". ci/activate")
     if software is not None:
         for kind, (variable, folder) in _FOLDERS.items():
             used = {str(Path(file.path).parent) for file in software.files if file.kind == kind}
@@ -130,8 +114,7 @@ def _repeat(report: Report, software: Software | None) -> tuple[list[str], list[
         lines.append(_in_any_clone(command, report.system))
     else:
         cautions.append("The session does not state its command.")
-    left = len(report.judged.verdict.skipped)
-    if left:
+    if left := len(report.judged.verdict.skipped):
         cautions.append(
             f"{counted(left)} deferred or not measured, see the verdict; the command runs them all."
         )
@@ -189,16 +172,6 @@ def _changed(report: Report) -> list[str]:
     ]
 
 
-def _environments(report: Report) -> list[tuple[str, str, str]]:
-    """Return the MPI library of each measured environment, and Spack's build of it."""
-    rows = []
-    for name, extras in _recorded(report, "environment").items():
-        packages = extras.get("built", {}).get("packages", {})
-        built = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
-        rows.append((name, extras["mpi"], "; ".join(built) or "not built by Spack"))
-    return rows
-
-
 def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
     """Return the session's record of each measured ``partition`` or ``environment``."""
     found: dict[str, dict[str, Any]] = {}
@@ -231,25 +204,20 @@ def _software(one: Software) -> Iterator[Block]:
     yield DataTable(("file", "kind", "SHA-256"), files, fold=fold)
 
 
-def _in_full(nodes: Iterable[Node]) -> Iterator[Block]:
-    """Yield offloads, coalescing, sysctls and programs, of nodes that are alike together."""
+def _nodes(nodes: Mapping[tuple[str, str], Node]) -> Iterator[Block]:
+    """Yield a row for each node, by partition and name; settings in full of those alike at once."""
+    rows = []
     alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    for node in nodes:
+    for (partition, name), node in nodes.items():
+        values = (getattr(node, field) for field in _OF_NODE.values())
+        rows.append((name, partition, *("–" if one is None else str(one) for one in values)))
         settings = (
             (f"{group} {key}", str(value))
             for group in _IN_FULL
             for key, value in getattr(node, group).items()
         )
-        alike[tuple(settings)].append(node.node)
+        alike[tuple(settings)].append(name)
+    yield DataTable(("node", "partition", *_OF_NODE), rows)
     for shared, names in alike.items():
         fold = f"{listed(names)}: offloads, coalescing, sysctls, programs"
         yield DataTable(("setting", "value"), shared, fold=fold)
-
-
-def _nodes(nodes: Mapping[tuple[str, str], Node]) -> DataTable:
-    """Return a row for each node, by partition and name."""
-    rows = []
-    for (partition, name), node in nodes.items():
-        values = (getattr(node, field) for field in _OF_NODE.values())
-        rows.append((name, partition, *("–" if one is None else str(one) for one in values)))
-    return DataTable(("node", "partition", *_OF_NODE), rows)

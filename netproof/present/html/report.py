@@ -1,27 +1,33 @@
-"""Material of a report's pages: a judged session, and what is drawn of it."""
+"""Material of a report: a judged session, its charts, tables of key figures and of nodes."""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison.compared_case import envelope_of_cases
-from netproof.comparison.comparison import Against, alone
+from netproof.comparison.comparison import Against, alone, envelope_of_cases
 from netproof.errors import NetproofError
+from netproof.history.selection import Quantity
 from netproof.history.series import Nights
 from netproof.measurement.case import Case
-from netproof.present.html import content, figures, pair_map
+from netproof.pairs.accusation import State
+from netproof.present.document import Block, Cell, DataTable
+from netproof.present.html import content, figures
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
-from netproof.present.html.html import file_name
+from netproof.present.session import NOT_KNOWN, sent_again
+from netproof.present.wording import columns, counted, file_name, readable, sparkline
 from netproof.verdict import engine, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
-from netproof.verdict.rejudge import Entries
+from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import CaseVerdict
+from netproof.verdict.traffic import InterfaceTotals
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 MAIN = "index.html"
 """File of the page to begin at."""
@@ -160,7 +166,7 @@ class Report:
         """Maps of pairs by partition."""
         found: dict[str, list[ChartFigure]] = {}
         for one in self.judged.verdict.pairs:
-            found.setdefault(one.rounds.partition, []).extend(pair_map.of_rounds(one.rounds))
+            found.setdefault(one.rounds.partition, []).extend(figures.of_rounds(one.rounds))
         return found
 
     def all_figures(self) -> Iterator[ChartFigure]:
@@ -170,3 +176,145 @@ class Report:
             yield from self.pair(key)
         for several in self.maps.values():
             yield from several
+
+
+NONE = "–"
+_HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
+MOST_NODES = 64
+"""Nodes of a partition up to which all are in its table; beyond, only those with remarks."""
+
+NIGHTS = 14
+"""Newest sessions of the history that are shown."""
+
+_LEAST_HALF = 1.2
+"""Least ratio of the highest block's value to the middle's."""
+
+_QUANTITIES = {Quantity.LATENCY: "latency, µs", Quantity.ASYMPTOTIC: "bandwidth r∞, MB/s"}
+
+
+def key_figures(report: Report, partition: str = "") -> DataTable | None:
+    """Return a row for each case of one pair of nodes that was measured; None without any.
+
+    ``partition``: the only one, or empty for all.
+    """
+    shown = [
+        (one, one.measured.landmarks)
+        for one in report.judged.verdict.cases
+        if one.measured is not None
+        and partition in ("", one.case.partition)
+        and (one.case.path, one.case.direction, one.case.ranks) == ("inter-node", "oneway", 2)
+        and registry.function_of(one.case).single
+    ]
+    nights, followed = report.nights, {}
+    if nights is not None and len(nights.sessions) > 1:
+        followed = {(one.case.key(), one.quantity): one.values for one in nights.series}
+    head, rows = ["configuration", "measured"], []
+    for quantity, title in _QUANTITIES.items():
+        head += [title, "of line rate"] if quantity is Quantity.ASYMPTOTIC else [title]
+        head += ["reference", *(["last nights"] if followed else [])]
+    for one, found in shown:
+        state = content.state_of(one)
+        row = [f"{state.sign} {content.configuration(one.case)}", content.function_name(one.case)]
+        for quantity in _QUANTITIES:
+            value = getattr(found, quantity)
+            row.append(NONE if value is None else f"{value:.4g}")
+            if quantity is Quantity.ASYMPTOTIC:
+                share = found.line_rate_share
+                row.append(NONE if share is None else f"{share:.1%}")
+            row.append(_reference(report.limits(one.case).get(quantity)))
+            if followed:
+                row.append(_last_nights(followed.get((one.case.key(), quantity), ()), quantity))
+        rows.append(row)
+    known = [any(row[at] != NONE for row in rows) for at in range(len(head))]
+    used = [at for at, name in enumerate(head) if name != "reference" or known[at]]
+    head, rows = [head[at] for at in used], [[row[at] for at in used] for row in rows]
+    numbers = [at for at, name in enumerate(head) if at > 1 and name != "last nights"]
+    caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
+    if followed:
+        caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
+    return DataTable(head, rows, numbers, caption) if rows else None
+
+
+def _reference(limits: Limits | None) -> str:
+    if limits is None:
+        return NONE
+    if math.isinf(limits.low):
+        return f"≤ {limits.high:.4g}"
+    least = f"{limits.low:.4g}"
+    return f"≥ {least}" if math.isinf(limits.high) else f"{least}–{limits.high:.4g}"
+
+
+def _last_nights(values: Sequence[float | None], quantity: Quantity) -> str:
+    """Return the newest values as a line of blocks, with the least and the largest of them."""
+    at = {night: value for night, value in enumerate(values[-NIGHTS:]) if value is not None}
+    known = readable(at.values())
+    if not known:
+        return NONE
+    worst = max if quantity.rising_is_worse else min
+    # Noise stays flat, in the middle.
+    middle, half = math.sqrt(min(known) * max(known)), math.sqrt(max(known) / min(known))
+    scale = (middle / max(half, _LEAST_HALF), middle * max(half, _LEAST_HALF))
+    drawn = sparkline(at, columns(range(min(len(values), NIGHTS)), NIGHTS), scale, worst)
+    return f"{drawn} {min(known):.4g}–{max(known):.4g}"
+
+
+def node_blocks(report: Report, only: str = "") -> Iterator[Block]:
+    """Yield maps and table of each partition with known nodes, in the site's order.
+
+    ``only``: the only partition, or empty for all.
+    """
+    for partition in [only] if only else report.judged.matrix.partitions:
+        maps = report.maps.get(partition, [])
+        rows, left = _node_rows(report.judged.verdict, partition)
+        if maps or rows or left:
+            yield Cell(partition, "heading")
+            yield from [maps] if maps else []
+            yield DataTable(_HEAD, rows)
+            yield f"{counted(left, 'more node')} without findings" if left else ""
+
+
+def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
+    """Return a row for each node, of many only those with findings, and how many it leaves out."""
+    cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    amiss: set[str] = set()
+    for one in (one for one in verdict.pairs if one.rounds.partition == partition):
+        for node, state in one.judgement.nodes.items():
+            cells[node]["rounds of pairs"].append(f"{one.rounds.environment}: {state.state}")
+            cells[node]["effect"] += map(str, state.effects)
+            amiss |= {node} if state.state is not State.CLEARED else set()
+    for covered in (one for one in verdict.coverage if one.partition == partition):
+        for word in ("unmeasured", "down", "drained"):
+            for node in getattr(covered, word):
+                said = "not measured" if word == "unmeasured" else word
+                cells[node]["rounds of pairs"].append(said)
+                amiss.add(node)
+    placed = list(cells)
+    for finding in (one for one in verdict.nodes if one.partition == partition):
+        differs = finding.fact
+        if finding.value is not None and finding.others is not None:
+            differs += f": {finding.value}, others {finding.others}"
+        for node in finding.nodes:
+            cells[node]["what differs"].append(differs)
+            amiss.add(node)
+    for totals in (one for one in verdict.traffic if one.partition == partition):
+        of_node = cells[totals.node]
+        of_node["interfaces"].append(_counted(totals))
+        if totals.rail:
+            of_node["sent again"] = of_node["sent again"] or [sent_again(totals)]
+            amiss |= {totals.node} if totals.amiss() else set()
+    names = [*placed, *sorted(cells.keys() - set(placed))]
+    shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
+    rows = [
+        [node, *("\n".join(cells[node][title]) or NONE for title in _HEAD[1:])] for node in shown
+    ]
+    return rows, len(names) - len(shown)
+
+
+def _counted(totals: InterfaceTotals) -> str:
+    counts = (totals.errors(), totals.drops(), totals.carrier_changes())
+    changed = ", ".join(
+        f"{name} {NOT_KNOWN}" if count is None else f"{count:,} {name}"
+        for name, count in zip(("errors", "dropped", "carrier changes"), counts, strict=True)
+        if count != 0
+    )
+    return f"{totals.interface}: {changed or 'nothing amiss'}"

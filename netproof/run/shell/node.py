@@ -407,7 +407,7 @@ def paths(node: str, interface: str) -> None:
     if not words:
         return
     several = list(zip(words[::2], words[1::2], strict=True))
-    ahead = [several[0], *several[2:]]
+    ahead = [*several[2:], several[0]]
     _, link = run("ip", "-o", "link", "show", "dev", interface)
     mtu = found(r" mtu (\d+)", link)
     if not mtu:
@@ -415,15 +415,12 @@ def paths(node: str, interface: str) -> None:
         for key in ("path_passed_bytes", "tcp_answered", "tcp_unanswered"):
             say(f"absent.{key}", f"ip link: {link}")
         return
-    # Of the first node, or of one that packets do not reach.
-    shown: list[tuple[str, str]] = []
+    # Of one that packets do not reach, or of the next node.
     for name, address in ahead:
         made, through = packets(name, address, interface, int(mtu))
-        if not through or not shown:
-            shown = made
-        if not through:
+        if not through or name == several[0][0]:
             break
-    for line in shown:
+    for line in made:
         say(*line)
     connections(dict(several), interface)
 

@@ -17,7 +17,6 @@ from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 
 ROOT = Path(__file__).resolve().parents[3]
-DATA = ROOT / "tests" / "data"
 
 
 def test_every_module_that_declares_a_benchmark_is_found_in_order():
@@ -67,20 +66,6 @@ def test_labels_are_as_sessions_have_them():
     assert tcp.what() == "NetPIPE tcp inter-node oneway"
     assert registry.of(imb).words(imb) == "IMB Alltoall"
     assert registry.of(tcp).words(tcp) == "NetPIPE TCP inter-node oneway"
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("imb/2021.11/all.txt", "imb"),
-        ("osu/7.4/latency.out", "osu"),
-        ("netpipe/3.7.2/tcp.out", "netpipe"),
-        ("netpipe/3.7.2/tcp.stderr", "netpipe"),
-    ],
-)
-def test_a_file_tells_by_its_content_whose_it_is(file: str, name: str):
-    (found,) = outputs.read((DATA / file).read_text(), file).outputs
-    assert found.benchmark == name
 
 
 def test_what_no_benchmark_prints_is_refused_with_the_known_ones():

@@ -341,13 +341,6 @@ def test_collapsed_blanks_are_read_where_the_header_lost_them_too():
     refused("\n".join([*BW.split("\n")[:2], *collapsed.split("\n")[2:]]))
 
 
-@pytest.mark.parametrize("words", FAILURES)
-def test_a_failure_is_one(words):
-    assert logs.failed(words)
-    assert not logs.is_command(words)
-    assert not logs.is_ending(words)
-
-
 class TestDamage:
     """Lines cut, moved and mixed at random: what is believed is a whole table that is there."""
 

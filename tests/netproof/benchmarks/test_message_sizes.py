@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
-from netproof.benchmarks.message_sizes import ListedSizes, MessageSizes
+from netproof.benchmarks.interface import ListedSizes, MessageSizes
 from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
 from netproof.benchmarks.netpipe import PerturbedSizes
 from netproof.benchmarks.osu import BENCHMARK as OSU

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netproof.benchmarks import osu, outputs, registry
+from netproof.benchmarks import osu, outputs
 from netproof.benchmarks.interface import Table
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
@@ -195,16 +195,6 @@ def test_cut_at_any_byte_it_is_refused_or_a_true_beginning(name: str, where: flo
     assert rows == whole[: len(rows)]
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.text(alphabet="# OSUMPILatencyTs v7.4\n0123456789MB/s", max_size=200))
-def test_no_text_makes_any_other_error(text: str):
-    for start in ("", "\n# OSU MPI Latency Test v7.4\n# Size       Avg Latency(us)\n"):
-        try:
-            read(start + text, "x.out").curve()
-        except ParseError:
-            continue
-
-
 @pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM"])
 def test_a_collective_says_only_which_memory_it_used(memory):
     text = (DATA / "7.4" / "allreduce-f-2.out").read_text()
@@ -354,7 +344,7 @@ def test_in_the_time_of_a_message_both_ways_half_of_it_goes_each_way():
 
 @given(st.sets(st.integers(1, 5000), min_size=1, max_size=12))
 def test_calls_measure_the_sizes_asked_for_and_no_others(sizes: set[int]):
-    runs = osu.doubling(sorted(sizes))
+    runs = osu.BENCHMARK.parts(sorted(sizes))
     measured = [run[0] * 2**step for run in runs for step in range(len(run))]
     assert sorted(measured) == sorted(sizes)
 
@@ -373,23 +363,20 @@ def test_judge_takes_them_and_compares_like_with_like(tmp_path: Path):
     for mpi, name in (("one", "allreduce-f-2"), ("two", "allreduce-2")):
         (tmp_path / mpi).mkdir()
         (tmp_path / mpi / "allreduce.out").write_text((DATA / f"7.4/{name}.out").read_text())
-    judged = files.judge(
-        sorted(tmp_path.glob("*/*.out")), named=file_names.Pattern("{mpi}/{benchmark}")
-    )
+    named = file_names.Pattern("{mpi}/{benchmark}")
+    judged = files.judge(sorted(tmp_path.glob("*/*.out")), named=named)
     assert judged.faults == ()
-    assert [str(one.kind) for one in judged.curves] == [
-        "OSU allreduce (allreduce)",
-        "OSU allreduce, mean of the ranks (allreduce)",
-    ]
-    assert not [
-        finding
-        for one in judged.curves
-        for finding in one.findings
-        if finding.criterion == "envelope"
-    ]
+    of = "OSU allreduce"
+    kinds = [f"{of} (allreduce)", f"{of}, mean of the ranks (allreduce)"]
+    assert [str(one.kind) for one in judged.curves] == kinds
+    names = {finding.criterion for one in judged.curves for finding in one.findings}
+    assert "envelope" not in names
 
 
 ONE_SIDED = "# Window creation: MPI_Win_allocate\n# Synchronization: MPI_Win_flush\n"
+WINDOW = "MPI_Win_allocate, MPI_Win_flush"
+MEAN = "mean of the ranks"
+ATOMIC = ("fop_latency", "cas_latency")
 OVERALL = "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n"
 
 
@@ -401,66 +388,47 @@ class TestOtherTests:
     """Tests that no run starts: their outputs are read."""
 
     @pytest.mark.parametrize(
-        ("title", "function", "ranks"),
+        ("title", "function", "ranks", "remark"),
         [
-            ("MPI Multi Latency", "multi_lat", None),
-            ("MPI Multi-threaded Latency", "latency_mt", 2),
-            ("MPI Latency Persistent", "latency_persistent", 2),
-            ("MPI_Put Latency", "put_latency", 2),
-            ("MPI_Get latency", "get_latency", 2),
-            ("MPI_Accumulate latency", "acc_latency", 2),
-            ("MPI_Get_accumulate latency", "get_acc_latency", 2),
-            ("MPI_Fetch_and_op latency", "fop_latency", 2),
-            ("MPI_Compare_and_swap latency", "cas_latency", 2),
-            ("One Sided MPI_Put latency", "put_latency", 2),
+            ("MPI Multi Latency", "multi_lat", None, ""),
+            ("MPI Multi-threaded Latency", "latency_mt", 2, ""),
+            ("MPI Latency Persistent", "latency_persistent", 2, ""),
+            ("MPI_Put Latency", "put_latency", 2, WINDOW),
+            ("MPI_Get latency", "get_latency", 2, WINDOW),
+            ("MPI_Accumulate latency", "acc_latency", 2, WINDOW),
+            ("MPI_Get_accumulate latency", "get_acc_latency", 2, WINDOW),
+            ("MPI_Fetch_and_op latency", "fop_latency", 2, WINDOW),
+            ("MPI_Compare_and_swap latency", "cas_latency", 2, WINDOW),
+            ("One Sided MPI_Put latency", "put_latency", 2, WINDOW),
+            ("MPI_Put Bandwidth", "put_bw", 2, WINDOW),
+            ("MPI_Get-CUDA Bandwidth", "get_bw", 2, f"{WINDOW}, CUDA"),
+            ("MPI_Put Bi-directional Bandwidth", "put_bibw", 2, WINDOW),
+            ("MPI Bandwidth Persistent", "bw_persistent", 2, ""),
+            ("MPI Gather Latency", "gather", None, MEAN),
+            ("MPI Gatherv Latency", "gatherv", None, MEAN),
+            ("MPI Scatterv Latency", "scatterv", None, MEAN),
+            ("MPI Allgatherv Latency", "allgatherv", None, MEAN),
+            ("MPI Reduce Latency", "reduce", None, MEAN),
+            ("MPI Reduce_scatter_block Latency", "reduce_scatter_block", None, MEAN),
+            ("MPI All-to-Allv Personalized Exchange Latency", "alltoallv", None, MEAN),
+            ("MPI All-to-Allw Personalized Exchange Latency", "alltoallw", None, MEAN),
+            ("MPI Neighborhood Allgather Latency", "neighbor_allgather", None, MEAN),
+            ("MPI Broadcast Persistent Latency", "bcast_persistent", None, MEAN),
         ],
     )
-    def test_of_latency(self, title, function, ranks):
+    def test_it_is_read_by_its_title(self, title, function, ranks, remark):
+        column = "Bandwidth (MB/s)" if "andwidth" in title else "Latency (us)"
+        columns = f"# Size    {'Avg Latency(us)' if remark == MEAN else column:>18}"
         more = ONE_SIDED if "MPI_" in title else ""
-        text = table(title, "# Size          Latency (us)", f"{8:<10}{1.3:18.2f}", more=more)
+        text = table(title, columns, f"{8:<10}{4.0:18.2f}", more=more)
         output = read(text, "x.out")
-        assert (output.function, output.ranks) == (function, ranks)
-        assert output.curve().time_us == (1.3,)
-        assert output.remark == ("MPI_Win_allocate, MPI_Win_flush" if more else "")
-
-    @pytest.mark.parametrize(
-        ("title", "function", "factor"),
-        [
-            ("MPI_Put Bandwidth", "put_bw", 1),
-            ("MPI_Get-CUDA Bandwidth", "get_bw", 1),
-            ("MPI_Put Bi-directional Bandwidth", "put_bibw", 2),
-            ("MPI Bandwidth Persistent", "bw_persistent", 1),
-        ],
-    )
-    def test_of_bandwidth(self, title, function, factor):
-        text = table(title, "# Size      Bandwidth (MB/s)", f"{8:<10}{4.0:18.2f}")
-        output = read(text, "x.out")
-        assert output.function == function
-        assert output.curve().time_us == (2,)
-        assert registry.link_factor("osu", function) == factor
-        assert output.remark == ("CUDA" if "CUDA" in title else "")
-
-    @pytest.mark.parametrize(
-        ("title", "function"),
-        [
-            ("Gather", "gather"),
-            ("Gatherv", "gatherv"),
-            ("Scatterv", "scatterv"),
-            ("Allgatherv", "allgatherv"),
-            ("Reduce", "reduce"),
-            ("Reduce_scatter_block", "reduce_scatter_block"),
-            ("All-to-Allv Personalized Exchange", "alltoallv"),
-            ("All-to-Allw Personalized Exchange", "alltoallw"),
-            ("Neighborhood Allgather", "neighbor_allgather"),
-            ("Broadcast Persistent", "bcast_persistent"),
-        ],
-    )
-    def test_of_other_collectives(self, title, function):
-        columns = f"# Size    {'Avg Latency(us)':>18}"
-        text = table(f"MPI {title} Latency", columns, f"{4:<10}{1.5:18.2f}", version="7.4")
-        output = read(text, "x.out")
-        assert (output.function, output.remark) == (function, "mean of the ranks")
-        assert output.curve().bandwidth_mb_s is None
+        assert (output.function, output.ranks, output.remark) == (function, ranks, remark)
+        assert output.curve().time_us == ((2,) if "andwidth" in title else (4,))
+        assert (output.curve().bandwidth_mb_s is None) is (
+            remark == MEAN or function in ("acc_latency", "get_acc_latency", *ATOMIC)
+        )
+        known = osu.BENCHMARK.known(function)
+        assert known is None or known.link_factor == (2 if "bibw" in function else 1)
 
     @pytest.mark.parametrize(
         ("title", "function"),
@@ -473,14 +441,8 @@ class TestOtherTests:
         ],
     )
     def test_the_time_of_one_that_does_not_block_is_that_without_computation(self, title, function):
-        columns = "# Size" + "".join(
-            f"{name:>{width}}"
-            for name, width in zip(
-                ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"),
-                (22, 18, 18, 18),
-                strict=True,
-            )
-        )
+        names = ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)")
+        columns = "# Size    " + "".join(f"{name:>18}" for name in names)
         row = f"{4:<10}{7.55:18.2f}{4.29:18.2f}{3.47:18.2f}{6.08:18.2f}"
         output = read(table(f"MPI {title} Latency", columns, row, more=OVERALL), "x.out")
         assert output.function == function

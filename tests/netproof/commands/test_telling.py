@@ -27,9 +27,8 @@ from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
-from netproof.verdict import session_verdict
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, session_verdict
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 

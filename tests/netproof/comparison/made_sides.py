@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from netproof.comparison.comparison import compare, sides
 from netproof.session.measured import Measured
 
 
@@ -47,3 +48,20 @@ def of(compared, what, partition="gige", environment="mpich"):
         if case.first.case.what() == what
         and (case.first.case.partition, case.first.case.environment) == (partition, environment)
     )
+
+
+def timed(healthy, factor, what="NetPIPE mpi inter-node oneway"):
+    """The case of a session compared with the same with other times, as ``with_times``."""
+    return of(
+        compare(*sides(healthy, with_results(healthy, lambda one: with_times(one, factor)))), what
+    )
+
+
+def first_launches(healthy, count):
+    """The session with so many launches of each case."""
+
+    def of_some(result):
+        several = result.measured.launches[:count]
+        return dataclasses.replace(result, measured=result.measured.with_launches(several))
+
+    return with_results(healthy, of_some)

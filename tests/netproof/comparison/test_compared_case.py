@@ -7,11 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
-from made_sides import of, with_launches, with_results, with_times
+from made_sides import first_launches, of, timed, with_launches, with_results, with_times
 
-from netproof.comparison import compared_case
-from netproof.comparison.compared_case import Outcome, Range
-from netproof.comparison.comparison import compare, sides
+from netproof.comparison import comparison
+from netproof.comparison.comparison import Outcome, Range, compare, sides
 from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
 
@@ -28,10 +27,7 @@ def test_a_small_buffer_shows_as_slower_from_where_it_is_full(healthy, sick):
 
 @pytest.mark.slow
 def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(healthy):
-    crossing = with_results(
-        healthy, lambda result: with_times(result, lambda size: 0.2 if size < 1024 else 5)
-    )
-    case = of(compare(*sides(healthy, crossing)), "NetPIPE mpi inter-node oneway")
+    case = timed(healthy, lambda size: 0.2 if size < 1024 else 5)
     assert [(one.least, one.largest, one.faster) for one in case.ranges] == [
         (4, 768, True),
         (1024, 524288, False),
@@ -43,10 +39,7 @@ def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(hea
 @pytest.mark.slow
 def test_one_size_alone_is_told_if_it_is_twice_as_slow_and_not_if_it_is_a_little(healthy):
     def at_8192(factor):
-        changed = with_results(
-            healthy, lambda result: with_times(result, lambda size: factor if size == 8192 else 1)
-        )
-        return of(compare(*sides(healthy, changed)), "NetPIPE mpi inter-node oneway").ranges
+        return timed(healthy, lambda size: factor if size == 8192 else 1).ranges
 
     assert at_8192(4.0) == (Range(8192, 8192, False, 8192, pytest.approx(0.25)),)
     assert at_8192(1.5) == ()
@@ -83,11 +76,7 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
 
 @pytest.mark.slow
 def test_two_launches_are_not_enough_to_say_where(healthy):
-    def of_two(result):
-        two = result.measured.launches[:2]
-        return dataclasses.replace(result, measured=result.measured.with_launches(two))
-
-    slower = with_results(healthy, lambda result: of_two(with_times(result, lambda size: 3)))
+    slower = with_results(first_launches(healthy, 2), lambda one: with_times(one, lambda size: 3))
     case = of(compare(*sides(healthy, slower)), "NetPIPE mpi inter-node oneway")
     assert case.outcome is Outcome.SLOWER
     assert case.ranges == ()
@@ -111,11 +100,7 @@ def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
 
 
 def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
-    def of_one(result):
-        one = result.measured.launches[:1]
-        return dataclasses.replace(result, measured=result.measured.with_launches(one))
-
-    for case in compare(*sides(healthy, with_results(healthy, of_one))).cases:
+    for case in compare(*sides(healthy, first_launches(healthy, 1))).cases:
         latency = case.landmarks["latency_us"]
         assert latency.ratio == pytest.approx(1, abs=0.5)
         assert (latency.interval, latency.difference_interval) == (None, None)
@@ -170,7 +155,7 @@ def cases(judge):
 @pytest.mark.slow
 def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
     matrix = judge("two-switches.json").matrix
-    found, _ = compared_case.envelope_of_cases(cases("tcp"), matrix)
+    found, _ = comparison.envelope_of_cases(cases("tcp"), matrix)
     measured = {label: one.measured for label, one in cases("tcp").items() if one.measured}
     for size, (time, label) in found.items():
         at = {
@@ -183,15 +168,15 @@ def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
 def test_links_of_two_switches_differ_and_those_inside_a_node_are_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     both = cases("tcp")
-    assert compared_case.envelope_of_cases(both, matrix)[1]
+    assert comparison.envelope_of_cases(both, matrix)[1]
     one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
-    assert not compared_case.envelope_of_cases(one_switch, matrix)[1]
-    assert not compared_case.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
+    assert not comparison.envelope_of_cases(one_switch, matrix)[1]
+    assert not comparison.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
 
 
 def test_a_case_alone_has_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     alone = {"gige mpich": cases("tcp")["gige mpich"]}
-    assert compared_case.envelope_of_cases(alone, matrix)[0] == {}
+    assert comparison.envelope_of_cases(alone, matrix)[0] == {}
     never = {"gige mpich": dataclasses.replace(alone["gige mpich"], measured=None)}
-    assert compared_case.envelope_of_cases(never, matrix)[0] == {}
+    assert comparison.envelope_of_cases(never, matrix)[0] == {}

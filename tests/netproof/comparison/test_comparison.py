@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from made_sides import of, with_launches, with_results, with_times
+from made_sides import first_launches, of, timed, with_launches, with_results, with_times
 from rich.console import Console
 
-from netproof.comparison.compared_case import Outcome
-from netproof.comparison.comparison import compare, sides
+from netproof.comparison.comparison import Outcome, compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared import blocks
 from netproof.present.document import show
@@ -56,40 +55,30 @@ def test_the_same_measurements_differ_nowhere(healthy):
 
 
 def test_one_launch_has_no_interval_and_no_outcome(healthy):
-    def of_one(result):
-        one = result.measured.launches[:1]
-        return dataclasses.replace(result, measured=result.measured.with_launches(one))
-
-    case = of(
-        compare(*sides(healthy, with_results(healthy, of_one))), "NetPIPE mpi inter-node oneway"
-    )
+    compared = compare(*sides(healthy, first_launches(healthy, 1)))
+    case = of(compared, "NetPIPE mpi inter-node oneway")
     assert case.outcome is Outcome.UNDECIDED
     assert "no interval" in case.sentence()
 
 
 @pytest.mark.slow
 def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
-    slower = with_results(healthy, lambda result: with_times(result, lambda size: 10))
-    case = of(compare(*sides(healthy, slower)), "IMB Barrier 2 ranks")
-    assert case.outcome is Outcome.SLOWER
+    case = timed(healthy, lambda size: 10, "IMB Barrier 2 ranks")
+    assert (case.outcome, case.ratios) == (Outcome.SLOWER, {})
     assert case.score.value == pytest.approx(0.1)
     assert case.sentence().startswith("0.1 times as fast by its time (0.")
-    assert case.ratios == {}
 
 
 @pytest.mark.slow
 def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
-    def difference(factor):
-        slower = with_results(healthy, lambda result: with_times(result, lambda size: factor))
-        case = of(compare(*sides(healthy, slower)), "NetPIPE tcp inter-node oneway")
-        return case.latency("monday", "tuesday")
-
     before = r"the 29\.6 µs of monday"
-    assert re.fullmatch(rf"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {before}", difference(4))
-    assert re.fullmatch(
-        rf"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {before}", difference(0.25)
-    )
-    assert re.fullmatch(rf"tuesday is no different from {before} \(-.* to \+.* µs\)", difference(1))
+    for factor, words in (
+        (4, rf"tuesday adds 88\.\d µs \([\d.]+ to [\d.]+\) to {before}"),
+        (0.25, rf"tuesday takes 22\.\d µs \([\d.]+ to [\d.]+\) off {before}"),
+        (1, rf"tuesday is no different from {before} \(-.* to \+.* µs\)"),
+    ):
+        case = timed(healthy, lambda size, by=factor: by, "NetPIPE tcp inter-node oneway")
+        assert re.fullmatch(words, case.latency("monday", "tuesday"))
 
 
 @pytest.mark.slow
@@ -103,7 +92,7 @@ def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is
         and case.first.case.environment == case.second.case.environment
         for case in compared.cases
     )
-    differences = {one.what: (one.first, one.second, one.cases) for one in compared.differences}
+    differences = {one.pop("what"): (*one.values(),) for one in compared.differences}
     assert differences["link_mbit_s"] == (1000, 100, 8)
 
 
@@ -115,48 +104,34 @@ def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_
         return dataclasses.replace(result, extras=extras)
 
     compared = compare(*sides(healthy, with_results(healthy, younger)))
-    assert [(one.what, one.first, one.second) for one in compared.differences] == [
-        ("later", None, "on")
-    ]
+    assert [(*one.values(),) for one in compared.differences] == [("later", None, "on", 16)]
 
 
 @pytest.mark.slow
 def test_what_one_session_lacks_is_told(healthy, sick):
     compared = compare(*sides(healthy, sick))
-    assert {(one.measured_by, one.why) for one in compared.uncompared} == {
-        ("healthy", "sick does not have it")
-    }
+    assert {one[1:] for one in compared.uncompared} == {("healthy", "sick does not have it")}
     assert len(compared.cases) + len(compared.uncompared) == 16
 
 
 @pytest.mark.slow
-def test_a_case_that_failed_on_one_side_is_told_with_its_reason(healthy):
-    def failed(result):
-        if result.case.function != "PingPong":
-            return result
-        return dataclasses.replace(
-            result, result="fail", phase="sanity", reason="it hung", measured=None
-        )
+def test_a_case_that_one_side_or_neither_measured_is_told_with_the_reasons(healthy):
+    def lacking(name, **changes):
+        def change(result):
+            failing = result.case.function == "PingPong"
+            return dataclasses.replace(result, measured=None, **changes) if failing else result
 
-    compared = compare(*sides(healthy, with_results(healthy, failed)))
-    assert {(one.measured_by, one.why) for one in compared.uncompared} == {
+        return with_results(healthy, change, name)
+
+    failed = lacking("elsewhere.json", result="fail", phase="sanity", reason="it hung")
+    compared = compare(*sides(healthy, failed))
+    assert {one[1:] for one in compared.uncompared} == {
         ("healthy", "elsewhere: fail in sanity: it hung")
     }
     assert len(compared.uncompared) == 4
-
-
-@pytest.mark.slow
-def test_a_case_that_neither_side_measured_is_told(healthy):
-    def unmeasured(result):
-        failing = result.case.function == "PingPong"
-        return dataclasses.replace(result, measured=None) if failing else result
-
-    one = with_results(healthy, unmeasured, "one.json")
-    compared = compare(*sides(one, with_results(healthy, unmeasured, "other.json")))
-    assert {one.measured_by for one in compared.uncompared} == {None}
-    assert "one: passed for ReFrame, but left no measurement; other: " in (
-        compared.uncompared[0].why
-    )
+    compared = compare(*sides(lacking("one.json"), lacking("other.json")))
+    assert {one[1] for one in compared.uncompared} == {None}
+    assert "one: passed for ReFrame, but left no measurement; other: " in compared.uncompared[0][2]
 
 
 @pytest.mark.slow
@@ -210,31 +185,27 @@ def with_cost(result, seconds):
     return with_launches(result, launches, starts=starts)
 
 
-@pytest.mark.slow
-def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy):
-    first = with_results(healthy, lambda result: with_cost(result, 2.0), "first.json")
-    second = with_results(healthy, lambda result: with_cost(result, 1.0))
-    case = of(compare(*sides(first, second)), "NetPIPE mpi inter-node oneway")
-    assert case.cpu_s_per_gb.first == pytest.approx(20)
-    assert case.cpu_s_per_gb.ratio == pytest.approx(2)
-    assert case.cpu_s_per_gb.difference == pytest.approx(-10)
-    out = io.StringIO()
-    show(blocks([compare(*sides(first, second))], {}), Console(file=out, width=200))
-    head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
-    assert "CPU/GB" in head
-
-
-@pytest.mark.slow
-def test_a_side_of_which_the_cpu_cost_is_not_known_has_no_ratio_of_it(healthy):
-    second = with_results(healthy, lambda result: with_cost(result, 1.0))
-    compared = compare(*sides(healthy, second))
-    case = of(compared, "NetPIPE mpi inter-node oneway")
-    assert (case.cpu_s_per_gb.first, case.cpu_s_per_gb.ratio) == (None, None)
-    assert case.cpu_s_per_gb.second == pytest.approx(10)
+def head_of(compared) -> str:
     out = io.StringIO()
     show(blocks([compared], {}), Console(file=out, width=200))
-    head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
-    assert "CPU/GB" not in head
+    return next(line for line in out.getvalue().splitlines() if " ratio " in line)
+
+
+@pytest.mark.slow
+def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio_where_both_are_known(
+    healthy,
+):
+    first = with_results(healthy, lambda result: with_cost(result, 2.0), "first.json")
+    second = with_results(healthy, lambda result: with_cost(result, 1.0))
+    compared = compare(*sides(first, second))
+    cost = of(compared, "NetPIPE mpi inter-node oneway").cpu_s_per_gb
+    assert (cost.first, cost.ratio, cost.difference) == pytest.approx((20, 2, -10))
+    assert "CPU/GB" in head_of(compared)
+    compared = compare(*sides(healthy, second))
+    cost = of(compared, "NetPIPE mpi inter-node oneway").cpu_s_per_gb
+    assert (cost.first, cost.ratio) == (None, None)
+    assert cost.second == pytest.approx(10)
+    assert "CPU/GB" not in head_of(compared)
 
 
 def test_environments_may_be_of_one_partition_alone(healthy):

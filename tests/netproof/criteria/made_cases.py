@@ -61,3 +61,21 @@ def compared(
 
 def _settings(name: str, bounds: Bounds | None) -> Settings:
     return replace(Settings(), **({BY_FINDING[name].key: bounds} if bounds is not None else {}))
+
+
+SIZES = (4, 64, 1024, 16384)
+TIMES = (10.0, 11.0, 20.0, 150.0)
+
+
+def launches(*factors: float, slow: dict[int, float] | None = None) -> list[Curve]:
+    """Return launches that take so many times TIMES, at some sizes ``slow`` times more."""
+    return [
+        Curve(
+            SIZES,
+            tuple(
+                factor * time * (slow or {}).get(size, 1)
+                for size, time in zip(SIZES, TIMES, strict=True)
+            ),
+        )
+        for factor in factors
+    ]

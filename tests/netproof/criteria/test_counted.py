@@ -11,7 +11,7 @@ import pytest
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import Share, sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
-from netproof.criteria.registry import CRITERIA
+from netproof.criteria.registry import BY_FINDING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
 from netproof.measurement.curve import Curve
@@ -323,3 +323,90 @@ def test_a_counter_that_went_back_leaves_the_path_not_known():
     finding = path(launch((lost,), payload=10**8))
     assert finding.level is Level.UNDEFINED
     assert "n1 eth1: tx_bytes went from 9 to 1" in finding.why
+
+
+# Directions.
+
+
+def way(sent: int, again: int, tx_bytes: int = 10**8, ports: bool = False):
+    """Return a node's counters: segments, retransmissions, bytes over eth1."""
+    mlx = [port("mlx5_0/1", "Ethernet", ("eth1",))] if ports else []
+    return (interface("eth1", tx_bytes=tx_bytes), tcp(sent, again), *mlx)
+
+
+def directions(*launches: CountedLaunch, inside: bool = False, rails=("eth1",), **changes):
+    case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails, inside=inside)
+    settings = Settings.of_site({"retransmission": changes}, 0)
+    return BY_FINDING["directions"].on(case, settings)
+
+
+def both_ways(*launches: CountedLaunch, **more):
+    (finding,) = directions(*launches, **more)
+    return finding
+
+
+def test_the_way_that_loses_more_is_named_from_its_sender_to_its_receiver():
+    finding = both_ways(launch(way(80_000, 3), way(80_123, 412)))
+    assert (finding.level, finding.node, finding.interface) == (Level.WARN, "n2", "eth1")
+    assert finding.value == pytest.approx(412 / 80_535 - 3 / 80_003)
+    assert "from n2 to n1 412 of 80,535 (0.51 %) segments were sent again" in finding.why
+    assert "and 3 of 80,003 (0.0037 %) on the way back, bound 0.1 % more" in finding.why
+    assert "look at what n2 sends with, what n1 receives with" in finding.why
+
+
+def test_ways_that_lose_alike_pass_however_much_they_lose():
+    finding = both_ways(launch(way(8_000, 900), way(8_000, 800)))
+    assert finding.level is Level.PASS
+    assert "look at" not in finding.why
+
+
+def test_a_few_segments_are_no_difference():
+    assert both_ways(launch(way(800, 19), way(800, 0))).level is Level.PASS
+    assert both_ways(launch(way(800, 20), way(800, 0))).level is Level.WARN
+
+
+def test_several_launches_count_together():
+    several = [launch(way(800, 10), way(800, 0))] * 2
+    assert both_ways(several[0]).level is Level.PASS
+    assert both_ways(*several).level is Level.WARN
+
+
+def test_whatever_one_way_loses_only_warns_from_where_the_site_lets_retransmissions_warn():
+    lossy = launch(way(8_000, 4_000), way(8_000, 0))
+    assert both_ways(lossy).level is Level.WARN
+    one_in_200 = launch(way(80_000, 400), way(80_000, 0))
+    assert both_ways(one_in_200).level is Level.WARN
+    assert both_ways(one_in_200, warn=0.009).level is Level.PASS
+
+
+def test_disturbed_launches_do_not_count_alongside_others():
+    noisy = launch(way(8_000, 4_000), way(8_000, 0), undisturbed=False)
+    assert both_ways(noisy).level is Level.WARN
+    assert both_ways(noisy, launch(way(8_000, 1), way(8_000, 0))).level is Level.PASS
+
+
+def test_a_node_that_only_acknowledges_tells_nothing_of_its_way():
+    assert directions(launch(way(80_000, 400), way(40_000, 0, tx_bytes=4 * 10**6))) == ()
+    assert both_ways(launch(way(80_000, 400), way(80_000, 0, tx_bytes=5 * 10**7))).node == "n1"
+
+
+def test_other_than_two_nodes_have_no_two_ways():
+    lossy = way(8_000, 400)
+    assert directions(launch(lossy)) == ()
+    assert directions(launch(lossy, way(8_000, 0), way(8_000, 0))) == ()
+    assert directions(launch(lossy, way(8_000, 0)), inside=True) == ()
+    assert directions(launch(lossy, way(8_000, 0)), rails=()) == ()
+    assert directions() == ()
+
+
+def test_rdma_is_not_judged_by_what_tcp_sent_again():
+    assert directions(launch(way(8_000, 400, ports=True), way(8_000, 0, ports=True))) == ()
+
+
+def test_what_was_not_counted_of_a_way_is_undefined_with_the_reason():
+    gone = CounterSource("tcp", "", {"Tcp.OutSegs": 4}, 2, {"Tcp.RetransSegs": "went from 9 to 1"})
+    finding = both_ways(launch((way(1, 0)[0], gone), way(8_000, 0)))
+    assert finding.level is Level.UNDEFINED
+    assert "went from 9 to 1" in finding.why
+    finding = both_ways(launch(way(8_000, 0)[1:], way(8_000, 0)))
+    assert "n1 did not count what it sent over eth1" in finding.why

@@ -12,12 +12,7 @@ from netproof.criteria.findings import Below, Bounds, CannotJudgeError
 from netproof.criteria.launches import CPU_COST, crash_share
 from netproof.criteria.rate import MPI_LOSS, LineRateSettings, loss, losses
 from netproof.criteria.score import RESAMPLES, resampled_medians, score
-from netproof.criteria.shape import (
-    DROPOUT,
-    INVERSION,
-    JUMP,
-    ROUGHNESS,
-)
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
 from netproof.criteria.slower import ENVELOPE, envelope
 from netproof.errors import NetproofError
 from netproof.measurement import interval
@@ -309,108 +304,87 @@ class TestScore:
             score([times(1, 2), times(1)], [times(1, 2)], where=WHERE, baseline="b")
 
 
-class TestInversion:
-    def test_a_curve_that_never_falls_has_1(self):
-        found = inversion(times(1, 1, 2, 5), where=WHERE)
-        assert (found.value, found.level) == (1, Level.PASS)
-
-    def test_names_the_slow_and_the_faster_message(self):
-        found = inversion(times(10, 400, 20, 10, 50), where=WHERE)
-        assert (found.size, found.compared_sizes, found.value) == (8, (32,), 40)
-        assert found.level is Level.FAIL
-        assert found.bound == 10
-        # 16 bytes took twice what 32 take.
-        assert "messages of 8 and 16 bytes took longer than larger ones, most at 8" in found.why
-        assert "one took 400 µs, 40 times" in found.why
-        assert "32 bytes" in found.why
-
-    @pytest.mark.parametrize(
-        ("factor", "level"),
-        [(1.99, Level.PASS), (2, Level.WARN), (9.99, Level.WARN), (10, Level.FAIL)],
-    )
-    def test_warns_at_2_and_fails_at_10(self, factor, level):
-        assert inversion(times(factor, 1), where=WHERE).level is level
-
-    def test_both_bounds_are_settings(self):
-        lax = replace(INVERSION, warn=None, fail=100)
-        assert inversion(times(50, 1), where=WHERE, settings=lax).level is Level.PASS
-        assert inversion(times(100, 1), where=WHERE, settings=lax).level is Level.FAIL
-
-    def test_zeros_below_4_bytes_are_legal(self):
-        found = inversion(times(0, 0, 5, 6, sizes=(0, 1, 4, 8)), where=WHERE)
-        assert found.level is Level.PASS
+NEVER_FALLS = times(1, 1, 2, 50)
 
 
-class TestJump:
-    def test_linear_growth_and_less_have_1(self):
-        assert jump(times(1, 2, 3, 3), where=WHERE).value == 1
-
-    def test_is_the_growth_beyond_the_growth_of_the_size(self):
-        found = jump(times(10, 20, 400), where=WHERE)
-        assert (found.size, found.compared_sizes, found.value) == (16, (8,), 10)
-        assert found.level is Level.FAIL
-        assert "from 8 to 16 bytes time went from 20 to 400 µs" in found.why
-
-    def test_sizes_that_are_no_powers_of_two_count_by_their_ratio(self):
-        assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).value == pytest.approx(4)
-        assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).level is Level.WARN
-
-    def test_both_bounds_are_settings(self):
-        strict = replace(JUMP, warn=1.5, fail=2)
-        assert jump(times(1, 3.5), where=WHERE, settings=strict).level is Level.WARN
-
-
-class TestRoughness:
-    def test_is_0_for_a_curve_that_never_falls(self):
-        found = roughness(times(1, 1, 2, 50), where=WHERE)
-        assert (found.value, found.size, found.level) == (0, None, Level.SHOWN)
-
-    def test_is_the_total_variation_less_the_net_rise_in_octaves(self):
-        curve = times(1, 8, 2, 4, 1, 16)
-        logs = [math.log2(time) for time in curve.time_us]
-        variation = sum(abs(b - a) for a, b in pairwise(logs))
-        found = roughness(curve, where=WHERE)
-        assert found.value == pytest.approx(variation - (logs[-1] - logs[0]))
-        assert found.value == 8
-
-    def test_names_the_deepest_fall(self):
-        assert roughness(times(8, 4, 8, 1), where=WHERE).size == 32
-
-    def test_is_asserted_only_on_demand(self):
-        settings = replace(ROUGHNESS, warn=4, fail=8)
-        assert roughness(times(16, 1), where=WHERE, settings=settings).level is Level.FAIL
+@pytest.mark.parametrize(
+    ("name", "curve", "value", "level"),
+    [
+        ("inversion", times(1.99, 1), 1.99, Level.PASS),
+        ("inversion", times(2, 1), 2, Level.WARN),
+        ("inversion", times(9.99, 1), 9.99, Level.WARN),
+        ("inversion", times(10, 1), 10, Level.FAIL),
+        # Zeros below 4 bytes are legal.
+        ("inversion", times(0, 0, 5, 6, sizes=(0, 1, 4, 8)), 1, Level.PASS),
+        ("jump", times(1, 2, 3, 3), 1, Level.PASS),
+        # Sizes that are no powers of two count by their ratio.
+        ("jump", times(10, 60, sizes=(1000, 1500)), 4, Level.WARN),
+        ("roughness", NEVER_FALLS, 0, Level.SHOWN),
+        ("roughness", times(1, 8, 2, 4, 1, 16), 8, Level.SHOWN),
+        ("dropout", rates(100, 50, 100), 0.5, Level.PASS),
+        ("dropout", rates(100, 49, 120), 0.49, Level.WARN),
+        ("dropout", rates(100, 9, 100), 0.09, Level.FAIL),
+        # A rate that only rises or only falls.
+        ("dropout", rates(1, 10, 100, 1000), 10, Level.PASS),
+        ("dropout", rates(1000, 100, 10, 1), 10, Level.PASS),
+    ],
+)
+def test_a_curve_has_its_value_and_level(name, curve, value, level):
+    found = only(name, curve, where=WHERE)
+    assert (found.value, found.level) == (pytest.approx(value), level)
 
 
-class TestDropout:
-    def test_half_of_both_sides_is_no_dropout_and_less_is(self):
-        (found,) = dropout(rates(100, 50, 100), where=WHERE)
-        assert (found.level, found.size, found.value) == (Level.PASS, 8, 0.5)
-        (found,) = dropout(rates(100, 49, 120), where=WHERE)
-        assert (found.level, found.size, found.value) == (Level.WARN, 8, 0.49)
+@pytest.mark.parametrize(
+    ("name", "curve", "bounds", "level"),
+    [
+        ("inversion", times(50, 1), replace(INVERSION, warn=None, fail=100), Level.PASS),
+        ("inversion", times(100, 1), replace(INVERSION, warn=None, fail=100), Level.FAIL),
+        ("jump", times(1, 3.5), replace(JUMP, warn=1.5, fail=2), Level.WARN),
+        ("roughness", times(16, 1), replace(ROUGHNESS, warn=4, fail=8), Level.FAIL),
+        ("dropout", rates(100, 9, 100), replace(DROPOUT, warn=0.05, fail=None), Level.PASS),
+    ],
+)
+def test_bounds_are_settings(name, curve, bounds, level):
+    assert only(name, curve, where=WHERE, settings=bounds).level is level
 
-    def test_a_rate_that_only_rises_or_only_falls_has_no_dropout(self):
-        for several in ((1, 10, 100, 1000), (1000, 100, 10, 1)):
-            assert dropout(rates(*several), where=WHERE)[0].level is Level.PASS
 
-    def test_reports_each_with_the_sizes_that_it_lies_between(self):
-        found = dropout(rates(10, 100, 15, 80, 20, 90), where=WHERE)
-        assert [(f.size, f.level, f.compared_sizes) for f in found] == [
-            (16, Level.WARN, (8, 128)),
-            (64, Level.WARN, (8, 128)),
-        ]
-        assert "at 16 bytes the bandwidth is 15 MB/s (120 Mbit/s)" in found[0].why
+def test_an_inversion_names_the_slow_and_the_faster_message():
+    found = inversion(times(10, 400, 20, 10, 50), where=WHERE)
+    assert (found.size, found.compared_sizes, found.value) == (8, (32,), 40)
+    assert (found.level, found.bound) == (Level.FAIL, 10)
+    # 16 bytes took twice what 32 take.
+    assert "messages of 8 and 16 bytes took longer than larger ones, most at 8" in found.why
+    assert "one took 400 µs, 40 times" in found.why
+    assert "32 bytes" in found.why
 
-    def test_below_a_tenth_it_fails_and_both_are_settings(self):
-        curve = rates(100, 9, 100)
-        assert dropout(curve, where=WHERE)[0].level is Level.FAIL
-        lax = replace(DROPOUT, warn=0.05, fail=None)
-        assert dropout(curve, where=WHERE, settings=lax)[0].level is Level.PASS
 
-    def test_a_benchmark_without_bandwidth_has_none(self):
-        assert dropout(times(1, 2, 3)) == ()
+def test_a_jump_is_the_growth_beyond_the_growth_of_the_size():
+    found = jump(times(10, 20, 400), where=WHERE)
+    assert (found.size, found.compared_sizes, found.value) == (16, (8,), 10)
+    assert found.level is Level.FAIL
+    assert "from 8 to 16 bytes time went from 20 to 400 µs" in found.why
 
-    def test_two_sizes_have_no_middle(self):
-        assert dropout(rates(1, 2), where=WHERE)[0].level is Level.UNDEFINED
+
+def test_roughness_is_the_total_variation_less_the_net_rise_and_names_the_deepest_fall():
+    curve = times(1, 8, 2, 4, 1, 16)
+    logs = [math.log2(time) for time in curve.time_us]
+    variation = sum(abs(b - a) for a, b in pairwise(logs))
+    assert roughness(curve).value == pytest.approx(variation - (logs[-1] - logs[0]))
+    assert (roughness(times(8, 4, 8, 1)).size, roughness(NEVER_FALLS).size) == (32, None)
+
+
+def test_each_dropout_is_reported_with_the_sizes_that_it_lies_between():
+    found = dropout(rates(10, 100, 15, 80, 20, 90), where=WHERE)
+    assert [(f.size, f.level, f.compared_sizes) for f in found] == [
+        (16, Level.WARN, (8, 128)),
+        (64, Level.WARN, (8, 128)),
+    ]
+    assert "at 16 bytes the bandwidth is 15 MB/s (120 Mbit/s)" in found[0].why
+
+
+def test_without_bandwidth_there_is_no_dropout_and_two_sizes_have_no_middle():
+    assert dropout(times(1, 2, 3)) == ()
+    assert dropout(rates(1, 2), where=WHERE)[0].level is Level.UNDEFINED
 
 
 class TestLineRate:

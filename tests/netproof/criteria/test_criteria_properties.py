@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from made_cases import along, case, compared, only
 
@@ -102,29 +102,6 @@ def test_the_score_is_the_reciprocal_when_baseline_and_case_change_places(pair):
     forth = score(case, baseline, where=WHERE, baseline="b").value
     back = score(baseline, case, where=WHERE, baseline="b").value
     assert forth * back == pytest.approx(1, rel=1e-9)
-
-
-@given(curves(), st.floats(1, 1e6), st.data())
-def test_a_spike_of_factor_k_over_the_fastest_larger_message_is_an_inversion_of_at_least_k(
-    curve, k, data
-):
-    at = data.draw(st.integers(0, len(curve.sizes) - 2))
-    took = list(curve.time_us)
-    took[at] = k * min(took[at + 1 :])
-    spiked = replace(curve, time_us=tuple(took))
-    assert inversion(spiked, where=WHERE).value >= k * (1 - 1e-12)
-
-
-@given(curves(), st.floats(1, 1e6), st.data())
-def test_a_size_slowed_by_k_is_an_inversion_of_at_least_k_if_no_larger_message_was_slower(
-    curve, k, data
-):
-    at = data.draw(st.integers(0, len(curve.sizes) - 2))
-    assume(curve.time_us[at] >= min(curve.time_us[at + 1 :]))
-    took = list(curve.time_us)
-    took[at] *= k
-    spiked = replace(curve, time_us=tuple(took))
-    assert inversion(spiked, where=WHERE).value >= k * (1 - 1e-12)
 
 
 @given(curves(), st.floats(1, 1e6), st.data())

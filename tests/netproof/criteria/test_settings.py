@@ -60,10 +60,8 @@ def test_a_recorded_session_is_judged_from_the_sizes_of_its_day():
     [
         ({"jump": {"least_size": 64}}, "'jump': 'least_size' is gone: one for all criteria"),
         ({"drop": {"not_known": 1}}, "'drop': 'not_known' is gone: one for all counters"),
-        ({"score": {"random_seed": 1}}, "'random_seed' is gone: it is a constant of the method"),
-        ({"path": {"warn": 1}}, "'path': 'warn' is gone: a site sets no such bound of it"),
+        ({"path": {"warn": 0.96}}, "'path': 'warn' is gone: a site sets fail of it"),
         ({"monotony": {}}, "'monotony' is gone: the bounds of 'growth' hold for it as well"),
-        ({"cpu_cost": {"fail": 1}}, "'cpu_cost' is gone: it is a figure"),
     ],
 )
 def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, reason):

@@ -8,8 +8,7 @@ import re
 import pytest
 from made_sessions import few, in_job, judged_case, rounds, session_of, subject
 
-from netproof.present.html.folder import write
-from netproof.present.html.page import pages
+from netproof.present.html.page import pages, write
 from netproof.present.html.report import Report
 
 

@@ -15,7 +15,7 @@ from netproof.commands import night as command
 from netproof.commands.night import NightPlan
 from netproof.present.night import Night, summary
 from netproof.session.measured import Measured
-from netproof.verdict.exit_status import FAILED
+from netproof.verdict import FAILED
 
 ROOT = Path(__file__).resolve().parents[3]
 NIGHTS, SLOWER_FROM = 24, 16

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading, patterns, yaml_reading
+from netproof.intake import json_reading, loading, models, yaml_reading
 
 DEEP = 100_000
 
@@ -147,7 +147,7 @@ def test_an_own_key_alongside_a_merge_that_has_it_too_is_taken():
 def test_an_expression_that_never_ends_or_is_none_is_refused(text):
     began = time.monotonic()
     with pytest.raises(NetproofError, match=r"expression|for ever"):
-        patterns.expression(text)
+        models.expression(text)
     assert time.monotonic() - began < 1
 
 
@@ -157,7 +157,7 @@ def test_an_expression_that_never_ends_or_is_none_is_refused(text):
     ["gige", "open.*", "IMB (Bcast|Reduce) .*", "(gcc|intel)-.*", r"mpich-[\d.]+", ".*a.*b.*"],
 )
 def test_an_expression_as_sites_write_them_is_taken_and_ends(text, search):
-    taken = patterns.expression(text, search=search)
+    taken = models.expression(text, search=search)
     began = time.monotonic()
     (taken.search if search else taken.fullmatch)("gige openmpi-5.0 IMB Alltoallv 64 ranks " * 3)
     assert time.monotonic() - began < 1

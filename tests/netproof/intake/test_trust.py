@@ -38,20 +38,16 @@ def public() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+def ran(*command: object, check: bool = False, **how) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=check, **how)
+
+
 def as_attacker(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     if os.geteuid() != 0:
         pytest.skip("to act as another user takes root")
-    return subprocess.run(
-        ["sh", "-c", command],
-        cwd=folder,
-        user=ATTACKER,
-        group="nogroup",
-        extra_groups=[],
-        env={"PATH": os.environ["PATH"], **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    who = {"user": ATTACKER, "group": "nogroup", "extra_groups": []}
+    env = {"PATH": os.environ["PATH"], **variables}
+    return ran("sh", "-c", command, cwd=folder, env=env, check=True, **who)
 
 
 def sourced(script: str, *, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -59,14 +55,17 @@ def sourced(script: str, *, cwd: Path = ROOT, **variables: str) -> subprocess.Co
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
     clean.pop("RFM_SYSTEM", None)
     shown = "echo conf=${SLURM_CONF-unset} system=${RFM_SYSTEM-unset} path=$PATH"
-    return subprocess.run(
-        ["bash", "-c", f". {ROOT}/{script} && {shown}"],
-        cwd=cwd,
-        env={**clean, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return ran("bash", "-c", f". {ROOT}/{script} && {shown}", cwd=cwd, env={**clean, **variables})
+
+
+def refused(path: Path, *, data: bool = False) -> str:
+    with pytest.raises(NetproofError) as caught:
+        trust.insist(path, "this", data=data)
+    return str(caught.value)
+
+
+def insisting(path: str) -> str:
+    return f"from netproof.intake import trust; trust.insist('{path}', 'this'); print('fine')"
 
 
 class TestTheTestbed:
@@ -84,14 +83,14 @@ class TestTheTestbed:
         return public / "tb"
 
     def test_activate_enters_none(self, planted):
-        ran = sourced("ci/activate", NETPROOF_TESTBED=str(planted))
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout.startswith("conf=unset system=unset ")
+        shell = sourced("ci/activate", NETPROOF_TESTBED=str(planted))
+        assert shell.returncode == 0, shell.stderr
+        assert shell.stdout.startswith("conf=unset system=unset ")
 
     def test_nor_is_another_user_s_entered_on_purpose(self, planted):
-        ran = sourced("ci/testbed/activate", NETPROOF_TESTBED=str(planted))
-        assert (ran.returncode, ran.stdout) == (2, "")
-        assert ran.stderr == (
+        shell = sourced("ci/testbed/activate", NETPROOF_TESTBED=str(planted))
+        assert (shell.returncode, shell.stdout) == (2, "")
+        assert shell.stderr == (
             f"ci/activate: SLURM_CONF {planted}/slurm.conf: {planted} belongs to nobody"
             " (mode 0755), and not to root: use a place of your own, 'chown -h root"
             f" {planted}' if you know what is in it, or set NETPROOF_TRUSTED_USERS=nobody if what"
@@ -103,50 +102,40 @@ class TestTheTestbed:
         own.mkdir()
         (own / "slurm.conf").write_text("ClusterName=x\n")
         variables = {"NETPROOF_TESTBED": str(own), "SLURM_CONF": "/etc/hosts"}
-        ran = sourced("ci/testbed/activate", **variables)
-        assert ran.stdout.startswith(f"conf={own}/slurm.conf system=testbed "), ran.stderr
+        shell = sourced("ci/testbed/activate", **variables)
+        assert shell.stdout.startswith(f"conf={own}/slurm.conf system=testbed "), shell.stderr
         kept = sourced("ci/testbed/activate", **variables, RFM_SYSTEM="testbed:gige")
         assert "system=testbed:gige" in kept.stdout
 
     def test_where_there_is_none_that_is_said(self, public):
-        ran = sourced("ci/testbed/activate", NETPROOF_TESTBED=str(public / "none"))
-        assert ran.returncode == 2
-        assert f"no testbed in {public}/none; run ci/testbed/testbed up first" in ran.stderr
+        shell = sourced("ci/testbed/activate", NETPROOF_TESTBED=str(public / "none"))
+        assert shell.returncode == 2
+        assert f"no testbed in {public}/none; run ci/testbed/testbed up first" in shell.stderr
 
     @pytest.mark.parametrize("verb", [["up"], ["status"], ["down"], ["exec", "gige-1", "--", "id"]])
     def test_no_verb_takes_another_user_s_folder(self, planted, verb):
-        ran = subprocess.run(
-            [ROOT / "ci/testbed/testbed", verb[0], "--state", planted, *verb[1:]],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (ran.returncode, ran.stderr.count("\n")) == (2, 1), ran.stderr
-        assert f"the state folder {planted} belongs to nobody (mode 0755), and not to root" in (
-            ran.stderr
-        )
-        assert "remove what no testbed of yours made, or give --state" in ran.stderr
+        testbed = ROOT / "ci/testbed/testbed"
+        shell = ran(testbed, verb[0], "--state", planted, *verb[1:])
+        assert (shell.returncode, shell.stderr.count("\n")) == (2, 1), shell.stderr
+        said = f"the state folder {planted} belongs to nobody (mode 0755), and not to root"
+        assert said in shell.stderr
+        assert "remove what no testbed of yours made, or give --state" in shell.stderr
         assert (planted / "slurm.conf").read_text() == "ClusterName=x\n"
 
     def test_nor_a_link_that_another_user_put_there(self, public, tmp_path):
         as_attacker(f"ln -s {tmp_path} tb", public)
-        ran = subprocess.run(
-            [ROOT / "ci/testbed/testbed", "status", "--state", public / "tb"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 2
-        assert f"the state folder {public}/tb belongs to nobody (mode 0777)" in ran.stderr
+        shell = ran(ROOT / "ci/testbed/testbed", "status", "--state", public / "tb")
+        assert shell.returncode == 2
+        assert f"the state folder {public}/tb belongs to nobody (mode 0777)" in shell.stderr
 
 
 class TestActivate:
     @pytest.mark.parametrize("script", ["ci/activate", "ci/nightly"])
     def test_a_slurm_conf_that_others_can_write_is_refused(self, public, script):
         as_attacker("touch slurm.conf", public)
-        ran = sourced(script, SLURM_CONF=f"{public}/slurm.conf")
-        assert (ran.returncode, ran.stdout) == (2, "")
-        assert f"SLURM_CONF {public}/slurm.conf belongs to nobody (mode 0644)" in ran.stderr
+        shell = sourced(script, SLURM_CONF=f"{public}/slurm.conf")
+        assert (shell.returncode, shell.stdout) == (2, "")
+        assert f"SLURM_CONF {public}/slurm.conf belongs to nobody (mode 0644)" in shell.stderr
 
     @as_root
     def test_and_a_plugstack_alongside_it(self, public):
@@ -155,12 +144,12 @@ class TestActivate:
         (place / "slurm.conf").touch()
         (place / "plugstack.conf").touch()
         (place / "plugstack.conf").chmod(0o666)
-        ran = sourced("ci/activate", SLURM_CONF=f"{place}/slurm.conf")
-        assert ran.returncode == 2
+        shell = sourced("ci/activate", SLURM_CONF=f"{place}/slurm.conf")
+        assert shell.returncode == 2
         assert (
             f"next to SLURM_CONF, {place}/plugstack.conf (mode 0666, root's) can be written by"
             f" everybody: 'chmod o-w {place}/plugstack.conf'"
-        ) in ran.stderr
+        ) in shell.stderr
 
     @pytest.mark.slow
     def test_no_module_of_the_working_directory_is_run(self, public):
@@ -168,22 +157,15 @@ class TestActivate:
             "mkdir netproof && echo 'raise SystemExit(\"taken\")' >netproof/__init__.py", public
         )
         (public / "slurm.conf").touch()
-        ran = sourced("ci/activate", cwd=public, SLURM_CONF=f"{public}/slurm.conf")
-        assert "taken" not in ran.stderr + ran.stdout
-        night = subprocess.run(
-            [ROOT / "ci/nightly", "--help"], cwd=public, capture_output=True, text=True, check=False
-        )
+        shell = sourced("ci/activate", cwd=public, SLURM_CONF=f"{public}/slurm.conf")
+        assert "taken" not in shell.stderr + shell.stdout
+        night = ran(ROOT / "ci/nightly", "--help", cwd=public)
         assert night.returncode == 0, night.stderr
         assert "taken" not in night.stderr + night.stdout
 
 
 class TestStrict:
     """Sites' files, references, hooks, Slurm's configuration."""
-
-    def refused(self, path: Path) -> str:
-        with pytest.raises(NetproofError) as caught:
-            trust.insist(path, "this")
-        return str(caught.value)
 
     def test_a_place_of_one_s_own_will_do_even_below_a_public_one(self, public, tmp_path):
         (public / "own").mkdir()
@@ -195,24 +177,21 @@ class TestStrict:
     def test_a_folder_that_everybody_can_write_is_named_with_the_remedy(self, tmp_path):
         (tmp_path / "a b").mkdir()
         (tmp_path / "a b").chmod(0o777)
-        assert self.refused(tmp_path / "a b" / "c" / "x.py") == (
+        assert refused(tmp_path / "a b" / "c" / "x.py") == (
             f"this {tmp_path}/a b/c/x.py: {tmp_path}/a b (mode 0777, root's) can be written by"
             f" everybody: 'chmod o-w '{tmp_path}/a b'' (docs/security.md)"
         )
 
     def test_what_is_not_there_below_another_user_s_folder_is_refused_too(self, public):
         as_attacker("mkdir theirs", public)
-        assert "/theirs belongs to nobody" in self.refused(public / "theirs" / "later" / "x.py")
+        assert "/theirs belongs to nobody" in refused(public / "theirs" / "later" / "x.py")
 
     @as_root
     def test_a_group_is_trusted_by_name(self, tmp_path, monkeypatch):
         os.chown(tmp_path, 0, 65534)
         tmp_path.chmod(0o770)
-        said = self.refused(tmp_path / "x.py")
-        assert (
-            f"{tmp_path} (mode 0770, root's) can be written by the group nogroup: 'chmod g-w "
-            in (said)
-        )
+        said = refused(tmp_path / "x.py")
+        assert f"{tmp_path} (mode 0770, root's) can be written by the group nogroup: 'chm" in said
         assert "or set NETPROOF_TRUSTED_GROUPS=nogroup if what its members write may be run" in said
         monkeypatch.setenv(trust.GROUPS, "users,nogroup")
         trust.insist(tmp_path / "x.py", "this")
@@ -228,25 +207,16 @@ class TestStrict:
         monkeypatch.setenv(trust.USERS, ATTACKER)
         trust.insist(public / "x.py", "this")
         monkeypatch.setenv(trust.USERS, "no-such-user")
-        assert self.refused(public) == (
+        assert refused(public) == (
             "NETPROOF_TRUSTED_USERS names 'no-such-user', and there is no such user"
         )
 
     def test_whose_netproof_it_is_may_also_say_what_it_runs(self, public):
         """A checkout of one user's that another one runs, as in a container."""
         as_attacker(f"mkdir -p np && cp -r {ROOT}/netproof np/netproof", public)
-        code = (
-            "from netproof.intake import trust; trust.insist('np/site.py', 'this'); print('fine')"
-        )
-        ran = subprocess.run(
-            [sys.executable, "-P", "-c", code],
-            cwd=public,
-            env={**os.environ, "PYTHONPATH": str(public / "np")},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert ran.stdout == "fine\n"
+        env = {**os.environ, "PYTHONPATH": str(public / "np")}
+        python = (sys.executable, "-P", "-c", insisting("np/site.py"))
+        assert ran(*python, cwd=public, env=env, check=True).stdout == "fine\n"
 
     @pytest.mark.parametrize("via", ["absolute", "relative", "above"])
     def test_links_are_gone_through(self, public, tmp_path, via):
@@ -257,77 +227,44 @@ class TestStrict:
             "above": f"{public}/theirs/..",
         }
         (tmp_path / "link").symlink_to(targets[via])
-        assert f"{public}/theirs belongs to nobody" in self.refused(tmp_path / "link" / "x.py")
+        assert f"{public}/theirs belongs to nobody" in refused(tmp_path / "link" / "x.py")
 
     def test_links_in_a_circle_end(self, tmp_path):
         (tmp_path / "a").symlink_to("b")
         (tmp_path / "b").symlink_to("a")
-        assert "goes through more than 40 symbolic links" in self.refused(tmp_path / "a")
+        assert "goes through more than 40 symbolic links" in refused(tmp_path / "a")
 
     def test_a_relative_path_is_looked_at_from_the_root_too(self, public, monkeypatch):
         as_attacker("mkdir theirs", public)
         monkeypatch.chdir(public / "theirs")
-        assert "theirs belongs to nobody" in self.refused(Path("x.py"))
+        assert "theirs belongs to nobody" in refused(Path("x.py"))
 
     def test_an_unprivileged_user_s_home_is_fine_and_the_neighbour_s_is_not(self, public):
-        code = "from netproof.intake import trust; trust.insist('conf/x.py', 'this'); print('fine')"
-        ran = as_attacker(
-            f'mkdir -p home/conf && cd home && touch conf/x.py && {sys.executable} -P -c "{code}"',
-            public,
-            PYTHONPATH=str(ROOT),
-        )
-        assert ran.stdout == "fine\n"
+        python = f'{sys.executable} -P -c "{insisting("conf/x.py")}"'
+        command = f"mkdir -p home/conf && cd home && touch conf/x.py && {python}"
+        assert as_attacker(command, public, PYTHONPATH=str(ROOT)).stdout == "fine\n"
 
     @as_root
     def test_a_container_of_an_unprivileged_user_tells_what_to_set(self, public):
         """There root's files show as nobody's, and as whose they are only by a setting."""
-        made = subprocess.run(
-            ["unshare", "--user", "--map-root-user", "true"],
-            user=1,
-            group=1,
-            extra_groups=[],
-            capture_output=True,
-            text=True,
-        )
+        who = {"user": 1, "group": 1, "extra_groups": []}
+        made = ran("unshare", "--user", "--map-root-user", "true", **who)
         if made.returncode:
             pytest.skip(f"users can make no namespace here: {made.stderr.strip()}")
-        code = (
-            "from netproof.intake import trust; trust.insist('/etc/passwd', 'this'); print('fine')"
-        )
-        inside = f'unshare --user --map-root-user {sys.executable} -P -c "{code}" 2>&1 || :'
-        said = subprocess.run(
-            ["sh", "-c", inside],
-            user=1,
-            group=1,
-            extra_groups=[],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        python = f'{sys.executable} -P -c "{insisting("/etc/passwd")}"'
+        inside = f"unshare --user --map-root-user {python} 2>&1 || :"
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+        said = ran("sh", "-c", inside, env=env, check=True, **who).stdout
         assert "as which this user namespace shows all users of the machine" in said
         (setting,) = re.findall(r"set (NETPROOF_TRUSTED_USERS=\S+) in this container", said)
         name, _, value = setting.partition("=")
-        ran = subprocess.run(
-            ["sh", "-c", inside],
-            user=1,
-            group=1,
-            extra_groups=[],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), name: value},
-            capture_output=True,
-            text=True,
-            check=True,
+        assert (
+            ran("sh", "-c", inside, env={**env, name: value}, check=True, **who).stdout == "fine\n"
         )
-        assert ran.stdout == "fine\n"
 
 
 class TestData:
     """Stores and reports: a project's users write them together, everybody does not."""
-
-    def refused(self, path: Path) -> str:
-        with pytest.raises(NetproofError) as caught:
-            trust.insist(path, "this", data=True)
-        return str(caught.value)
 
     @as_root
     def test_a_project_s_folder_will_do(self, tmp_path):
@@ -337,11 +274,11 @@ class TestData:
 
     def test_one_that_everybody_can_write_will_not(self, tmp_path):
         tmp_path.chmod(0o777)
-        assert "can be written by everybody: 'chmod o-w " in self.refused(tmp_path / "store")
+        assert "can be written by everybody: 'chmod o-w " in refused(tmp_path / "store", data=True)
 
     def test_nor_what_another_user_put_into_a_public_one(self, public):
         as_attacker("mkdir store && echo '{\"format\": 1}' >store/netproof-store.json", public)
-        assert "/store belongs to nobody" in self.refused(public / "store")
+        assert "/store belongs to nobody" in refused(public / "store", data=True)
         with pytest.raises(NetproofError, match=r"the store .*/store belongs to nobody"):
             Store(public / "store")
         with pytest.raises(NetproofError, match=r"the store .*/store belongs to nobody"):
@@ -389,24 +326,18 @@ class TestWhatIsTaken:
         with pytest.raises(NetproofError, match=r"settings.py belongs to nobody"):
             site.survey(public)
 
-    def test_spack_environments(self, public):
-        as_attacker("mkdir envs", public)
-        with pytest.raises(NetproofError, match=r"the Spack environments .* belongs to nobody"):
-            spack.environments(public / "envs")
-
-    def test_references(self, theirs):
-        path = theirs("testbed.yaml", "ImbAlltoall: {}")
-        with pytest.raises(NetproofError, match=r"references .* belongs to nobody"):
-            references.ReferenceFile(path)
-
-    def test_a_report(self, theirs):
-        path = theirs("run-1.json", "{}")
-        with pytest.raises(NetproofError, match=r"the report .* belongs to nobody"):
-            session.load(path)
-
-    def test_what_to_leave(self, theirs):
-        with pytest.raises(NetproofError, match=r"NETPROOF_LEFT's file .* belongs to nobody"):
-            left.read(theirs("left.json", "[]"))
+    @pytest.mark.parametrize(
+        ("name", "read", "said"),
+        [
+            ("testbed.yaml", references.ReferenceFile, "references"),
+            ("run-1.json", session.load, "the report"),
+            ("left.json", left.read, "NETPROOF_LEFT's file"),
+            ("envs", spack.environments, "the Spack environments"),
+        ],
+    )
+    def test_nor_a_file_read(self, theirs, name, read, said):
+        with pytest.raises(NetproofError, match=rf"{said} .* belongs to nobody"):
+            read(theirs(name, "{}"))
 
     def test_a_lock_that_leads_to_a_file_of_one_s_own(self, public, tmp_path):
         precious = tmp_path / "precious"

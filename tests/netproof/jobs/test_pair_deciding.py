@@ -61,6 +61,39 @@ def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
     assert pair_rounds.read_planned(folder) == planned
 
 
+def test_pairs_that_packets_of_the_mtu_do_not_reach_are_not_launched(folder: Path):
+    """One end of an uplink between 1, 2 and 3, 4 has a smaller MTU: large messages would hang."""
+    leaf = {f"fast-ethernet-{n}": (n - 1) // 2 for n in range(1, 5)}
+    asked = []
+
+    def test(pairs) -> None:
+        asked.extend(pairs)
+        for one, other in pairs:
+            passed = 1500 if leaf[one] == leaf[other] else 84
+            (folder / f"path.{one}.txt").write_text(
+                f"netproof-path\t2\nnode\t{one}\npath_to\t{other}\npath_asked_bytes\t1500\n"
+                f"path_passed_bytes\t{passed}\ntcp_answered\t{other}\ntcp_unanswered\tnone\nend\n"
+            )
+
+    nodes = sorted(leaf)
+    test([*zip(nodes, [*nodes[1:], nodes[0]], strict=True)])
+    asked.clear()
+    decider = Decider(folder, JobPlan.read(folder / PLAN_FILE), JOBID, test)
+    launch = decider.following(0)
+    assert all(leaf[one] == leaf[other] for one, other in launch.pairs)
+    assert {*launch.pairs} <= {*asked}
+    assert pair_rounds.read_planned(folder).launches[0] == launch
+
+
+def test_where_no_packet_of_the_mtu_comes_through_anywhere_pairs_are_launched(folder: Path):
+    for n in range(1, 5):
+        (folder / f"path.fast-ethernet-{n}.txt").write_text(
+            f"netproof-path\t2\nnode\tfast-ethernet-{n}\npath_to\tfast-ethernet-{n % 4 + 1}\n"
+            "path_asked_bytes\t1500\npath_passed_bytes\t84\nend\n"
+        )
+    assert len(following(folder, 0).pairs) == 2
+
+
 def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)

@@ -1,4 +1,4 @@
-"""Like with like: what a link's rate explains is not compared with a configuration."""
+"""Like with like: what a link's rate explains is not compared; packets of each transport."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.criteria import Level
 from netproof.criteria.interface import CaseCurves, ComparedCases
-from netproof.criteria.slower import ENVELOPE, above_envelope
+from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.settings import Settings
+from netproof.criteria.slower import ENVELOPE
+from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import (
+    ETHERNET_OVERHEAD_BYTES,
     Crossing,
     Link,
     Transport,
@@ -25,6 +29,7 @@ from netproof.measurement.links import (
     link_or_tcp,
     messages,
 )
+from netproof.measurement.units import line_rate_share
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -77,8 +82,8 @@ def compared(curves, crossings, settings=ENVELOPE):
         where: CaseCurves.of_launches(where, [curve] * 3, crossing=crossings[where])
         for where, curve in curves.items()
     }
-    several = ComparedCases(cases)
-    return [f for one in cases.values() for f in above_envelope(one, several, settings)]
+    several, held = ComparedCases(cases), replace(Settings(), envelope=settings)
+    return [f for one in cases.values() for f in BY_FINDING["envelope"].on(one, held, several)]
 
 
 @given(like_configurations())
@@ -299,3 +304,64 @@ class TestLinkOfANode:
         unknown = {"link_mbit_s": 100_000, "mtu": 1500}
         assert link_of(unknown, over_tcp=False) is None
         assert link_or_tcp(unknown, over_tcp=False) == Link(100_000, 1500)
+
+
+@pytest.mark.parametrize(
+    ("link", "mtu", "transport", "rate"),
+    [
+        (1000, 1500, "tcp", 117.69),
+        # 25 Gbit/s RoCE: Open MPI reached 3063.1 MB/s in a public run of two nodes.
+        (25_000, 9000, "roce", 3063.67),
+        (25_000, 4192, "roce", 3063.67),
+        # 50 Gbit/s RoCE at the usual MTU: 5785.1 MB/s in another.
+        (50_000, 1500, "roce", 5786.62),
+        (100_000, 4096, "infiniband", 12421.15),
+        # Slingshot: 24.0 GB/s of osu_bw and 24.3 of fi_write are public.
+        (200_000, 2048, "slingshot", 24615.38),
+        # UCX takes 11.8 GB/s for what it reaches.
+        (100_000, 8192, "efa", 12400.10),
+        # Its makers name 12.3 GB/s.
+        (100_000, 8192, "omnipath", 12409.11),
+        # Four links of Pascal, 80 GB/s each way.
+        (640_000, 256, "nvlink", 75294.12),
+        (400_000, 4096, "shared-memory", 50_000),
+    ],
+)
+def test_a_line_rate_is_what_a_link_leaves_for_payload(link, mtu, transport, rate):
+    assert line_rate_mb_s(link, mtu, Transport(transport)) == pytest.approx(rate, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "payload"),
+    [(352, 256), (1119, 512), (1500, 1024), (2143, 1024), (2144, 2048), (4191, 2048), (9000, 4096)],
+)
+def test_a_packet_of_roce_has_the_largest_path_mtu_that_linux_lets_fit(mtu, payload):
+    wire = payload + 44 + ETHERNET_OVERHEAD_BYTES
+    assert line_rate_mb_s(8, mtu, Transport.ROCE) == pytest.approx(payload / wire)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "transport", "said"),
+    [
+        (52, "tcp", "an MTU of 52 has no room for a message"),
+        (351, "roce", "RoCE takes an MTU of 352 or more, not 351"),
+        (1500, "infiniband", "InfiniBand has MTUs of 4096, 2048, 1024, 512, 256, not of 1500"),
+        (9000, "omnipath", "Omni-Path has MTUs of 10240, 8192, 4096, 2048, not of 9000"),
+        (1500, "nvlink", "NVLink has packets of 256, not of 1500"),
+    ],
+)
+def test_an_mtu_that_carries_nothing_is_refused(mtu, transport, said):
+    with pytest.raises(NetproofError, match=said):
+        line_rate_mb_s(1000, mtu, Transport(transport))
+
+
+def test_each_transport_has_a_usual_mtu_that_it_carries():
+    for transport in Transport:
+        share = line_rate_mb_s(8, transport.usual_mtu, transport)
+        assert share == 1 if transport is Transport.SHARED_MEMORY else 0.9 < share < 1
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_line_rate_that_is_none_is_refused(rate):
+    with pytest.raises(NetproofError, match="no line rate"):
+        line_rate_share(1.0, rate)

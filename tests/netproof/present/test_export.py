@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.benchmarks import netpipe
 from netproof.commands.cli import app
+from netproof.commands.stores import Format
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
-from netproof.present.export import csv_cell, export, netpipe_text, run
-from netproof.present.formats import Format
+from netproof.present.export import csv_cell, export, netpipe_text
 from netproof.session import session
 from netproof.session.session import CheckResult
 from netproof.store import Store, StoredSession
@@ -32,6 +32,13 @@ def stored(tmp_path_factory) -> tuple[Store, StoredSession]:
     return store, ingest(store, PASSED).stored
 
 
+def exported(stored, form: Format, folder: Path) -> list[Path]:
+    """The files of a stored session in a folder."""
+    store, session = stored
+    export(store.folder, session.name, form, folder)
+    return sorted(folder.iterdir())
+
+
 def cases() -> dict[str, CheckResult]:
     """The report's cases, by function and direction."""
     return {
@@ -43,8 +50,7 @@ def cases() -> dict[str, CheckResult]:
 
 @pytest.mark.slow
 def test_csv_has_every_row_and_column(stored, tmp_path):
-    written, left_out = export(*stored, Format.CSV, tmp_path / "out")
-    assert left_out == 0
+    written = exported(stored, Format.CSV, tmp_path / "out")
     assert {path.name for path in written} == {f"{name}.csv" for name in TABLES}
     for name, schema in TABLES.items():
         with (tmp_path / "out" / f"{name}.csv").open(newline="") as file:
@@ -63,7 +69,7 @@ def test_csv_has_every_row_and_column(stored, tmp_path):
 
 
 def test_json_has_every_table(stored, tmp_path):
-    (path,), _ = export(*stored, Format.JSON, tmp_path / "out")
+    (path,) = exported(stored, Format.JSON, tmp_path / "out")
     document = json.loads(path.read_text())
     assert document["session"] == stored[1].name
     assert set(document["tables"]) == set(TABLES)
@@ -76,9 +82,9 @@ def test_json_has_every_table(stored, tmp_path):
     assert known == codec.encode(measured.measured.launches[0].ranks)
 
 
-def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
-    written, left_out = export(*stored, Format.NETPIPE, tmp_path / "out")
-    assert left_out == 0
+def test_netpipe_files_say_what_the_session_measured(stored, tmp_path, capsys):
+    written = exported(stored, Format.NETPIPE, tmp_path / "out")
+    assert "no file" not in capsys.readouterr().out
     names = {path.name for path in written if path.suffix == ".np"}
     assert names == {
         f"gige-intelmpi-{case}{launch}.np"
@@ -115,7 +121,7 @@ def test_a_time_too_short_for_netpipe_is_no_zero():
 
 @pytest.mark.slow
 def test_gnuplot_plots_every_script(stored, tmp_path):
-    written, _ = export(*stored, Format.NETPIPE, tmp_path / "out")
+    written = exported(stored, Format.NETPIPE, tmp_path / "out")
     scripts = [path for path in written if path.suffix == ".gp"]
     assert len(scripts) == 4
     for script in scripts:
@@ -141,17 +147,13 @@ def test_the_commands_find_the_store_by_the_environment(tmp_path):
     assert "NETPROOF_STORE" in nowhere.output
 
 
-def test_nothing_is_written_over(stored, tmp_path, capsys):
+def test_nothing_is_written_over_and_a_session_that_is_not_there_is_named(stored, tmp_path):
     (tmp_path / "thesis.tex").touch()
-    assert run(stored[0].folder, "newest", Format.JSON, tmp_path) == 2
-    assert "is not empty; name a new folder" in capsys.readouterr().err
+    with pytest.raises(NetproofError, match="is not empty; name a new folder"):
+        exported(stored, Format.JSON, tmp_path)
+    with pytest.raises(NetproofError, match="has no session '2031'"):
+        export(stored[0].folder, "2031", Format.JSON, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_a_session_that_is_not_there_is_named(stored, tmp_path, capsys):
-    assert run(stored[0].folder, "2031", Format.JSON, tmp_path / "out") == 2
-    assert "has no session '2031'" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost
-from netproof.present.cpu import blocks, figures
 from netproof.present.document import show
+from netproof.present.session import cpu_blocks as blocks
+from netproof.present.session import cpu_figures
 from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
@@ -39,7 +40,7 @@ def printed(rows: CpuRows, width: int = 140) -> str:
 
 
 def test_every_figure_is_in_its_column():
-    said = printed(CpuRows((CpuRow(TCP, COST, 3.5),), {}))
+    said = printed(((CpuRow(TCP, COST, 3.5),), {}))
     assert "what it costs the CPU" in said
     (row,) = (line.split() for line in said.splitlines() if line.startswith("gige"))
     assert row[:7] == ["gige", "mpich", "NetPIPE", "TCP", "intra-node", "oneway", "2"]
@@ -48,13 +49,13 @@ def test_every_figure_is_in_its_column():
 
 def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
     bare = NodeCost("n1", 1, 1, seconds=1.0, cpu_s=0.5, start_s=0.1, cores=0.5)
-    assert set(figures(CpuRow(TCP, bare)).values()) == {"0.50", "-"}
-    said = printed(CpuRows((CpuRow(TCP, bare),), {"nobody looked": 3}))
+    assert set(cpu_figures(CpuRow(TCP, bare)).values()) == {"0.50", "-"}
+    said = printed(((CpuRow(TCP, bare),), {"nobody looked": 3}))
     assert "not known of 3 cases: nobody looked" in said
 
 
 def test_a_narrow_terminal_keeps_what_matters_most():
-    rows = CpuRows((CpuRow(TCP, COST, 3.5),), {})
+    rows = ((CpuRow(TCP, COST, 3.5),), {})
     said = printed(rows, width=90).splitlines()
     (head,) = (line for line in said if line.startswith("partition"))
     assert "s/GB" in head
@@ -62,7 +63,7 @@ def test_a_narrow_terminal_keeps_what_matters_most():
 
 
 def test_nothing_is_said_where_no_launch_only_started():
-    assert not list(blocks(CpuRows((), {"its job made none": 8})))
+    assert not list(blocks(((), {"its job made none": 8})))
 
 
 OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
@@ -99,4 +100,4 @@ def test_why_others_are_not_known_stands_below():
 
 
 def test_there_is_no_part_where_nothing_is_known():
-    assert not cpu_rows(verdict(tcp=UNKNOWN)).rows
+    assert not cpu_rows(verdict(tcp=UNKNOWN))[0]

@@ -33,7 +33,7 @@ def test_a_change_in_a_few_words(one, said):
 
 def printed(powers) -> str:
     out = Console(file=io.StringIO(), width=200)
-    show(present.blocks(powers), out)
+    show(present.power_blocks(powers), out)
     return out.file.getvalue()
 
 
@@ -56,7 +56,7 @@ def test_where_nothing_passed_it_says_so():
 
 def test_as_plain_values():
     found = CasePower(CASE, 3, (Smallest(Degradation.SPIKE, 4.0, "jump", 4.4, 512),))
-    assert present.of_case(found) == {
+    assert present.of_power(found) == {
         "launches": 3,
         "changes": [
             {"change": "one size", "factor": 4.0, "sure": 4.4, "size": 512, "criterion": "jump"}

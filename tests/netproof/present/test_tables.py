@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from netproof.present import terminal
-from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
+from netproof.present.terminal import TableColumn, fitting, print_table, say, width_of
 
 WIDE = [
     TableColumn("partition", ["gige", "fast-ethernet"], right=False),

@@ -1,4 +1,4 @@
-"""The result of a session in one sentence, the same in all places."""
+"""The result of a session in one sentence; curves as blocks of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.present import html
-from netproof.present.wording import counted, outcome, size_in_words
+from netproof.present.wording import columns, counted, outcome, size_in_words, sparkline
 
 
 def case(level: Level, *, ran=True, complete=True, expected=""):
@@ -120,3 +120,47 @@ def test_a_sentence_of_a_finding_is_short(judge, name):
     ]
     long = [one for why in found for one in sentences(why) if len(one.split()) > MOST_WORDS]
     assert long == []
+
+
+SIZES = tuple(2**power for power in range(20))
+
+
+@pytest.mark.parametrize("width", [1, 7, 19, 20, 80])
+def test_every_size_has_one_column(width):
+    over = columns(SIZES, width)
+    assert [size for sizes in over for size in sizes] == list(SIZES)
+    assert len(over) == min(width, len(SIZES))
+    assert max(map(len, over)) - min(map(len, over)) <= 1
+
+
+def test_no_sizes_make_no_columns():
+    assert columns((), 10) == ()
+
+
+def test_a_decade_is_as_high_wherever_it_lies():
+    at = {1: 1.0, 2: 10.0, 3: 100.0, 4: 1000.0}
+    assert sparkline(at, columns(at, 4), (1, 1000), max) == "▁▃▆█"
+
+
+def test_a_column_of_several_sizes_shows_the_worst_of_them():
+    bandwidth = dict.fromkeys(SIZES, 100.0) | {1024: 1.0}
+    line = sparkline(bandwidth, columns(SIZES, 5), (1, 100), min)
+    assert line == "██▁██"
+
+
+@pytest.mark.parametrize(
+    ("at", "sizes", "line"),
+    [
+        # Blank: not measured, a printed 0.
+        ({1: 1.0, 4: 8.0}, (1, 2, 4), "▁ █"),
+        ({1: 0.0, 2: 1.0, 4: 8.0}, (1, 2, 4), " ▁█"),
+        # Beyond the scale.
+        ({1: 0.01, 2: 1e6}, (1, 2), "▁█"),
+    ],
+)
+def test_what_the_scale_does_not_have_is_blank_or_at_its_end(at, sizes, line):
+    assert sparkline(at, [(size,) for size in sizes], (1, 8), max) == line
+
+
+def test_equal_values_make_a_level_line():
+    assert len(set(sparkline(dict.fromkeys(SIZES, 5.0), columns(SIZES, 20), (5, 5), max))) == 1

@@ -557,7 +557,7 @@ def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path,
 
 def test_a_report_without_a_test_case_is_refused(store, tmp_path):
     empty = altered(tmp_path, lambda document: document.update(runs=[]))
-    with pytest.raises(NetproofError, match="holds no test case, so there is nothing to keep"):
+    with pytest.raises(NetproofError, match="holds no test case, so nothing ran"):
         ingest(store, empty)
 
 

@@ -35,7 +35,7 @@ import os, signal, sys
 from pathlib import Path
 import typer
 from netproof.commands.stores import add
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.store import folder
 from netproof.verdict import stored
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from netproof.intake import json_reading
+from netproof.pairs.verdict import rounds_of
 from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
 from netproof.session.left import SkipReason
@@ -18,8 +19,7 @@ from netproof.session.slurm_nodes import PartitionNodes
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
-from netproof.verdict import coverage
-from netproof.verdict.exit_status import INCONCLUSIVE
+from netproof.verdict import INCONCLUSIVE, coverage
 from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -168,6 +168,7 @@ def in_pairs(session: Session, left: SkipReason | None = None, **values: object)
         case=None,
         measured=None,
         rounds=rounds,
+        extras={"partition_extras": {}},
         skipped=left,
         result="skip" if left else "pass",
     )
@@ -217,19 +218,11 @@ def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(pas
     assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()
 
 
-def test_nodes_beyond_what_a_job_may_have_are_named_and_make_no_failure(passed):
-    there = tuple(SlurmNode(name, "idle", "") for name in STATES)
-
-    def limited(most: int) -> coverage.Coverage:
-        slurm = (PartitionNodes("gige", there, "", most, "sbatch: Node count"),)
-        made = OfSession(None, (), (), {}, slurm)
-        return coverage.judge(made, passed, {"gige": GIGE})[0]
-
-    found = limited(2)
-    assert (found.failed, found.short, found.never) == (False, False, ("gige-3", "gige-4"))
-    assert str(found) == (
-        "gige: 2 of 4 usable nodes measured; left to other days gige-[3-4]; a job can have 2:"
-        " sbatch: Node count"
-    )
-    # One more could have been measured.
-    assert (limited(3).failed, limited(3).never) == (True, ())
+def test_each_job_of_a_partition_whose_pairs_take_turns_counts(passed):
+    first = in_pairs(passed)
+    (pairs_of,) = first.with_pairs
+    turns = [dataclasses.replace(pairs_of, name=f"Pairs %turn={n}") for n in (1, 2, 2)]
+    several = dataclasses.replace(passed, results=(*passed.results, *turns))
+    assert len(rounds_of(first)) == 1
+    # The test that ReFrame ran again stands as it ended.
+    assert [one for one, _ in rounds_of(several)] == [turns[0].rounds, turns[2].rounds]

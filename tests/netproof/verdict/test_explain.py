@@ -21,14 +21,11 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
-from netproof.verdict import session_verdict
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE
+from netproof.verdict import FAILED, INCONCLUSIVE, session_verdict
 from netproof.verdict.explain import (
     CpuRow,
     CpuRows,
     Crossover,
-    Failure,
-    FailureKind,
     cpu_rows,
     crossovers,
     failures,
@@ -36,8 +33,7 @@ from netproof.verdict.explain import (
     named,
 )
 from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import ingest
-from netproof.verdict.stored import NOTHING
+from netproof.verdict.session_verdict import NOTHING, ingest
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -217,14 +213,6 @@ class TestOrder:
         finding = Finding("jump", Level.FAIL, "there", "why", value=value, bound=bound)
         assert finding.excess == pytest.approx(times)
 
-    def test_kinds_are_in_order(self):
-        made = [Failure(kind, "", "") for kind in FailureKind]
-        assert [one.kind for one in made] == [
-            FailureKind.BOUND,
-            FailureKind.CASE,
-            FailureKind.BEYOND_CASES,
-        ]
-
     def test_what_is_inconclusive_has_neither_passed_nor_failed(self):
         unsure = self.ruled("Bcast", 5, 5, Level.INCONCLUSIVE)
         assert (unsure.passed, unsure.failed) == (False, False)
@@ -272,57 +260,51 @@ def of(verdict: Verdict, function: str) -> Crossover:
     )
 
 
-def red(judged: CaseVerdict, *sizes: int, criterion: str = "envelope") -> CaseVerdict:
-    """The case, failed by one finding that speaks of these sizes."""
-    finding = Finding(
-        criterion, Level.FAIL, "there", "too slow", size=sizes[0], value=12.0, others=sizes[1:]
-    )
-    return CaseVerdict(
-        judged.case, judged.result, (), findings=(finding,), measured=judged.measured
-    )
+def ruled(judged: CaseVerdict, *sizes: int, by="envelope", level=Level.FAIL) -> CaseVerdict:
+    """The case, with one finding that speaks of these sizes."""
+    finding = Finding(by, level, "there", "why", size=sizes[0], value=12.0, others=sizes[1:])
+    return dataclasses.replace(judged, findings=(finding,))
 
 
-def test_a_function_that_is_red_nowhere_says_up_to_which_rank_count(verdict):
-    found = of(verdict, "Barrier")
-    assert found.least is None
-    assert found.sentence() == "not red up to 4 ranks"
-
-
-def test_the_least_red_rank_count_is_where_it_breaks_down(verdict):
+def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict):
+    fine = of(verdict, "Barrier")
+    assert (fine.least, fine.sentence()) == (None, "not red up to 4 ranks")
+    absent = of(verdict, "Alltoall")
+    assert (absent.least, absent.missing) == (None, (2, 4))
+    assert absent.sentence() == "did not run at 2 and 4 ranks"
     two, four = of(verdict, "Sendrecv").cases
-    broken = Crossover((two, red(four, 65536, 131072, 32768)))
-    assert broken.least == 4
-    assert broken.sentence() == "red at 4 ranks, 32768 to 131072 bytes by envelope; not at 2"
-
-
-def test_sizes_that_are_no_neighbours_are_listed_apart(verdict):
-    two, four = of(verdict, "Sendrecv").cases
-    broken = Crossover((red(two, 1024, 65536, criterion="jump"), red(four, 1024, 65536)))
-    assert broken.least == 2
-    assert broken.sentence() == (
-        "red at 2 ranks, 1024, 65536 bytes by jump; at 4 ranks, 1024, 65536 bytes by envelope"
-    )
-
-
-def test_all_criteria_that_fail_it_are_named(verdict):
-    (two, _) = of(verdict, "Sendrecv").cases
-    several = [red(two, 1024, criterion=name).findings[0] for name in ("jump", "dropout", "score")]
-    broken = CaseVerdict(two.case, two.result, (), findings=tuple(several), measured=two.measured)
-    assert (
-        Crossover((broken,)).sentence() == "red at 2 ranks, 1024 bytes by jump, dropout and score"
-    )
-
-
-def test_what_did_not_run_broke_down_nowhere_and_is_said(verdict):
-    found = of(verdict, "Alltoall")
-    assert (found.least, found.missing) == (None, (2, 4))
-    assert found.sentence() == "did not run at 2 and 4 ranks"
-
-
-def test_a_case_that_ended_without_a_curve_is_red_without_sizes(verdict):
-    two, four = of(verdict, "Sendrecv").cases
+    several = [ruled(two, 1024, by=name).findings[0] for name in ("jump", "dropout", "score")]
     faulty = CaseVerdict(four.case, four.result, ("fail in sanity: ended at its limit",))
-    assert Crossover((two, faulty)).sentence() == "red at 4 ranks, not measured whole; not at 2"
+    first, second = (ruled(one, 1024, level=Level.INCONCLUSIVE) for one in (two, four))
+    above = Crossover((two, second))
+    assert (above.red, above.inconclusive) == ((), (4,))
+    for cases, least, sentence in (
+        (
+            (two, ruled(four, 65536, 131072, 32768)),
+            4,
+            "red at 4 ranks, 32768 to 131072 bytes by envelope; not at 2",
+        ),
+        (
+            (ruled(two, 1024, 65536, by="jump"), ruled(four, 1024, 65536)),
+            2,
+            "red at 2 ranks, 1024, 65536 bytes by jump; at 4 ranks, 1024, 65536 bytes by envelope",
+        ),
+        (
+            (dataclasses.replace(two, findings=tuple(several)),),
+            2,
+            "red at 2 ranks, 1024 bytes by jump, dropout and score",
+        ),
+        ((two, faulty), 4, "red at 4 ranks, not measured whole; not at 2"),
+        (above.cases, None, "not red up to 2 ranks; inconclusive at 4 ranks"),
+        ((first, four), None, "inconclusive at 2 ranks"),
+        (
+            (first, ruled(four, 1024)),
+            4,
+            "red at 4 ranks, 1024 bytes by envelope; inconclusive at 2 ranks",
+        ),
+    ):
+        found = Crossover(cases)
+        assert (found.least, found.sentence()) == (least, sentence)
 
 
 def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
@@ -332,26 +314,6 @@ def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
         for partition in ("gige", "fast-ethernet")
         for environment in ("mpich", "intelmpi")
     }
-
-
-def unsure(judged: CaseVerdict) -> CaseVerdict:
-    """The case, with one finding that is inconclusive."""
-    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
-    return CaseVerdict(
-        judged.case, judged.result, (), findings=(finding,), measured=judged.measured
-    )
-
-
-def test_what_is_inconclusive_is_neither_red_nor_not(verdict):
-    two, four = of(verdict, "Sendrecv").cases
-    above = Crossover((two, unsure(four)))
-    assert (above.red, above.least, above.inconclusive) == ((), None, (4,))
-    assert above.sentence() == "not red up to 2 ranks; inconclusive at 4 ranks"
-    below = Crossover((unsure(two), four))
-    assert below.sentence() == "inconclusive at 2 ranks"
-    both = Crossover((unsure(two), red(four, 1024)))
-    assert both.least == 4
-    assert both.sentence() == "red at 4 ranks, 1024 bytes by envelope; inconclusive at 2 ranks"
 
 
 @pytest.fixture(autouse=True)
@@ -365,12 +327,8 @@ def judged(path: Path) -> Verdict:
 
 
 def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
-    (found,) = (
-        row
-        for row in rows.rows
-        if (row.case.environment, row.case.function) == (environment, function)
-    )
-    return found
+    where = (environment, function)
+    return next(it for it in rows[0] if (it.case.environment, it.case.function) == where)
 
 
 def case_of(verdict: Verdict, environment: str, function: str) -> CaseVerdict:
@@ -386,7 +344,7 @@ def case_of(verdict: Verdict, environment: str, function: str) -> CaseVerdict:
 @pytest.mark.slow
 def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path)))
-    assert rows.unknown == {}
+    assert rows[1] == {}
     tcp, mpi = (of_cpu_rows(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))
     assert tcp.of_tcp is None
     assert mpi.of_tcp == pytest.approx(mpi.cost.s_per_gb / tcp.cost.s_per_gb)
@@ -411,10 +369,9 @@ def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
 @pytest.mark.slow
 def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
-    assert {row.case.function for row in rows.rows} == {"mpi"}
-    assert {row.of_tcp for row in rows.rows} == {None}, "that of TCP is not known"
-    (why,) = rows.unknown
-    assert why == NO_STARTS
+    assert {row.case.function for row in rows[0]} == {"mpi"}
+    assert {row.of_tcp for row in rows[0]} == {None}, "that of TCP is not known"
+    assert list(rows[1]) == [NO_STARTS]
 
 
 @pytest.mark.slow

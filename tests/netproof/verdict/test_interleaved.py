@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import Pace
-from netproof.verdict.interleaved import NOT_TOGETHER, InterleavedLaunch, paired
+from netproof.verdict.engine import NOT_TOGETHER, InterleavedLaunch, paired
 
 MOST = 1.5
 NEAR, FAR = (25.0, 26.0), (150.0, 151.0)
@@ -21,11 +21,8 @@ def one(time_us: float, distances: tuple[float, ...] = (), *noise: str) -> Inter
 
 def times(rounds) -> list[tuple[float, float]]:
     """The pairs that count, by the times of their launches."""
-    return [
-        (pair.own.time_us[0], pair.other.time_us[0])
-        for pair in paired(rounds, MOST)
-        if not pair.why
-    ]
+    pairs = paired(rounds, MOST)
+    return [(own.time_us[0], other.time_us[0]) for own, other, why in pairs if not why]
 
 
 def test_launches_of_one_round_are_a_pair():
@@ -47,13 +44,13 @@ def test_what_was_moved_while_it_ran_counts_with_nothing():
     rounds = [(one(1, (25.0, 150.0)), one(10, NEAR)), (one(2, NEAR), one(20, NEAR))]
     assert times(rounds) == [(2, 20)]
     (_, left) = paired(rounds, MOST)
-    assert "25 ns apart in one half of a launch in mpi and 150 ns in the other" in left.why[0]
+    assert "25 ns apart in one half of a launch in mpi and 150 ns in the other" in left[2][0]
 
 
 def test_what_was_disturbed_counts_with_nothing():
     rounds = [(one(1, NEAR, "busy"), one(10, NEAR, "busy")), (one(2, NEAR), one(20, FAR))]
     assert times(rounds) == []
-    assert paired(rounds, MOST)[0].why == ("busy",)
+    assert paired(rounds, MOST)[0][2] == ("busy",)
 
 
 def test_without_distances_only_launches_of_one_round_had_one_pace():
@@ -63,8 +60,8 @@ def test_without_distances_only_launches_of_one_round_had_one_pace():
     rounds = [(one(1, NEAR), one(10, FAR)), (one(2, (), "busy"), one(20))]
     pairs = paired(rounds, MOST)
     assert len(pairs) == 2
-    assert all(pair.why for pair in pairs)
-    assert NOT_TOGETHER not in pairs[0].why
+    assert all(why for _, _, why in pairs)
+    assert NOT_TOGETHER not in pairs[0][2]
 
 
 distances = st.sampled_from([NEAR, FAR, (25.0, 150.0), ()])
@@ -78,8 +75,8 @@ def test_each_launch_is_in_one_pair_and_what_counts_is_alike(drawn):
         for number, (own, other, loads) in enumerate(drawn)
     ]
     pairs = paired(rounds, MOST)
-    assert sorted(pair.own.time_us[0] for pair in pairs) == [100 + n for n in range(len(drawn))]
-    assert sorted(pair.other.time_us[0] for pair in pairs) == [200 + n for n in range(len(drawn))]
+    assert sorted(own.time_us[0] for own, _, _ in pairs) == [100 + n for n in range(len(drawn))]
+    assert sorted(other.time_us[0] for _, other, _ in pairs) == [200 + n for n in range(len(drawn))]
     for own, other in times(rounds):
         mine, theirs = (drawn[int(own) - 100], drawn[int(other) - 200])
         assert not mine[2]

@@ -25,8 +25,7 @@ from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits, not_defined
-from netproof.verdict.references import XFAIL
-from netproof.verdict.rejudge import of_file
+from netproof.verdict.references import XFAIL, entries_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -115,7 +114,7 @@ def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
 
 
 def test_a_case_has_the_limits_of_its_file(pingpong):
-    references = of_file(ROOT / "reference-values", "testbed")
+    references = entries_of(ROOT / "reference-values", "testbed")
     case = dataclasses.replace(
         pingpong.case, benchmark="netpipe", function="tcp", path="inter-node", direction="oneway"
     )

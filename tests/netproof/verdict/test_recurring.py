@@ -18,8 +18,7 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store
 from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import ingest
-from netproof.verdict.stored import NOTHING, recurring
+from netproof.verdict.session_verdict import NOTHING, ingest, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"

@@ -9,7 +9,7 @@ import pytest
 
 from netproof.criteria import Finding, Level
 from netproof.session import session
-from netproof.verdict import rejudge
+from netproof.verdict.judge import concerns
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -29,24 +29,24 @@ def failed(result: session.CheckResult, reason: str, *levels: str) -> session.Ch
 
 
 def test_a_case_that_passed_is_rejudged(passed):
-    assert rejudge.concerns(passed)
+    assert concerns(passed)
 
 
 @pytest.mark.parametrize("level", ["fail", "undefined", "inconclusive"])
 def test_so_is_what_a_reference_was_against(passed, level):
-    assert rejudge.concerns(failed(passed, "any words", "pass", level))
+    assert concerns(failed(passed, "any words", "pass", level))
 
 
 def test_so_is_what_a_reference_failed_by_the_words_of_reframe_alone(passed):
     reason = "performance error: failed to meet reference(s): latency_us=9.5 us, expected 5"
-    assert rejudge.concerns(failed(passed, reason))
+    assert concerns(failed(passed, reason))
 
 
 @pytest.mark.parametrize("levels", [(), ("pass", "pass")])
 def test_an_error_that_is_no_answer_of_the_references_stands(passed, levels):
     reason = "attribute error: 'NoneType' object has no attribute 'landmarks'"
-    assert not rejudge.concerns(failed(passed, reason, *levels))
+    assert not concerns(failed(passed, reason, *levels))
 
 
 def test_what_failed_before_it_came_to_references_stands(passed):
-    assert not rejudge.concerns(dataclasses.replace(passed, result="fail", phase="sanity"))
+    assert not concerns(dataclasses.replace(passed, result="fail", phase="sanity"))

@@ -20,8 +20,9 @@ from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
-from netproof.present import documents, traffic
+from netproof.present import documents
 from netproof.present.document import show
+from netproof.present.session import traffic_blocks
 from netproof.present.verdict import print_verdict
 from netproof.present.wording import outcome
 from netproof.session import packed, pair_rounds, session
@@ -32,7 +33,7 @@ from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
-from netproof.verdict import rejudge, session_verdict
+from netproof.verdict import session_verdict
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import CaseVerdict, Verdict
@@ -106,7 +107,7 @@ def printed(judged: session_verdict.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
     print_verdict(judged, out)
-    show(traffic.blocks(judged.verdict.traffic, ()), out)
+    show(traffic_blocks(judged.verdict.traffic, ()), out)
     return out.file.getvalue()
 
 
@@ -129,12 +130,11 @@ def insist_on_the_same(read: session.Session) -> session_verdict.JudgedSession:
     )
     assert by_store.stored
     assert not by_store.stored.differs
-    assert now.stored is None
+    assert now.changed == ()
     insist_on_equal(by_store.verdict, now.verdict)
     assert said(by_store) == said(now)
     assert printed(by_store) == printed(now)
     assert (by_store.provenance, by_store.beyond_nodes) == (now.provenance, now.beyond_nodes)
-    assert not now.changed
     return by_store
 
 
@@ -408,7 +408,7 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
-    monkeypatch.setattr(rejudge, "JUDGED_BY", rejudge.JUDGED_BY + 1)
+    monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
     (difference,) = session_verdict.judge_session(read).stored.differs
     assert "judged it, and this is" in difference
 

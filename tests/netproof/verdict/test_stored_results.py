@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 
 from netproof import codec
 from netproof.commands.cli import app
-from netproof.comparison.comparison import against, differing
+from netproof.comparison.comparison import alone, differing
 from netproof.measurement import links
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
-from netproof.verdict import session_verdict
-from netproof.verdict.options import StoredOptions
+from netproof.verdict import StoredOptions, session_verdict
 from netproof.verdict.session_verdict import JudgedSession, ingest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -283,7 +282,7 @@ def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(t
     then, now = ("0.1.0", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.0", "aaa")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
     result = judged(report(tmp_path, "new", "fast-ethernet", 0, made_with(*now)), store)
-    (compared,) = against(result.session, result.verdict, "fast-ethernet").comparisons
+    (compared,) = alone(result.session, result.verdict, "fast-ethernet").comparisons
     assert differing(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
 
 

@@ -23,7 +23,7 @@ from netproof.session.session import Session
 from netproof.site.matrix import Absence, Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import sentences_of_skipped

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from netproof.present.html import files as pages
-from netproof.verdict import files
-from netproof.verdict.exit_status import FAILED
+from netproof.verdict import FAILED, files
 
 DATA = Path(__file__).parents[3] / "data"
 IMB = DATA / "imb" / "2021.11" / "all.txt"

@@ -13,7 +13,8 @@ from jinja2 import UndefinedError
 from netproof.present import html
 from netproof.present.document import EVERY, Cell, DataTable, Headline, Sentences
 from netproof.present.html.charts import ChartFigure
-from netproof.present.html.html import chart_json, environment, file_name
+from netproof.present.html.folder import chart_json, environment
+from netproof.present.wording import file_name
 
 HOSTILE = """</script><script>alert('x')</script>" onclick="y" & \u2028"""
 LINK = Cell(HOSTILE, HOSTILE, link=HOSTILE)
@@ -116,7 +117,7 @@ def test_no_template_lets_text_through_or_leaves_an_attribute_unquoted(path):
 def test_only_the_specification_of_a_chart_is_made_markup():
     sources = Path(html.__file__).parents[2].rglob("*.py")
     making = [path.name for path in sources if "Markup(" in path.read_text()]
-    assert making == ["html.py"]
+    assert making == ["folder.py"]
 
 
 def test_a_name_that_a_page_is_not_given_stops_it():
@@ -134,7 +135,7 @@ def test_no_text_ends_the_script_that_its_data_are_in():
 def test_charts_of_a_page_share_what_they_have_in_common():
     colour = {"field": "environment", "scale": {"range": ["var(--series-0)", "var(--series-1)"]}}
     charts = [{"layer": [{"encoding": {"color": colour}}], "datasets": {}} for _ in range(2)]
-    html.html._parts.set({})
+    html.folder._parts.set({})
     page = made("{% for one in c %}{{ one|chart_json }} {% endfor %}/{{ chart_parts() }}", c=charts)
     several, parts = page.split("/")
 

@@ -7,8 +7,7 @@ import dataclasses
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
 from netproof.measurement.units import mbit_s
-from netproof.present.html import key_figures
-from netproof.present.html.report import Report
+from netproof.present.html.report import Report, key_figures
 from netproof.store import StoredSession
 from netproof.verdict import session_verdict
 
@@ -27,7 +26,7 @@ def followed(case, *values):
 
 def test_each_pair_of_nodes_has_a_row_with_latency_and_share_of_the_line(judge):
     report = Report(judge("netpipe.json", "testbed:gige"))
-    table = key_figures.table(report)
+    table = key_figures(report)
     first = next(
         one
         for one in report.judged.verdict.cases
@@ -43,10 +42,10 @@ def test_each_pair_of_nodes_has_a_row_with_latency_and_share_of_the_line(judge):
 def test_the_last_nights_are_blocks_with_their_range_and_missing_ones_are_blank(judge):
     judged = judge("netpipe.json", "testbed:gige")
     case = next(one.case for one in judged.verdict.cases if one.case.path == "inter-node")
-    table = key_figures.table(Report(judged, nights=followed(case, 10.0, None, 20.0)))
+    table = key_figures(Report(judged, nights=followed(case, 10.0, None, 20.0)))
     assert column(table, "last nights")[0] == "▁ █ 10–20"
     assert set(column(table, "last nights")[1:]) == {"–"}
-    flat = key_figures.table(Report(judged, nights=followed(case, 10.0, 10.1, 10.0)))
+    flat = key_figures(Report(judged, nights=followed(case, 10.0, 10.1, 10.0)))
     assert column(flat, "last nights")[0].startswith(("▄▅▄ ", "▄▄▄ ", "▅▅▅ "))
 
 
@@ -54,7 +53,7 @@ def test_a_reference_is_in_the_table_and_a_band_of_the_chart(judge, monkeypatch)
     bounds = {"latency_us": (8, None, 0.5, "us"), "asymptotic_mb_s": (100, -0.1, 0.2, "MB/s")}
     monkeypatch.setattr(session_verdict, "references_of", lambda matrix: lambda case: bounds)
     report = Report(judge("netpipe.json", "testbed:gige"))
-    table = key_figures.table(report)
+    table = key_figures(report)
     assert set(column(table, "reference")) == {"≤ 12"}
     assert set(column(table, "reference", 1)) == {"90–120"}
     (band,) = report.pair(next(iter(report.netpipe)))[0].data["references"]
@@ -65,4 +64,4 @@ def test_without_a_measured_pair_there_is_no_table(judge):
     judged = judge("netpipe.json", "testbed:gige")
     lost = tuple(dataclasses.replace(one, measured=None) for one in judged.verdict.cases)
     verdict = dataclasses.replace(judged.verdict, cases=lost)
-    assert key_figures.table(Report(dataclasses.replace(judged, verdict=verdict))) is None
+    assert key_figures(Report(dataclasses.replace(judged, verdict=verdict))) is None

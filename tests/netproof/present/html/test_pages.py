@@ -8,6 +8,7 @@ import functools
 import json
 import re
 import shlex
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,8 +20,8 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 from netproof.criteria import Finding, Level
 from netproof.present.html.charts import mapped, shown, ticks
-from netproof.present.html.folder import write
 from netproof.present.html.page import pages as pages_of
+from netproof.present.html.page import write
 from netproof.present.html.report import Report
 from netproof.session import provenance
 from netproof.session.provenance import File, Software
@@ -151,29 +152,65 @@ def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
 
 @pytest.mark.slow
 def test_scores_stand_with_interval_and_sizes(report, judge):
-    judged = judge("two-switches.json")
-    main = report("two-switches.json")["index.html"]
-    scores = [one.score() for one in judged.verdict.cases if one.score() is not None]
-    assert len(scores) == 16
-    for score in scores:
+    main = report("two-switches.json")["index.html"].text
+    scores = [one.score() for one in judge("two-switches.json").verdict.cases]
+    known = [score for score in scores if score is not None]
+    assert len(known) == 16
+    for score in known:
         low, high = score.interval
-        assert f"{score.value:.2f} {low:.2f}–{high:.2f}" in main.text
-    assert "Scores over 18 common sizes, 4 to 524288 bytes" in main.text
+        assert f"{score.value:.2f} {low:.2f}–{high:.2f}" in main
+    assert "Scores over 18 common sizes, 4 to 524288 bytes" in main
 
 
 @pytest.mark.slow
-def test_a_session_that_cannot_be_scored_says_so_in_its_matrix(report):
-    main = report("sick.json", "testbed:gige")["index.html"]
-    assert "no score" in main.text
-    assert "did not run them" in main.text
-
-
-@pytest.mark.slow
-def test_what_was_measured_again_stands_below_its_chart(report):
-    page = report("sick.json", "testbed:gige")["netpipe.html"]
-    assert re.search(r"measured again in job \d+ on gige-1, gige-2", page.text)
-    assert "again 3, µs" in page.text
-    assert re.search(r"flagged: 49,152 \d+\.\d", page.text)
+@pytest.mark.parametrize(
+    ("session", "page", "patterns"),
+    [
+        ("sick.json", "index.html", ["no score", "did not run them"]),
+        # What was measured again stands below its chart.
+        (
+            "sick.json",
+            "netpipe.html",
+            [
+                r"measured again in job \d+ on gige-1, gige-2",
+                "again 3, µs",
+                r"flagged: 49,152 \d+\.\d",
+            ],
+        ),
+        (
+            "two-switches.json",
+            "index.html",
+            [
+                "The revision is not known",
+                "What is not known: 2 software: no job of the report says what it ran with,",
+                # Studies stand alongside the session, with reasons for what is absent.
+                "Network Performance Evaluation on an IBM e325 Opteron Cluster",
+                "What the study has",
+                "gige mpich intra-node oneway: |NetPIPE MPI intra-node oneway: the session",
+                # The e325 report's Myrinet, and the session's own fast Ethernet.
+                "1876",
+                "between nodes fast-ethernet mpich",
+            ],
+        ),
+        ("passed.json", "index.html", ["2, 4 1 nothing was measured; this is the site's file"]),
+        # The fastest rank and the mean stand with the data.
+        (
+            "ranges.json",
+            "imb-allreduce.html",
+            [
+                r"the slowest rank's time \(the fastest rank's, the mean of the ranks\)",
+                r"524,288 [\d.e+]+ ± [\d.e+]+ \([\d.e+]+, [\d.e+]+\)",
+            ],
+        ),
+    ],
+)
+def test_a_page_says_what_is_known_and_what_is_not(report, session, page, patterns):
+    system = None if session in ("two-switches.json", "passed.json") else "testbed:gige"
+    text = report(session, system)[page].text
+    for pattern in patterns:
+        assert re.search(pattern, text), pattern
+    # Large numbers are written out.
+    assert page != "imb-allreduce.html" or not re.search(r"\de\+", text)
 
 
 @pytest.mark.slow
@@ -213,24 +250,34 @@ def test_hostile_text_is_text_on_every_page(report, tmp_path):
     assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
 
 
-@pytest.mark.slow
-def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report, tmp_path):
-    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
-    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
+def altered(tmp_path: Path, change: Callable[[dict], None], name="two-switches.json") -> Path:
+    """A recorded session that was changed."""
+    document = json.loads((DATA / "sessions" / name).read_text())
+    change(document)
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
-    main = report(path)["index.html"].text
-    assert (
+    return path
+
+
+def with_provenance(document: dict) -> None:
+    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
+
+
+@pytest.mark.slow
+def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report, tmp_path):
+    main = report(altered(tmp_path, with_provenance))["index.html"].text
+    for sentence in (
         "To repeat the run git checkout 4f5a0c ci/setup ci/testbed/testbed up . ci/testbed/activate"
-        " export RFM_CONFIG_PATH=/srv reframe --system testbed -c checks -r"
-    ) in main
-    assert "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r" in main
-    assert "The checkout held changes that are in no revision." in main
-    assert "How nodes or jobs differ" in main
+        " export RFM_CONFIG_PATH=/srv reframe --system testbed -c checks -r",
+        "command /srv/netproof/.venv/bin/reframe --system testbed -c checks -r",
+        "The checkout held changes that are in no revision.",
+        "How nodes or jobs differ",
+        "/srv/4f5a0c.py",
+    ):
+        assert sentence in main
     verdict = main[: main.index("Score against")]
     assert "gige: gige-2: MTU 1400, 3 others 1500, as the site's file says" in verdict
     assert "coverage: gige: " in verdict
-    assert "/srv/4f5a0c.py" in main
 
 
 @pytest.mark.slow
@@ -247,66 +294,42 @@ def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report,
     ],
 )
 def test_the_command_repeats_the_run_in_any_clone(report, tmp_path, command, repeated):
-    document = json.loads((DATA / "sessions" / "passed.json").read_text())
-    document["session_info"]["cmdline"] = command
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
-    main = report(path)["index.html"].text
+    def change(document: dict) -> None:
+        document["session_info"]["cmdline"] = command
+
+    main = report(altered(tmp_path, change, "passed.json"))["index.html"].text
     assert f". ci/testbed/activate {repeated} The revision" in main
     assert f"command {command} run in" in main
 
 
 @pytest.mark.slow
 def test_partitions_and_environments_are_told_as_the_session_recorded_them(report, tmp_path):
-    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
     packages = {"openmpi": {"version": "5.0.10", "hash": "4s2o7kq"}}
-    for test in document["runs"][0]["testcases"]:
-        measured = test["netproof_measured"]
-        if measured and test["partition"] == "gige":
-            measured["partition_extras"]["driver"] = "Linux veth 2"
-        if measured and test["environ"] == "mpich":
-            measured["environment_extras"]["built"] = {"packages": packages}
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
-    main = report(path)["index.html"].text
+
+    def change(document: dict) -> None:
+        for test in document["runs"][0]["testcases"]:
+            measured = test["netproof_measured"]
+            if measured and test["partition"] == "gige":
+                measured["partition_extras"]["driver"] = "Linux veth 2"
+            if measured and test["environ"] == "mpich":
+                measured["environment_extras"]["built"] = {"packages": packages}
+
+    main = report(altered(tmp_path, change))["index.html"].text
     assert "gige gige veth Linux veth 2 1000 1500 2, 4 1 MPICH" in main
     assert "Linux veth 2 when it was measured, Linux veth, shaped by tc in the site's file" in main
     assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
     assert "intelmpi Intel MPI 2021.18.1 not built by Spack" in main
-    alone = report("passed.json")["index.html"].text
-    assert "2, 4 1 nothing was measured; this is the site's file" in alone
-
-
-@pytest.mark.slow
-def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
-    main = report("two-switches.json")["index.html"].text
-    assert "The revision is not known" in main
-    assert "What is not known: 2 software: no job of the report says what it ran with," in main
-
-
-def test_studies_stand_alongside_the_session_with_the_reasons_for_what_is_absent(report):
-    main = report("two-switches.json")["index.html"].text
-    assert "Network Performance Evaluation on an IBM e325 Opteron Cluster" in main
-    assert "What the study has" in main
-    assert re.search(
-        r"gige mpich intra-node oneway: |NetPIPE MPI intra-node oneway: the session", main
-    )
-    # The e325 report's Myrinet, and the session's own fast Ethernet.
-    assert "1876" in main
-    assert "between nodes fast-ethernet mpich" in main
 
 
 @pytest.mark.slow
 def test_a_session_without_two_ranks_says_why_no_study_stands_alongside_it(report, tmp_path):
-    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
-    run = document["runs"][0]
-    run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]
-    run["num_cases"] = len(run["testcases"])
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
-    main = report(path)["index.html"].text
-    assert "The studies' tables are not available: " in main
-    assert "has no case on two ranks" in main
+    def change(document: dict) -> None:
+        run = document["runs"][0]
+        run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]
+        run["num_cases"] = len(run["testcases"])
+
+    main = report(altered(tmp_path, change))["index.html"].text
+    assert re.search("The studies' tables are not available: .* has no case on two ranks", main)
 
 
 @pytest.mark.slow
@@ -333,10 +356,10 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
     assert [one for one in ticks(times) if times[0] <= one <= times[1]] == labels
 
 
-def test_a_switch_keeps_its_colour_and_dash_in_every_chart(judge):
+def test_a_switch_keeps_its_look_in_every_chart(judge):
     looks = Report(judge("two-switches.json")).looks
-    both = looks.dashes(["gige", "fast-ethernet"])
-    assert looks.dashes(["fast-ethernet"]) == both[1:]
+    both = looks.colours(["gige", "fast-ethernet"], of="partition")
+    assert looks.colours(["fast-ethernet"], of="partition") == both[1:]
 
 
 @pytest.fixture
@@ -433,38 +456,38 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
         assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
 
 
+@pytest.fixture
+def store(tmp_path) -> Path:
+    """A store that has a session, whose report is ``run-1.json`` beside it."""
+    place = tmp_path / "store"
+    session = str(altered(tmp_path, with_provenance))
+    added = CliRunner().invoke(app, ["store", "add", session, "--store", str(place)])
+    assert added.exit_code == 0
+    return place
+
+
 @pytest.mark.slow
-def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp_path):
-    document = json.loads((DATA / "sessions" / "two-switches.json").read_text())
-    document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
-    session, store = tmp_path / "run-1.json", tmp_path / "store"
-    session.write_text(json.dumps(document))
-    assert (
-        CliRunner().invoke(app, ["store", "add", str(session), "--store", str(store)]).exit_code
-        == 0
-    )
+def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, store, tmp_path):
+    session = tmp_path / "run-1.json"
     said = netproof("newest", "--store", store, "--to", tmp_path / "stored")
     assert said == (0, f"report {tmp_path}/stored/index.html")
     assert netproof(session, "--to", tmp_path / "reported")[0] == 0
     (place,) = store.glob("system=*/month=*/session=*")
-    names = {path.name for path in (tmp_path / "reported").glob("*.html")}
-    assert names == {path.name for path in (tmp_path / "stored").glob("*.html")}
-    for name in names:
-        stored = (tmp_path / "stored" / name).read_text()
-        stored = stored.replace(f"netproof report newest --store {store}", "COMMAND")
-        reported = (tmp_path / "reported" / name).read_text()
-        reported = reported.replace(f"netproof report {session}", "COMMAND")
-        assert stored.replace(str(place), "PATH") == reported.replace(str(session), "PATH"), name
-    assert "How nodes or jobs differ" in (tmp_path / "stored" / "index.html").read_text()
+
+    def pages(name: str, command: str, lies: Path) -> dict[str, str]:
+        several = {path.name: path.read_text() for path in (tmp_path / name).glob("*.html")}
+        return {
+            page: text.replace(command, "COMMAND").replace(str(lies), "PATH")
+            for page, text in several.items()
+        }
+
+    stored = pages("stored", f"netproof report newest --store {store}", place)
+    assert stored == pages("reported", f"netproof report {session}", session)
+    assert "How nodes or jobs differ" in stored["index.html"]
 
 
 @pytest.mark.slow
-def test_a_stored_session_that_is_damaged_has_no_report(netproof, tmp_path):
-    session, store = DATA / "sessions" / "two-switches.json", tmp_path / "store"
-    assert (
-        CliRunner().invoke(app, ["store", "add", str(session), "--store", str(store)]).exit_code
-        == 0
-    )
+def test_a_stored_session_that_is_damaged_has_no_report(netproof, store, tmp_path):
     (stored,) = store.glob("system=*/month=*/session=*/session.jsonl.zst")
     stored.write_bytes(stored.read_bytes()[:-1])
     status, said = netproof("newest", "--store", store, "--to", tmp_path / "out")
@@ -472,40 +495,22 @@ def test_a_stored_session_that_is_damaged_has_no_report(netproof, tmp_path):
     assert "session.jsonl.zst: is damaged" in said
 
 
-@pytest.mark.slow
-def test_the_fastest_rank_and_the_mean_stand_with_the_data(report):
-    page = report("ranges.json", "testbed:gige")["imb-allreduce.html"]
-    assert "the slowest rank's time (the fastest rank's, the mean of the ranks)" in page.text
-    assert re.search(r"524,288 [\d.e+]+ ± [\d.e+]+ \([\d.e+]+, [\d.e+]+\)", page.text)
-    # Large numbers are written out.
-    assert not re.search(r"\de\+", page.text)
-    without = report("ranges.json", "testbed:gige")["imb-pingpong.html"]
-    assert "fastest rank" not in without.text
-
-
-def test_an_unknown_format_is_refused(netproof, tmp_path):
-    status, said = netproof(
-        DATA / "sessions" / "passed.json", "--to", tmp_path, "--format", "html,gif"
-    )
-    assert status == 2
-    assert "unknown format 'gif'; choose html, png, svg, pdf, csv" in said
-
-
-def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):
-    status, said = netproof(tmp_path / "absent.json", "--to", tmp_path / "out")
-    assert status == 2
-    assert "absent.json: is not there" in said
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_folder_that_cannot_be_written_is_named(netproof, tmp_path):
+@pytest.mark.parametrize(
+    ("session", "to", "form", "reason"),
+    [
+        ("passed.json", ".", "html,gif", "unknown format 'gif'; choose html, png, svg, pdf, csv"),
+        ("absent.json", "out", "html", "absent.json: is not there"),
+        pytest.param(
+            "passed.json", "file", "html", "file: cannot be written", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_said(netproof, tmp_path, session, to, form, reason):
     (tmp_path / "file").write_text("")
-    status, said = netproof(
-        DATA / "sessions" / "passed.json", "testbed:gige", "--to", tmp_path / "file"
-    )
+    status, said = netproof(*(DATA / "sessions" / session, "--to", tmp_path / to, "--format", form))
     assert status == 2
-    assert "file: cannot be written" in said
+    assert reason in said
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from netproof.experiments import literature, parameters
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.present.html import study_page
+from netproof.present import studies
 from netproof.present.html.report import Report
 from netproof.session.measured import Launch
 from netproof.site import site
@@ -43,7 +43,7 @@ def swept() -> tuple[Sweep, object]:
 def page(gathered, name, sweeps=(), **not_swept):
     study = literature.load(name)
     why = {one: f"no sweep of {one}" for one in study.sweeps} | not_swept
-    return study, study_page.page(gathered, study, sweeps, why)
+    return study, studies.page(gathered, study, sweeps, why)
 
 
 @pytest.mark.slow

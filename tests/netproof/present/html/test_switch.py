@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.comparison.comparison import compare, sides
-from netproof.present.html import sides as sides_page
+from netproof.present import compared as sides_page
 from netproof.session import session
 from netproof.store import Store
 from netproof.verdict.session_verdict import ingest

@@ -1,4 +1,4 @@
-"""Dips between neighbouring sizes: found by launches, and never where a step stays."""
+"""Dips, which launches confirm, and declines to the largest message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from made_cases import along
 
 from netproof.criteria import Level
-from netproof.criteria.findings import Below
+from netproof.criteria.findings import Below, Bounds
 from netproof.measurement.curve import Curve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,3 +112,83 @@ def test_no_recorded_case_of_a_healthy_switch_fails_and_a_planted_dip_does(monke
     assert {dip.level for found in several for dip in found} <= {Level.WARN}
     case, bounds = next(one for one in cases if 131072 in one[0][0].sizes[:-1])
     assert replay.level(case, bounds, 131072, 0.9) is Level.FAIL
+
+
+LARGE = tuple(2**exponent for exponent in range(2, 23))
+OF_FILES = {"settings": Bounds(1.25, 10.0), "of_files": 2**20}
+
+
+def declining(falls: float, from_bytes: int = 2**20, count: int = 1, noise: float = 0.0):
+    """Return declining at 1,000 MB/s and 10 µs, ``falls`` times slower for large messages."""
+    draw = random.Random(3)
+    times = [
+        [
+            10 + size / 1000 * (falls if size >= from_bytes else 1) * draw.lognormvariate(0, noise)
+            for size in LARGE
+        ]
+        for _ in range(count)
+    ]
+    return [
+        Curve(
+            LARGE,
+            tuple(one),
+            tuple(size / time for size, time in zip(LARGE, one, strict=True)),
+        )
+        for one in times
+    ]
+
+
+def declines(*args, case=OF_FILES, line_rate_mb_s=None, **kwargs):
+    return along("decline", declining(*args, **kwargs), line_rate=line_rate_mb_s, **case)
+
+
+@pytest.mark.parametrize(("falls", "level"), [(1.7, Level.WARN), (6, Level.WARN), (13, Level.FAIL)])
+def test_one_launch_warns_from_half_as_much_again_and_fails_by_an_order(falls, level):
+    (one,) = declines(falls)
+    assert (one.level, one.size, one.others) == (level, 2**20, (2**21, 2**22))
+    assert one.compared_sizes == (2**19,)
+
+
+@pytest.mark.parametrize("falls", [1, 1.3])
+def test_a_smaller_decline_of_one_launch_is_none(falls):
+    assert declines(falls) == ()
+
+
+def test_launches_confirm_a_smaller_one_by_their_interval():
+    (one,) = declines(1.5, count=6, noise=0.01)
+    assert one.level is Level.WARN
+    assert one.interval[0] > 1.25
+    assert declines(1.5, count=3, noise=0.5) == ()
+
+
+def test_the_largest_size_alone_is_no_decline():
+    assert declines(5, from_bytes=2**22) == ()
+
+
+def test_a_rate_that_recovers_is_none():
+    curve = declining(1)[0]
+    rates = tuple(
+        rate / (8 if size == 2**20 else 1)
+        for size, rate in zip(LARGE, curve.bandwidth_mb_s, strict=True)
+    )
+    times = tuple(size / rate for size, rate in zip(LARGE, rates, strict=True))
+    assert along("decline", Curve(LARGE, times, rates), **OF_FILES) == ()
+
+
+def test_bursts_above_the_line_do_not_count():
+    """A shaped link lets some bytes pass at once, and the line then holds."""
+    assert declines(4)
+    assert declines(4, line_rate_mb_s=250) == ()
+
+
+def test_a_run_is_warned_by_launches_only():
+    assert declines(6, case={}) == ()
+    (one,) = declines(60, count=4, noise=0.01, case={})
+    assert one.level is Level.WARN
+
+
+def test_a_curve_of_short_messages_shows_no_decline():
+    curve = declining(5, from_bytes=2**13)[0]
+    short = Curve(LARGE[:15], curve.time_us[:15], curve.bandwidth_mb_s[:15])
+    assert short.sizes[-1] == 65536
+    assert along("decline", short, **OF_FILES) == ()

@@ -1,0 +1,415 @@
+"""Load, GPCNeT and single calls: answers in words, as tables and charts, and as plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from netproof.benchmarks.gpcnet import TIME
+from netproof.experiments.gpcnet import GpcnetRuns
+from netproof.experiments.load import (
+    CauseKind,
+    Factor,
+    Impact,
+    LoadCause,
+    Loaded,
+    LoadFindings,
+    Statistic,
+)
+from netproof.experiments.tails import BOUNDED, Tail, TailFigures
+from netproof.measurement.interval import Side
+from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
+from netproof.present.documents import of_interval, some
+from netproof.present.html.charts import NUMBER, ChartFigure, Rows, dots, quantity, tips, word
+from netproof.present.wording import counted, with_time_unit
+
+MOST_LISTED = 10
+"""Rejected rounds, and pauses, that are named; ``--format json`` has all of them."""
+
+_BINS_A_DOUBLING = 4
+_LONGEST_SHOWN = 2000
+"""Calls of the chart over time: the longest of each of so many equal parts of it."""
+
+_PLACE = ("system", "partition", "environment", "nodes")
+
+
+def factor_in_words(factor: Factor) -> str:
+    """Return a factor with interval and side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
+    if factor.value is None or factor.interval is None:
+        return "not known"
+    low, high = factor.interval
+    text = f"{factor.value:.3g} ({low:.3g} to {high:.3g})"
+    if factor.side is Side.BEYOND:
+        return f"{text}, above {factor.most:g}"
+    return f"{text}, undecided at {factor.most:g}" if factor.side is Side.ASTRIDE else text
+
+
+def time_in_words(factor: Factor) -> str:
+    """Return the times alone and alongside: ``14.1 ms → 61.9 ms``."""
+    if factor.alone is None or factor.loaded is None:
+        return "-"
+    return f"{with_time_unit(factor.alone)} → {with_time_unit(factor.loaded)}"
+
+
+def cause_in_words(cause: LoadCause) -> str:
+    """Return what explains the figures, where, and by which evidence, without a full stop."""
+    where, times = " or ".join(cause.nodes), f"{cause.value:.3g} times as long"
+    share = f"{100 * cause.value:.2g} % of the segments"
+    match cause.kind:
+        case CauseKind.SLOW_PORT:
+            return (
+                f"{where}: slow port: a message takes {times} as between the others, which are"
+                f" all silent, in each of its launches ({cause.launches})"
+            )
+        case CauseKind.LOSING_PORT:
+            return f"{where}: packets lost at its port: {share}, while all others are silent"
+        case CauseKind.SMALL_BUFFERS:
+            return (
+                f"packets lost at all ports: {share} are sent again while all others are silent,"
+                f" in {cause.launches} launches; buffers that are too small do that"
+            )
+        case CauseKind.UPLINKS:
+            low, high = cause.interval or (cause.value, cause.value)
+            return (
+                f"uplinks oversubscribed, 1:{cause.value:.2g}: across leaves a message takes"
+                f" {times} ({low:.3g} to {high:.3g}) while pairs cross them, and within a leaf it"
+                " does not"
+            )
+
+
+def _worst(found: LoadFindings, sentence: Callable[[Impact, str], str]) -> Cell:
+    """Return the worst factor of a mean, by the ``sentence`` on it, with the bounds' result."""
+    means = [
+        (value, one)
+        for one in found.impacts
+        if (value := one.factors[Statistic.MEAN].value) is not None
+    ]
+    text = "nothing is known: too few rounds count"
+    if means:
+        value, one = max(means, key=lambda mean: mean[0])
+        result = "undecided:" if found.undecided else "at worst"
+        result = "above the bound:" if found.beyond else result
+        text = f"{result} {sentence(one, f'{value:.3g} times')}"
+    return Cell(text, _look(found.beyond, found.undecided or bool(found.causes)))
+
+
+def _look(beyond: bool, undecided: bool) -> str:
+    return "failed" if beyond else "inconclusive" if undecided else "strong"
+
+
+def _not_known(whys: Iterable[str]) -> list[str]:
+    return [f"Not known: {why}." for why in dict.fromkeys(whys)]
+
+
+def load_answer(loaded: Loaded, found: LoadFindings) -> tuple[str, list[Block]]:
+    """Return the title, and worst factor, causes, a row for each effect, remarks and a chart."""
+    impacts = found.impacts
+    worst = _worst(
+        found,
+        lambda one, times: (
+            f"{one.victim} takes {times} as long alongside {one.aggressor}, {one.place}"
+        ),
+    )
+    rounds = max((run.turn.round for run in loaded.runs), default=0)
+    remarks = [
+        f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside back to"
+        " back; a factor is alongside over alone, with its 95 % interval over rounds."
+    ]
+    remarks += _not_known(f.why for one in impacts for f in one.factors.values() if f.why)
+    remarks += [f"Inconclusive: {why}." for why in found.not_examined]
+    refused = [
+        f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
+        for one in impacts
+        for why in one.refused
+    ]
+    remarks += [f"Does not count: {why}." for why in refused[:MOST_LISTED]]
+    if len(refused) > MOST_LISTED:
+        remarks.append(f"{len(refused) - MOST_LISTED} other rounds do not count either.")
+    rows = []
+    for one in impacts:
+        waited = "not known"
+        if one.waited is not None:
+            waited = f"{100 * one.waited[0]:.0f} → {100 * one.waited[1]:.0f} %"
+        factors = (factor_in_words(one.factors[statistic]) for statistic in Statistic)
+        times = time_in_words(one.factors[Statistic.MEAN])
+        rows.append(
+            (one.victim, one.aggressor, one.place, *factors, times, str(one.rounds), waited)
+        )
+    head = ("measured", "load", "where", *Statistic, "mean time", "rounds", "waiting for a CPU")
+    return f"{loaded.system}:{loaded.partition} {loaded.environment} under load", [
+        Sentences([worst, *(Cell(cause_in_words(one), worst.look) for one in found.causes)]),
+        DataTable(head, rows),
+        Sentences(remarks),
+        *_factors_chart(impacts),
+    ]
+
+
+def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
+    rows = [
+        {
+            "what": f"{one.victim} alongside {one.aggressor}",
+            "where": str(one.place),
+            "value": factor.value,
+            "low": factor.interval[0],
+            "high": factor.interval[1],
+        }
+        for one in impacts
+        if (factor := one.factors[Statistic.MEAN]).interval is not None
+    ]
+    if not rows:
+        return []
+    interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
+    channels = {
+        "y": word("what", sort=None, axis={"labelLimit": 300}),
+        "yOffset": word("where"),
+        "color": word("where", "where"),
+        "tooltip": tips(what="measured", where="where", value=("factor", NUMBER), **interval),
+    }
+    caption = "A line is the 95 % interval over rounds; at 1 the network shows no impact."
+    title, x_title = "Times as long as alone", "times as long as alone (mean)"
+    return [dots(title, rows, x_title, channels, sentences=[caption])]
+
+
+def load_document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
+    """Return plain values for ``json``: each session with its factors; times in µs."""
+    return {
+        "load": [
+            {
+                **some(loaded, *_PLACE),
+                **some(found, "beyond", "undecided"),
+                "causes": [dataclasses.asdict(one) for one in found.causes],
+                "not_examined": found.not_examined,
+                "factors": [
+                    {
+                        **some(one, measured="victim", load="aggressor", where="place"),
+                        **some(one, "rounds", "refused", waiting_for_cpu="waited"),
+                        **{
+                            name: {
+                                **_factor(each),
+                                **some(each, alone_us="alone", loaded_us="loaded"),
+                            }
+                            for name, each in one.factors.items()
+                        },
+                    }
+                    for one in found.impacts
+                ],
+            }
+            for loaded, found in several
+        ]
+    }
+
+
+def _factor(factor: Factor) -> dict[str, Any]:
+    return some(factor, "value", "interval", "most", "side", "why")
+
+
+def gpcnet_answer(runs: GpcnetRuns, found: LoadFindings) -> tuple[str, list[Block]]:
+    """Return the title, the worst factor of a mean, a row for each test, and remarks."""
+    remarks = []
+    outputs = [one.output for one in runs.rounds if one.output is not None]
+    if outputs:
+        remarks.append(
+            f"GPCNeT {outputs[0].version} on {len(runs.nodes)} nodes, {outputs[0].nodes_of_tests}"
+            f" of them for its tests; {counted(len(runs.rounds), 'round')}, {_usable(found)} of"
+            " them usable. A factor is the median over rounds, with its 95 % interval."
+        )
+    remarks += _not_known(
+        f"{one.victim}: {factor.why}"
+        for one in found.impacts
+        for factor in one.factors.values()
+        if factor.why
+    )
+    remarks += [f"Does not count: {why}." for why in found.refused]
+    rows = []
+    for one in found.impacts:
+        mean = one.factors[Statistic.MEAN]
+        times = f"{mean.alone:.4g} → {mean.loaded:.4g} {'µs' if one.unit == TIME else one.unit}"
+        rows.append((one.victim, *map(factor_in_words, one.factors.values()), times))
+    return f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", [
+        _worst(found, lambda one, times: f"{one.victim} is {times} worse alongside the congestors"),
+        DataTable(("test", "mean", "99th percentile", "mean, alone → alongside"), rows),
+        Sentences(remarks),
+    ]
+
+
+def _usable(found: LoadFindings) -> int:
+    return found.impacts[0].rounds if found.impacts else 0
+
+
+def gpcnet_document(several: Sequence[tuple[GpcnetRuns, LoadFindings]]) -> dict[str, Any]:
+    """Return plain values for ``json``: each session with its factors."""
+    return {
+        "gpcnet": [
+            {
+                **some(runs, *_PLACE),
+                "rounds": _usable(found),
+                **some(found, "refused", "beyond", "undecided"),
+                "tests": [
+                    {
+                        **some(one, "unit", name="victim"),
+                        **some(one.factors[Statistic.MEAN], "alone", congested="loaded"),
+                        "mean": _factor(one.factors[Statistic.MEAN]),
+                        "tail": _factor(one.factors[Statistic.TAIL]),
+                    }
+                    for one in found.impacts
+                ],
+            }
+            for runs, found in several
+        ]
+    }
+
+
+def tail_answer(tail: Tail, found: TailFigures) -> tuple[str, list[Block]]:
+    """Return the title, and conclusion, percentiles, remarks and charts of single calls."""
+    middle = found.percentiles.get(50.0)
+
+    def row(what: str, value_us: float, interval: str) -> tuple[str, ...]:
+        times = "-" if middle is None else f"{value_us / middle[0]:.3g}"
+        return what, with_time_unit(value_us), interval, times
+
+    rows = []
+    for at, (value_us, (low, high)) in found.percentiles.items():
+        upper = "more than was seen" if math.isinf(high) else with_time_unit(high)
+        rows.append(row(f"{at:g}", value_us, f"{with_time_unit(low)} to {upper}"))
+    rows.append(row("the longest", found.longest_us, "-"))
+    head = ("in 100 calls", "at most", "95 % interval", "times the median")
+    return f"{tail.system}:{tail.partition} {tail.environment}, single calls", [
+        Cell(tail_conclusion(found), _look(found.beyond, found.undecided)),
+        DataTable(head, rows, EVERY),
+        Sentences(_remarks_on_calls(tail, found)),
+        *_tail_charts(tail),
+    ]
+
+
+def tail_conclusion(found: TailFigures) -> str:
+    """Return the median, the 99.9th percentile, and the result of the bound."""
+    middle, bounded = found.percentiles.get(50.0), found.percentiles.get(BOUNDED)
+    if middle is None or bounded is None:
+        return f"too few calls for percentiles: {found.calls}"
+    median_us, value_us = middle[0], bounded[0]
+    figures = (
+        f"median {with_time_unit(median_us)}, 99.9th percentile"
+        f" {with_time_unit(value_us)}, {value_us / median_us:.3g} times it"
+    )
+    if found.most is None:
+        return figures
+    if found.disturbed:
+        return f"undecided, since it was disturbed: {figures}; bound {found.most:g} times"
+    word = "undecided at"
+    if found.side in (Side.WITHIN, Side.BEYOND):
+        word = "within" if found.side is Side.WITHIN else "above"
+    return f"{word} the bound of {found.most:g} times: {figures}"
+
+
+def _remarks_on_calls(tail: Tail, found: TailFigures) -> list[str]:
+    """Return how it was measured, pauses with their time, and the network's counters meanwhile."""
+    remarks = [
+        f"{counted(found.calls, 'call')} of {counted(tail.bytes, 'byte')} in {tail.took_s:.0f} s"
+        f" between {' and '.join(tail.nodes)}, times of one way, mean"
+        f" {with_time_unit(found.mean_us)}."
+    ]
+    remarks += [f"Disturbed: {why}." for why in found.disturbed]
+    pauses = f"{counted(len(found.pauses), 'pause')}, {100 * found.paused_share:.2g} % of that time"
+    remarks.append(f"{pauses}, the longest:" if found.pauses else "There was no pause.")
+    for one in found.pauses[:MOST_LISTED]:
+        # UTC, to a tenth of a second.
+        moment = datetime.fromtimestamp(round(one.until, 1), UTC)
+        until = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
+        how = "there and back" if one.in_call else "without a call"
+        remarks.append(f"until {until}: {with_time_unit(one.took_us)} {how}")
+    if len(found.pauses) > MOST_LISTED:
+        remarks.append(f"and {len(found.pauses) - MOST_LISTED} shorter ones")
+    remarks += [
+        f"{node} {interface}: the carrier changed {counted(changes, 'time')}."
+        for node, interface, changes in found.carriers
+    ]
+    remarks += [
+        f"{node}: {'not known how many' if again is None else again} TCP segments sent again."
+        for node, again in found.sent_again
+        if again != 0
+    ]
+    return remarks
+
+
+def _tail_charts(tail: Tail) -> list[ChartFigure]:
+    scale = {"type": "log"}
+    ends = {"from": ("from, µs", ",.3~r"), "to": ("to, µs", ",.3~r")}
+    how_often = {
+        "x": quantity("from", "time of a call, µs", scale=scale),
+        "x2": {"field": "to"},
+        "y": quantity("foot", "calls", scale=scale),
+        "y2": {"field": "calls"},
+        "tooltip": tips(**ends, calls=("calls", "")),
+    }
+    over_time = {
+        "x": quantity("second", "seconds since the first calls"),
+        "y": quantity("time", "time of a call, µs", scale=scale),
+        "tooltip": tips(second=("second", ".1f"), time=("µs", NUMBER)),
+    }
+    caption = "Each dot is the longest of the calls around it."
+    title, longest = "How often a call took how long", "The longest calls over time"
+    size = {"data": {"name": "points"}, "width": "container", "height": 260}
+    dot = {"type": "circle", "size": 18}
+    often = {"mark": "rect", "encoding": how_often, **size}
+    timed = {"mark": dot, "encoding": over_time, **size}
+    return [
+        ChartFigure(title, often, {"points": histogram(tail.times_us)}),
+        ChartFigure(longest, timed, {"points": longest_over_time(tail)}, sentences=[caption]),
+    ]
+
+
+def histogram(times_us: Sequence[float]) -> Rows:
+    """Return calls by time, in bins of equal logarithmic width, each with both ends in µs."""
+    bins = Counter(math.floor(_BINS_A_DOUBLING * math.log2(time)) for time in times_us)
+    return [
+        {
+            "from": 2 ** (place / _BINS_A_DOUBLING),
+            "to": 2 ** ((place + 1) / _BINS_A_DOUBLING),
+            "calls": calls,
+            # A bar on a logarithmic axis has to begin somewhere.
+            "foot": 0.5,
+        }
+        for place, calls in sorted(bins.items())
+    ]
+
+
+def longest_over_time(tail: Tail) -> Rows:
+    """Return the longest call of each part of the time: seconds since the first, and µs."""
+    times, began = tail.times_us, tail.watched[0][0]
+    size = math.ceil(len(times) / _LONGEST_SHOWN)
+    found = []
+    for place in range(0, len(times), size):
+        at = max(range(place, min(place + size, len(times))), key=times.__getitem__)
+        found.append({"second": tail.moment(at) - began, "time": times[at]})
+    return found
+
+
+def tail_document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
+    """Return plain values for ``json``: each launch with its figures; times in µs."""
+    return {
+        "tails": [
+            {
+                **some(tail, *_PLACE, "bytes"),
+                "calls": found.calls,
+                **some(tail, started="launch.start", seconds="took_s"),
+                **some(found, "mean_us", "longest_us"),
+                "percentiles": [
+                    {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
+                    for at, (value_us, interval) in found.percentiles.items()
+                ],
+                "pauses": [dataclasses.asdict(one) for one in found.pauses],
+                "paused_share": found.paused_share,
+                "carrier_changes": [
+                    {"node": node, "interface": interface, "changes": changes}
+                    for node, interface, changes in found.carriers
+                ],
+                "segments_sent_again": dict(found.sent_again),
+                **some(found, "disturbed", "most", "beyond", "undecided"),
+            }
+            for tail, found in several
+        ]
+    }

@@ -1,0 +1,375 @@
+"""What is measured again: around flagged sizes, and between sizes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_cases import along, only
+
+from netproof.benchmarks import netpipe
+from netproof.benchmarks.interface import ListedSizes
+from netproof.criteria import Finding, Level
+from netproof.criteria.confirming import (
+    Bend,
+    ConfirmSettings,
+    closer_sizes,
+    confirm,
+    dense_sizes,
+    found_closer,
+    kinks,
+    measured_closer,
+    regions,
+)
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+
+WHERE = "gige, open-mpi-4.1, PingPong, 2 ranks"
+POWERS = tuple(2**n for n in range(2, 21))
+
+inversion, jump = partial(only, "inversion"), partial(only, "jump")
+dropout = partial(along, "dropout")
+
+
+def flag(size, criterion="jump", compared=()):
+    return Finding(criterion, Level.FAIL, WHERE, "", size=size, compared_sizes=compared)
+
+
+def link(sizes, latency_us=30.0, mb_s=100.0, spikes=(), factor=50.0):
+    took = [(latency_us + size / mb_s) * (factor if size in spikes else 1) for size in sizes]
+    return Curve(
+        tuple(sizes),
+        tuple(took),
+        tuple(size / time for size, time in zip(sizes, took, strict=True)),
+    )
+
+
+class TestDenseSizes:
+    @given(st.integers(5, 2**26))
+    def test_are_at_least_8_between_half_and_twice_with_both_neighbours(self, size):
+        dense = dense_sizes(flag(size))
+        assert len(dense) >= 8
+        assert {size - 1, size, size + 1} <= set(dense)
+        assert size / 2 <= dense[0]
+        assert dense[-1] <= 2 * size
+        assert list(dense) == sorted(set(dense))
+
+    @given(st.integers(5, 2**26))
+    def test_leave_no_gap_wider_than_a_quarter_of_an_octave_beyond_whole_bytes(self, size):
+        dense = dense_sizes(flag(size))
+        for before, after in pairwise(dense):
+            assert after <= before * 1.25 + 1
+
+    def test_are_all_7_that_there_are_at_4_bytes(self):
+        assert dense_sizes(flag(4)) == (2, 3, 4, 5, 6, 7, 8)
+
+    def test_hold_the_sizes_that_the_flag_was_compared_with(self):
+        assert {2, 2**20} < set(dense_sizes(flag(4096, compared=(2, 2**20))))
+
+    @given(st.integers(2, 2**20), st.sampled_from([2, 4, 8]))
+    def test_are_whole_elements_where_the_benchmark_rounds_to_them(self, elements, element_bytes):
+        size = elements * element_bytes
+        dense = dense_sizes(flag(size), ConfirmSettings(element_bytes=element_bytes))
+        assert all(one % element_bytes == 0 for one in dense)
+        assert {size - element_bytes, size, size + element_bytes} <= set(dense)
+        assert len(dense) >= min(8, size // element_bytes)
+
+    def test_a_finding_about_no_size_cannot_be_measured_again(self):
+        with pytest.raises(NetproofError, match="no size to measure again"):
+            dense_sizes(flag(None))
+
+    def test_a_size_between_elements_is_refused(self):
+        with pytest.raises(NetproofError, match="no multiple of an element of 4 bytes"):
+            dense_sizes(flag(1023), ConfirmSettings(element_bytes=4))
+
+    def test_begin_where_every_rank_has_a_part(self):
+        settings = ConfirmSettings(element_bytes=4, least_bytes=16)
+        assert dense_sizes(flag(16), settings)[:2] == (16, 20)
+        assert dense_sizes(flag(64), settings)[0] == 32
+        # Of a session that measured smaller ones.
+        assert dense_sizes(flag(8), settings)[:2] == (8, 12)
+
+    def test_less_than_the_method_asks_for_is_refused(self):
+        for bad in ({"launches": 2}, {"sizes": 7}, {"element_bytes": 0}):
+            with pytest.raises(NetproofError, match="at least 3 launches, 8 sizes"):
+                ConfirmSettings(**bad)
+
+
+SPIKE = link(POWERS, spikes={4096})
+FLAGS = {
+    "inversion": (inversion(SPIKE, where=WHERE), INVERSION),
+    "jump": (jump(SPIKE, where=WHERE), JUMP),
+    "dropout": (
+        dropout(
+            link(POWERS, spikes={65536}), where=WHERE, settings=replace(DROPOUT, least_size=4096)
+        )[0],
+        DROPOUT,
+    ),
+}
+
+
+@pytest.mark.parametrize("criterion", FLAGS)
+class TestConfirm:
+    def again(self, criterion, spiky, smooth, **changes):
+        flagged, bounds = FLAGS[criterion]
+        sizes = dense_sizes(flagged)
+        sick = {size for size in sizes if abs(size - flagged.size) <= 1}
+        launches = [link(sizes, spikes=sick)] * spiky + [link(sizes)] * smooth
+        return confirm(flagged, launches, bounds=bounds, **changes)
+
+    def test_a_flag_that_comes_back_in_the_majority_counts(self, criterion):
+        found = self.again(criterion, spiky=2, smooth=1)
+        assert found.confirmed
+        assert (found.flagged, found.launches) == (2, 3)
+        assert f"{criterion} at {FLAGS[criterion][0].size} bytes confirmed: 2 of 3" in found.reason
+
+    def test_a_flag_that_does_not_is_shown_as_unconfirmed(self, criterion):
+        for spiky, smooth in ((0, 3), (1, 2), (2, 2)):
+            found = self.again(criterion, spiky, smooth)
+            assert not found.confirmed
+            assert found.level is Level.SHOWN
+            assert "unconfirmed" in found.reason
+
+    def test_two_launches_are_not_enough_to_say(self, criterion):
+        found = self.again(criterion, spiky=2, smooth=0)
+        assert found.level is Level.UNDEFINED
+        assert not found.confirmed
+
+    def test_no_launch_at_all_says_nothing(self, criterion):
+        assert self.again(criterion, 0, 0).level is Level.UNDEFINED
+
+    def test_more_launches_may_be_asked_for(self, criterion):
+        found = self.again(criterion, 3, 1, settings=ConfirmSettings(launches=5))
+        assert found.level is Level.UNDEFINED
+        assert "takes 5" in found.reason
+
+
+def test_a_failure_that_comes_back_as_a_warning_is_a_warning():
+    flagged = inversion(SPIKE, where=WHERE)
+    assert flagged.level is Level.FAIL
+    mild = link(dense_sizes(flagged), spikes={4096}, factor=3)
+    found = confirm(flagged, [mild] * 3, bounds=INVERSION)
+    assert (found.confirmed, found.level) == (True, Level.WARN)
+
+
+def test_an_inversion_is_compared_with_the_faster_message_wherever_it_lies():
+    flagged = flag(4096, "inversion", compared=(1_048_576,))
+    sizes = dense_sizes(flagged)
+    plateau = Curve(sizes, tuple(10_000.0 if size < 2**20 else 1000.0 for size in sizes))
+    assert sizes[-2] <= 2 * 4096
+    assert confirm(flagged, [plateau] * 3, bounds=INVERSION).confirmed
+
+
+def test_trouble_elsewhere_does_not_confirm_a_flag():
+    flagged = flag(4096, "jump", compared=(4,))
+    sizes = tuple(sorted({*dense_sizes(flagged), 100_000, 200_000}))
+    elsewhere = link(sizes, spikes={200_000})
+    assert jump(elsewhere, where=WHERE).level is Level.FAIL
+    assert not confirm(flagged, [elsewhere] * 3, bounds=JUMP).confirmed
+
+
+def test_a_launch_that_is_not_dense_is_not_counted_and_named():
+    flagged = jump(SPIKE, where=WHERE)
+    sizes = dense_sizes(flagged)
+    full = link(sizes, spikes={4095, 4096, 4097})
+    lacking = link([size for size in sizes if size != 4097])
+    sparse = link([2048, 4095, 4096, 4097, 8192])
+    zero = Curve(sizes, tuple(0.0 for _ in sizes))
+    found = confirm(flagged, [full, full, lacking, sparse, zero], bounds=JUMP)
+    assert (found.level, found.launches) == (Level.UNDEFINED, 2)
+    assert "launch 3 could not be used: it lacks 4097 bytes" in found.reason
+    assert "launch 4 could not be used: it has 5 of 8 sizes" in found.reason
+    assert "launch 5 could not be used: 0 µs" in found.reason
+
+
+def test_only_criteria_that_flag_single_sizes_are_confirmed():
+    with pytest.raises(NetproofError, match="envelope is not confirmed"):
+        confirm(flag(4096, "envelope"), [], bounds=JUMP)
+
+
+DOUBLING = tuple(2**n for n in range(23))
+GRIDS = (
+    DOUBLING,
+    netpipe.sizes(1, 2**22, 0),
+    netpipe.sizes(1, 2**22, 1),
+    netpipe.sizes(1, 2**22, 3),
+    ListedSizes(per_octave=4).sizes(1, 2**22),
+    ListedSizes(per_octave=16, also=(3000, 100_000)).sizes(4, 2**22),
+)
+BOUNDS = {
+    "inversion": INVERSION,
+    "jump": JUMP,
+    "dropout": DROPOUT,
+}
+ON = 0.5
+
+
+def healthy(sizes, latency_us=30.0, rate_mb_s=117.0, slower=lambda size: 1.0) -> Curve:
+    """A healthy link's curve, ``slower(size)`` times as slow at each size."""
+    times = tuple((latency_us + size / rate_mb_s) * slower(size) for size in sizes)
+    return Curve(
+        tuple(sizes), times, tuple(size / time for size, time in zip(sizes, times, strict=True))
+    )
+
+
+def spike(at: int, factor: float = 40.0, width: float = 0.17):
+    """Slower by ``factor`` at a size, and hardly any more a quarter of it away."""
+    return lambda size: 1 + (factor - 1) * math.exp(-((math.log(size / at) / width) ** 2))
+
+
+class TestKinks:
+    @given(
+        st.sampled_from(GRIDS),
+        st.floats(0.1, 1e5),
+        st.floats(0.1, 1e5),
+        st.floats(0.3, 10),
+        st.integers(1, 3),
+    )
+    def test_a_latency_and_a_bandwidth_have_none(self, grid, latency, rate, slopes, launches):
+        curve = healthy(grid, latency, rate)
+        assert kinks([curve] * launches, slopes) == ()
+
+    @given(st.sampled_from(GRIDS), st.floats(1, 1e3), st.floats(1, 1e4), st.integers(6, 20))
+    def test_a_size_that_takes_twice_as_long_is_among_them(self, grid, latency, rate, power):
+        slow = range(round(0.85 * 2**power), round(1.17 * 2**power))
+        places = kinks([healthy(grid, latency, rate, lambda one: 1.0 + (one in slow))], ON)
+        assert any(place.spans(2**power) for place in places)
+
+    @given(st.sampled_from(GRIDS), st.floats(1, 1e3), st.floats(1, 1e4), st.integers(9, 20))
+    def test_a_step_from_a_size_on_is_among_them(self, grid, latency, rate, power):
+        first = 2**power + 1
+        curve = healthy(grid, latency, rate, lambda one: 2.0 if one >= first else 1.0)
+        places = kinks([curve], ON)
+        assert any(place.below < first <= place.above for place in places)
+
+    def test_a_spike_between_two_sizes_shows_by_its_flanks(self):
+        curve = healthy(DOUBLING, slower=spike(2900))
+        assert max(curve.time_us[11] / 47.5, curve.time_us[12] / 65) < 2
+        between = [one for one in kinks([curve], ON) if one.spans(2048) and one.spans(4096)]
+        assert between
+
+    def test_nothing_is_looked_for_unless_asked(self):
+        assert kinks([healthy(DOUBLING, slower=spike(2048))], None) == ()
+
+    def test_the_strongest_come_first(self):
+        curve = healthy(DOUBLING, slower=lambda size: {1024: 3.0, 65536: 9.0}.get(size, 1.0))
+        one, *_ = kinks([curve], ON)
+        assert (one.below, one.size, one.above) == (32768, 65536, 131072)
+        assert one.disagreement == pytest.approx(2 * math.log2(9), abs=0.2)
+
+    def test_what_one_launch_of_three_shows_is_noise(self):
+        noisy, smooth = healthy(DOUBLING, slower=spike(4096)), healthy(DOUBLING)
+        assert kinks([noisy, smooth, smooth], ON) == ()
+        assert kinks([noisy, noisy, smooth], ON)
+
+    def test_sizes_of_a_perturbation_are_one(self):
+        """A slope from 4093 to 4096 bytes is that of the noise of two readings."""
+        grid = GRIDS[3]
+        curve = healthy(grid, slower=lambda size: 1.02 if size in (4093, 65539) else 1.0)
+        assert kinks([curve], 0.3) == ()
+        curve = healthy(grid, slower=lambda size: 3.0 if 4000 < size < 4200 else 1.0)
+        (strongest, *_) = kinks([curve], ON)
+        assert (strongest.below, strongest.size, strongest.above) == (3072, 4096, 6144)
+
+    def test_a_reading_of_nothing_is_for_the_criteria_to_tell(self):
+        assert (
+            kinks([healthy(DOUBLING, slower=lambda size: 1.0 if size != 512 else 1e-30)], ON) == ()
+        )
+        assert kinks([], ON) == ()
+
+
+class TestSizes:
+    def test_both_gaps_are_divided_evenly(self):
+        place = Bend(1024, 2048, 4096, 1.0)
+        assert closer_sizes(place) == (1024, 1290, 1625, 2048, 2580, 3251, 4096)
+
+    def test_reductions_go_by_whole_elements(self):
+        place = Bend(1024, 2048, 4096, 1.0)
+        assert closer_sizes(place, 4) == (1024, 1292, 1624, 2048, 2580, 3252, 4096)
+
+    def test_there_are_fewer_where_no_more_sizes_are(self):
+        assert closer_sizes(Bend(4, 6, 8, 1.0)) == (4, 5, 6, 7, 8)
+        assert closer_sizes(Bend(4, 8, 12, 1.0), 4) == (4, 8, 12)
+
+    def test_places_whose_gaps_are_the_same_are_one_region(self):
+        several = [Bend(4096, 8192, 16384, 1), Bend(1024, 2048, 4096, 1), Bend(8, 16, 32, 1)]
+        found = regions([*several, Bend(512, 1024, 2048, 1)])
+        spans = [(one[0].below, one[-1].above) for one in found]
+        assert spans == [(8, 32), (512, 4096), (4096, 16384)]
+        assert [len(one) for one in found] == [1, 2, 1]
+
+
+class TestFound:
+    PLACES = (Bend(1024, 2048, 4096, 1.0), Bend(2048, 4096, 8192, 1.2))
+
+    def sizes(self):
+        return sorted({size for one in self.PLACES for size in closer_sizes(one)})
+
+    def found(self, *launches):
+        (region,) = regions(self.PLACES)
+        assert all(measured_closer(region, DOUBLING, one) for one in launches)
+        return found_closer(region, DOUBLING, launches, BOUNDS, where="case")
+
+    def test_a_healthy_link_shows_nothing(self):
+        assert self.found(*[healthy(self.sizes())] * 3) is None
+
+    def test_a_spike_is_named_with_its_size_and_the_neighbours_of_the_grid(self):
+        shown, confirmed = self.found(*[healthy(self.sizes(), slower=spike(2600))] * 3)
+        assert (confirmed.flagged, confirmed.launches) == (3, 3)
+        assert shown.level is Level.FAIL
+        assert shown.size == 2580
+        assert shown.reason.startswith(
+            "at 2580 bytes, between the 2048 and 4096 bytes of its curve, a message took "
+        )
+        assert shown.reason.endswith("above 10 is flagged)")
+
+    def test_a_dip_of_the_bandwidth_alone_is_a_dropout(self):
+        curve = healthy(self.sizes())
+        rates = tuple(
+            rate * (0.05 if size == 3251 else 1.0)
+            for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
+        )
+        shown, _ = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
+        assert (shown.criterion, shown.size) == ("dropout", 3251)
+        assert "the bandwidth is 0.0" in shown.reason
+        assert "below 0.1 is flagged" in shown.reason
+
+    def test_most_launches_have_to_show_it_at_one_size(self):
+        sound = healthy(self.sizes())
+        at = {
+            size: healthy(self.sizes(), slower=lambda s, o=size: 50.0 if s == o else 1.0)
+            for size in (1290, 2580, 6502)
+        }
+        assert self.found(at[2580], at[2580], sound)[1].flagged == 2
+        assert self.found(at[2580], sound, sound) is None
+        assert self.found(*at.values()) is None
+        assert self.found(at[2580], at[2580], sound, sound) is None
+
+    def test_it_is_as_bad_as_most_launches_are(self):
+        bad, mild = (healthy(self.sizes(), slower=spike(2580, factor)) for factor in (90, 6))
+        assert self.found(bad, bad, mild)[0].level is Level.FAIL
+        assert self.found(bad, mild, mild)[0].level is Level.WARN
+
+    def test_nothing_beyond_the_region_is_compared(self):
+        far = healthy((*self.sizes(), 2**20), slower=lambda size: 1.0 if size < 2**20 else 1e-4)
+        assert self.found(far, far, far) is None
+
+    def test_bounds_are_the_site_s(self):
+        (region,) = regions(self.PLACES)
+        launches = [healthy(self.sizes(), slower=spike(2900))] * 3
+        none = {name: type(one)(warn=None, fail=None) for name, one in BOUNDS.items()}
+        assert found_closer(region, DOUBLING, launches, none, where="case") is None
+        large = {name: type(one)(least_size=8192) for name, one in BOUNDS.items()}
+        assert found_closer(region, DOUBLING, launches, large, where="case") is None
+
+
+@pytest.mark.parametrize("slopes", [0.0, math.inf, math.nan])
+def test_slopes_that_make_no_sense_are_refused(slopes):
+    with pytest.raises(NetproofError):
+        ConfirmSettings(slopes=slopes)

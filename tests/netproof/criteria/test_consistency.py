@@ -1,0 +1,334 @@
+"""Consistency: benchmarks that agree, growth and monotony over ranks, and guidelines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_cases import case, compared, launches, only
+
+from netproof.criteria import Level
+from netproof.criteria.consistency import GUIDELINE, GUIDELINES
+from netproof.criteria.interface import CaseCurves
+from netproof.criteria.registry import BY_FINDING
+from netproof.measurement.curve import Curve
+
+
+def agreement(own, others, where="x"):
+    found = compared("agreement", {where: own, **others}, only=where)
+    return found[0] if found else None
+
+
+def test_the_slower_one_fails_and_names_the_other():
+    slow, other = launches(2.9, 3, 3.1), launches(0.99, 1, 1.01)
+    found = agreement(slow, {"NetPIPE": other}, where="IMB PingPong")
+    assert (found.level, found.against) == (Level.FAIL, "NetPIPE")
+    assert found.value == pytest.approx(3)
+    assert "3 times (95% interval" in found.why
+    assert "by NetPIPE, which sends the same" in found.why
+    assert agreement(other, {"IMB": slow}, where="NetPIPE").level is Level.PASS
+
+
+def test_one_size_is_enough():
+    spiked = launches(0.99, 1, 1.01, slow={1024: 6})
+    found = agreement(spiked, {"IMB": launches(0.99, 1, 1.01)}, where="NetPIPE")
+    assert (found.level, found.size) == (Level.FAIL, 1024)
+
+
+MANY = tuple(1 << power for power in range(12, 20))
+
+
+def curves(*factors: float, of: tuple[int, ...] = MANY) -> tuple[Curve, ...]:
+    times = [tuple(factor * (50 + size / 117) for size in of) for factor in factors]
+    return tuple(Curve(of, one) for one in times)
+
+
+def scattered(*factors: float) -> tuple[Curve, ...]:
+    """Return launches, one of which is slow at each size, never the same."""
+    return tuple(
+        Curve(
+            MANY,
+            tuple(
+                factor * (50 + size / 117) * (4 if at % 3 == number else 1)
+                for at, size in enumerate(MANY)
+            ),
+        )
+        for number, factor in enumerate(factors)
+    )
+
+
+def test_a_curve_that_is_slow_as_a_whole_fails_though_no_size_is_sure_of_it():
+    slow, other = scattered(2.9, 3, 3.1), scattered(1, 1.02, 0.98)
+    found = agreement(slow, {"NetPIPE": other}, where="IMB PingPong")
+    assert (found.level, found.size, found.against) == (Level.FAIL, None, "NetPIPE")
+    assert found.value == pytest.approx(3, rel=0.05)
+    assert found.interval[0] > 2
+    assert "over 8 common sizes, 4096 to 524288 bytes" in found.why
+    assert "interval over launches" in found.why
+    assert "above 2 is flagged" in found.why
+
+
+def test_of_one_launch_a_slow_curve_is_inconclusive():
+    found = agreement(curves(3), {"NetPIPE": curves(1)}, where="IMB PingPong")
+    assert (found.level, found.size) == (Level.INCONCLUSIVE, None)
+    assert "interval over sizes 3 to 3" in found.why
+    assert "takes 3 launches of both" in found.why
+    assert agreement(curves(1), {"IMB": curves(3)}, where="NetPIPE").level is Level.SHOWN
+
+
+def test_of_one_launch_some_slow_sizes_are_shown():
+    spiked = Curve(MANY, tuple((50 + size / 117) * (1 if size < 1 << 15 else 4) for size in MANY))
+    found = agreement(spiked, {"NetPIPE": curves(1)})
+    assert found.level is Level.SHOWN
+
+
+def test_of_one_launch_few_sizes_tell_nothing():
+    found = agreement(
+        curves(3, of=MANY[:5]), {"NetPIPE": curves(1, of=MANY[:5])}, where="IMB PingPong"
+    )
+    assert found.level is Level.SHOWN
+
+
+def test_few_launches_assert_nothing():
+    found = agreement(launches(3, 3), {"other": launches(1, 1, 1)})
+    assert found.level is Level.SHOWN
+    assert "takes 3 launches of both" in found.why
+
+
+def test_an_interval_that_contains_the_bound_asserts_nothing():
+    found = agreement(launches(1, 2.2, 5), {"other": launches(1, 1, 1)})
+    assert found.level is Level.SHOWN
+    found = agreement(launches(1, 1.8, 5), {"other": launches(1, 1, 1)})
+    assert found.level is Level.PASS
+
+
+def test_alone_a_benchmark_has_nobody_to_agree_with():
+    assert agreement(launches(1, 1, 1), {}) is None
+
+
+def test_without_a_common_size_it_is_undefined():
+    other = Curve((3,), (1.0,))
+    found = agreement(launches(1), {"other": other})
+    assert found.level is Level.UNDEFINED
+    assert found.value is None
+
+
+FEW = launches(0.99, 1, 1.01)
+
+
+def on_ranks(name: str, operation: str, few, many, on: int):
+    """Return the finding on 4 or 8 ranks; the work on a link is 2.5 times as much on 8."""
+    sides = {
+        f"{operation} {ranks} ranks": case(
+            several, f"{operation} {ranks} ranks", ranks=ranks, on_link=work
+        )
+        for ranks, several, work in ((4, few, 4), (8, many, 10))
+    }
+    (found,) = compared(name, sides, only=f"{operation} {on} ranks")
+    return found
+
+
+def grown(own):
+    return on_ranks("growth", "Alltoall", FEW, own, 8)
+
+
+def test_what_grows_as_its_work_passes():
+    found = grown(launches(2.4, 2.5, 2.6))
+    assert (found.level, found.against) == (Level.PASS, "Alltoall 4 ranks")
+    assert found.value == pytest.approx(1)
+
+
+def test_what_grows_by_far_more_fails_at_the_size_where_it_does():
+    found = grown(launches(2.4, 2.5, 2.6, slow={1024: 20}))
+    assert (found.level, found.size) == (Level.FAIL, 1024)
+    assert found.value == pytest.approx(20)
+    assert found.interval[0] > 10
+    assert "50 times the 20 µs of Alltoall 4 ranks" in found.why
+    assert "its ranks explain 2.5 times" in found.why
+    assert grown(launches(12.4, 12.5, 12.6)).level is Level.WARN
+
+
+def test_few_launches_on_more_ranks_assert_nothing():
+    found = grown(launches(100, 100))
+    assert found.level is Level.SHOWN
+    assert "takes 3 launches of both" in found.why
+
+
+def test_an_interval_that_contains_the_bound_fails_nothing():
+    assert grown(launches(10, 26, 60)).level is Level.SHOWN
+    assert grown(launches(2, 15, 60)).level is Level.WARN
+    assert grown(launches(1, 8, 60)).level is Level.PASS
+
+
+def test_other_sizes_and_readings_that_are_none_are_undefined():
+    curve = Curve((8,), (5.0,))
+    assert grown(curve).level is Level.UNDEFINED
+    assert "no size in common with Alltoall 4 ranks" in grown(curve).why
+    wrong = Curve((4,), (0.0,))
+    assert "is no reading" in grown(wrong).why
+
+
+class TestMonotony:
+    def shrunk(self, own, more=FEW):
+        return on_ranks("monotony", "Bcast", own, more, 4)
+
+    def test_what_takes_less_on_fewer_ranks_passes(self):
+        found = self.shrunk(launches(0.5, 0.5, 0.5))
+        assert (found.criterion, found.level) == ("monotony", Level.PASS)
+        assert found.value == pytest.approx(0.5)
+
+    def test_what_takes_far_longer_on_fewer_ranks_fails_at_its_size(self):
+        found = self.shrunk(launches(0.98, 1, 1.02, slow={64: 12}))
+        assert (found.level, found.size) == (Level.FAIL, 64)
+        assert found.value == pytest.approx(12)
+        assert "64 bytes took 132 µs, 12 times (95% interval 11" in found.why
+        assert "the 11 µs of Bcast 8 ranks, which has more to do" in found.why
+        assert "Look at the nodes of that job" in found.why
+
+    def test_a_library_that_chooses_better_on_more_ranks_warns(self):
+        assert self.shrunk(launches(4.9, 5, 5.1)).level is Level.WARN
+
+    def test_few_launches_and_intervals_that_contain_the_bound_fail_nothing(self):
+        assert self.shrunk(launches(100, 100)).level is Level.SHOWN
+        assert self.shrunk(launches(4, 12, 40)).level is Level.SHOWN
+
+    def test_what_cannot_be_judged_is_undefined(self):
+        wrong = Curve((4,), (0.0,))
+        found = self.shrunk(FEW, wrong)
+        assert (found.criterion, found.level) == ("monotony", Level.UNDEFINED)
+        assert "of Bcast 8 ranks, 0 µs at 4 bytes is no reading" in found.why
+
+
+DOUBLING = tuple(2**power for power in range(2, 12))
+
+
+def curve(
+    factor: float = 1.0, latency: float = 10.0, slow: dict[int, float] | None = None
+) -> Curve:
+    slow = slow or {}
+    return Curve(
+        DOUBLING, tuple((latency + factor * size / 100) * slow.get(size, 1) for size in DOUBLING)
+    )
+
+
+def companion(*launches: Curve) -> CaseCurves:
+    return case(launches)
+
+
+EACH = "a Sendrecv for each message of a rank or a node"
+
+
+def judged(own, alongside, operation="Alltoall", ranks=4, launches=(), a_node=1, **settings):
+    return only(
+        "guideline of messages" if set(alongside) == {"Sendrecv"} else "guideline",
+        launches or own,
+        settings=replace(GUIDELINE, **{"warn": None, "fail": 4, **settings}),
+        others=alongside,
+        operation=operation,
+        ranks=ranks,
+        ranks_per_node=a_node,
+    )
+
+
+def test_a_ring_of_exchanges_does_the_work_of_an_alltoall():
+    found = judged(curve(3, 30), {"Sendrecv": companion(curve())})
+    assert (found.level, found.against) == (Level.PASS, EACH)
+    assert found.value == pytest.approx(1)
+
+
+def test_ranks_that_share_a_link_send_their_parts_over_it_in_turn():
+    # 8 ranks, 4 on each of two nodes: 16 messages cross a link, and one of Sendrecv.
+    own, alongside = curve(16, 160), {"Sendrecv": companion(curve())}
+    assert judged(own, alongside, ranks=8, a_node=4).value == pytest.approx(1)
+    assert judged(own, alongside, ranks=8).value == pytest.approx(16 / 7)
+    # Of ranks of one node alone no message crosses a link.
+    assert judged(own, alongside, ranks=8, a_node=8).value == pytest.approx(16 / 7)
+    # A ring passes on one message at a time, whoever shares a node.
+    ring = [judged(own, alongside, "Allgather", 8, a_node=a_node).value for a_node in (1, 4)]
+    assert ring == pytest.approx([16 / 7, 16 / 7])
+
+
+def test_the_size_at_which_it_is_slow_is_named_with_both_times():
+    own = curve(3, 30, {64: 5})
+    found = judged(own, {"Sendrecv": companion(curve())})
+    assert (found.level, found.size) == (Level.FAIL, 64)
+    assert found.value == pytest.approx(5)
+    assert "Alltoall of 64 bytes took 159.6 µs, 5 times" in found.why
+    assert f"{EACH}, which does its work" in found.why
+
+
+def test_parts_of_a_message_are_looked_up_at_their_own_size():
+    # Allreduce of n: Reduce_scatter of n and Allgather of the parts of n / p.
+    slow = curve(1, 10, {16: 100})
+    alongside = {"Reduce_scatter": companion(curve()), "Allgather": companion(slow)}
+    found = judged(curve(1, 10, {64: 20}), alongside, "Allreduce")
+    assert found.size != 64
+    assert judged(curve(1, 10, {64: 2000}), alongside, "Allreduce").size == 64
+
+
+def test_a_size_that_is_no_multiple_of_the_ranks_is_left_out():
+    alongside = {"Reduce_scatter": companion(curve()), "Allgather": companion(curve())}
+    found = judged(curve(), alongside, "Allreduce", ranks=3)
+    assert found.level is Level.UNDEFINED
+    assert "no size in common" in found.why
+
+
+def test_what_was_not_measured_asserts_nothing():
+    assert judged(curve(), {"Bcast": companion(curve())}) is None
+    both = {"Sendrecv": companion(curve()), "Bcast": companion(curve())}
+    assert judged(curve(), both) is None
+    assert judged(curve(), {}, "Sendrecv") is None
+
+
+def test_a_part_of_the_interval_below_the_bound_is_inconclusive():
+    own = [curve(3, 30 * factor) for factor in (2, 6, 6.5)]
+    alongside = {"Sendrecv": companion(curve(0.001), curve(0.001), curve(0.001))}
+    found = judged(own[1], alongside, launches=own)
+    assert found.level is Level.INCONCLUSIVE
+    assert found.interval[0] < 4 < found.interval[1]
+
+
+def test_a_time_of_nothing_is_no_reading():
+    zero = Curve(DOUBLING, (0.0,) * len(DOUBLING))
+    found = judged(curve(), {"Sendrecv": companion(zero)})
+    assert found.level is Level.UNDEFINED
+    assert "of Sendrecv, 0 µs at 4 bytes is no reading" in found.why
+
+
+def test_by_default_an_order_of_magnitude_fails():
+    settings = GUIDELINE
+    assert settings.level(5)[0] is Level.WARN
+    assert settings.level(11, (10.5, 12))[0] is Level.FAIL
+
+
+def test_it_names_what_its_findings_rest_on():
+    found = judged(curve(), {"Sendrecv": companion(curve())})
+    assert tuple(BY_FINDING["guideline"].rests_on("Alltoall", found)) == ("Sendrecv",)
+    assert set(BY_FINDING["guideline"].others("Allreduce")) == {
+        "Reduce",
+        "Bcast",
+        "Reduce_scatter",
+        "Allgather",
+    }
+    assert BY_FINDING["guideline"].others("PingPong") == ()
+
+
+@pytest.mark.parametrize("operation", GUIDELINES)
+@given(factor=st.floats(1.01, 50), ranks=st.sampled_from([2, 4, 8]))
+def test_a_library_that_keeps_all_and_is_slowed_down_as_a_whole_is_never_flagged(
+    operation, factor, ranks
+):
+    # Every operation as a chain of messages of all that its ranks have.
+    def whole(times: float) -> CaseCurves:
+        return companion(curve(factor * times, 10 * factor * times))
+
+    alongside = {name: whole(1) for name in GUIDELINES}
+    alongside["Sendrecv"] = whole(1)
+    for messages in (False, True):
+        sides = {name: one for name, one in alongside.items() if messages == (name == "Sendrecv")}
+        found = judged(curve(factor, 10 * factor), sides, operation, ranks)
+        if found is not None:
+            assert found.level is Level.PASS
+            assert found.value < 4

@@ -1,0 +1,268 @@
+"""A sweep's result, of a setting or of algorithms: sentence, table, plain values and page."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from netproof.experiments import algorithms, parameters
+from netproof.experiments.gains import Gain, MessageRange, SweepRow, SweepTable
+from netproof.experiments.sweep import Sweep, turns
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.present import sweeps as shown
+from netproof.present.document import DataTable, show
+from netproof.present.html.folder import answers_page
+from netproof.session.measured import Launch
+from netproof.site import site
+
+ROOT = Path(__file__).resolve().parents[3]
+EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
+
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
+SIZES = (1, 1024, 131072)
+GAINS = {"4": (0.5, 0.5, 1.5, 1.6), "6": (0.5, 0.5, 1.5, 1.0), None: (1.0,) * 4}
+
+
+def launched(one: str, other: str, sizes: tuple[int, ...], times: Callable) -> tuple:
+    """Turns of two values, and their launches; ``times``: in µs, of a value and a launch."""
+    several = turns((one, other), 3, 1)
+    return several, tuple(
+        Launch(turn.launch, order, 0.0, 1.0, (), Curve(sizes, times(turn.value, order)))
+        for order, turn in enumerate(several, 1)
+    )
+
+
+@pytest.fixture
+def sweep() -> Sweep:
+    """Two values; one is a third faster for long messages."""
+
+    def times(value: str | None, order: int) -> tuple[float, ...]:
+        return 25.0, 40.0, 1200.0 / (1.3 if value == "131072" else 1.0)
+
+    how = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
+    made = launched("65536", "131072", SIZES, times)
+    return Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, *made)
+
+
+def algorithms_of(function: str = "Allreduce", sizes=(4, 1024, 65536, 524288)) -> Sweep:
+    """Open MPI with two of its algorithms, which win for long messages, and two not taken."""
+
+    def times(value: str | None, order: int) -> tuple[float, ...]:
+        return tuple(
+            (100.0 + size / 100) * (1 + 0.001 * (order % 3)) / gain
+            for size, gain in zip(sizes, GAINS[value], strict=False)
+        )
+
+    how = algorithms.library_of("Open MPI 5.0.11").setting(function)
+    case = Case("testbed", "gige", "openmpi5", "imb", function, 4, 1)
+    made = launched("4", "6", sizes, times)
+    return Sweep(
+        *(case, "algorithm", f"{function} algorithm", how, "7", 1, EXTRAS, *made),
+        library="Open MPI 5.0.11",
+        names=algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1")),
+        refused={"17": "tuning-3.1 ended with status 1"},
+        fell_back={"6": "cannot"},
+    )
+
+
+def printed(one: Sweep, table: SweepTable) -> str:
+    out = Console(file=io.StringIO(), width=200)
+    title, answer = shown.answer(one, table)
+    show([title, *answer], out)
+    return out.file.getvalue()
+
+
+NONE = Gain(1.0, (0.99, 1.01))
+FASTER = Gain(1.31, (1.24, 1.38))
+
+
+def said(
+    winner: str | None = "131072", short: Gain = NONE, as_good: dict[str, float] | None = None
+) -> SweepTable:
+    rows = (
+        SweepRow(MessageRange.SHORT, None, {}, {"65536": NONE, "131072": short}),
+        SweepRow(MessageRange.LONG, winner, as_good or {}, {"65536": NONE, "131072": FASTER}),
+    )
+    by_size = {"65536": dict.fromkeys(SIZES, 1.0), "131072": dict.fromkeys(SIZES, 1.1)}
+    return SweepTable(rows, by_size, {}, 1.05, 5, 0)
+
+
+def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
+    assert shown.recommendation(sweep, said(as_good={"65536": 0.03})) == (
+        "socket buffer 128 KiB: +31 % (+24 to +38) for long messages, no change for short ones;"
+        " statistically tied with it: 64 KiB (at most 3 % behind)"
+    )
+    assert shown.setting(sweep, "131072") == "NPtcp -b 131072"
+
+
+def test_costs_are_said(sweep):
+    cost = Gain(0.9, (0.85, 0.95))
+    found = shown.recommendation(sweep, said(short=cost))
+    assert "-10 % (-15 to -5) for short ones" in found
+
+
+def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
+    text = shown.recommendation(sweep, said(None))
+    assert text == "socket buffer: leave it as it is: no value is faster for sure"
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (NONE, "no change"),
+        (FASTER, "+31 % (+24 to +38)"),
+        (Gain(1.1, (0.9, 1.3)), "+10 % (-10 to +30), not sure"),
+        (Gain(0.999, (0.9, 1.3)), "0 % (-10 to +30), not sure"),
+    ],
+)
+def test_a_gain_in_words(gain, words):
+    assert shown.gain_in_words(gain) == words
+
+
+def test_a_value_that_is_a_size_is_written_as_one(sweep):
+    assert shown.name_of(sweep, "65536") == "64 KiB"
+
+
+def test_the_terminal_has_the_table(sweep):
+    text = printed(sweep, said())
+    assert "set it by: NPtcp -b 131072" in text
+    assert "long (from 1/8 of the largest)" in text
+    assert "5 rounds of 2 values, each alongside the default at the same time" in text
+
+
+def test_what_all_nodes_have_already_is_said(sweep):
+    has = dataclasses.replace(sweep, own=("131072",))
+    text = printed(has, has.table())
+    assert "All nodes have 128 KiB already: it is the default by name." in text
+    assert "leave it as it is" in text
+    (document,) = shown.document([(has, has.table())])["sweeps"]
+    assert document["own"] == ("131072",)
+
+
+def test_plain_values_have_the_sentence_and_every_size(sweep):
+    document = json.loads(json.dumps(shown.document([(sweep, said())])))
+    (one,) = document["sweeps"]
+    assert one["recommended"]["value"] == "131072"
+    assert one["recommended"]["sentence"].startswith("socket buffer 128 KiB")
+    assert [size for size, _ in one["values"][0]["by_size"]] == list(SIZES)
+
+
+def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
+    text = html.unescape(answers_page("Tuning", [shown.answer(sweep, sweep.table())]))
+    assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
+    assert "<dt>set it by</dt><dd>NPtcp -b 131072</dd>" in text
+    for name in ("default", "64 KiB", "128 KiB"):
+        assert f'"configuration":"{name}"' in text
+    # Colours stand for values here, not for libraries.
+    assert '"title":"socket buffer"' in text
+    assert "MPI × compiler" not in text
+    assert math.isclose(sweep.table().drift, 1.0)
+
+
+@pytest.mark.parametrize("name", ["eager-limit", *parameters.EAGER_VARIABLES])
+def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
+    """Latency 25 µs and 100 MB/s; from 8 KiB on rendezvous adds a round trip."""
+    sizes = tuple(1 << power for power in range(18))
+
+    def times(value: str | None, order: int) -> tuple[float, ...]:
+        late = 60.0 if value == "4096" else 0.0
+        return tuple(25.0 + size / 100 + (late if size > 4096 else 0.0) for size in sizes)
+
+    case = Case("testbed", "gige", "openmpi5", "netpipe", "mpi", 2, 1, "inter-node", "oneway")
+    how = parameters.found(name, ("4096", "65536")).assignment("mpi", "Open MPI")
+    made = launched("4096", "65536", sizes, times)
+    one = Sweep(case, name, "eager limit", how, "7", 1, EXTRAS, *made)
+    found = one.table()
+    text = printed(one, found)
+    assert "64 KiB" in text
+    assert "step seen" in text
+    assert "4096 to 8192 B" in text
+    assert "With the default: step seen none." in text
+    (document,) = shown.document([(one, found)])["sweeps"]
+    steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
+    assert steps == {None: None, "4096": [4096, 8192], "65536": None}
+    assert "4096 to 8192 B" in answers_page("Tuning", [shown.answer(one, found)])
+
+
+def test_the_sentence_has_who_wins_from_where_to_where():
+    one = algorithms_of()
+    said = shown.conclusion(one, one.table())
+    assert said.startswith("Allreduce algorithm on 4 ranks: ")
+    assert "from 64 KiB to 512 KiB" in said or "4 ring at 512 KiB (+60 %)" in said
+    assert said.endswith("; at the other 2 sizes none is faster for sure")
+
+
+def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
+    one = algorithms_of()
+    text = printed(one, one.table())
+    assert "testbed:gige openmpi5 IMB Allreduce, 4 ranks" in text
+    (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
+    assert longest.split()[2:5] == ["4", "ring", "+60"]
+    # Certainly slower is not a tie.
+    (shortest,) = [line for line in text.splitlines() if line.strip().startswith("4 B")]
+    assert "the library's own" in shortest
+    flat = " ".join(text.split())
+    assert (
+        "set 4 ring by: OMPI_MCA_coll_tuned_use_dynamic_rules=1"
+        " OMPI_MCA_coll_tuned_allreduce_algorithm=4"
+    ) in flat
+    assert "Not taken, 17: tuning-3.1 ended with status 1" in flat
+    assert "took its own choice instead of 6 rabenseifner: cannot" in flat
+    assert "3 rounds of 2 algorithms, each alongside the library's own choice" in flat
+
+
+def test_others_that_are_as_good_are_named_in_the_row():
+    one = algorithms_of()
+    (row,) = [row for row in one.table().rows if row.at == 65536]
+    said = shown.as_good_in_words(one, row)
+    assert "% behind)" in said
+    assert {row.winner, *row.as_good} == {"4", "6"}
+
+
+def test_plain_values_have_every_gain_with_its_interval():
+    one = algorithms_of()
+    document = json.loads(json.dumps(shown.document([(one, one.table())])))
+    (made,) = document["sweeps"]
+    assert made["ranks"] == 4
+    assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
+    last = made["sizes"][-1]
+    assert (last["bytes"], last["winner"]) == (524288, "4")
+    assert last["gains"]["4"]["factor"] == pytest.approx(1.6, rel=0.01)
+    assert last["gains"]["4"]["interval"][0] < 1.6 < last["gains"]["4"]["interval"][1]
+
+
+@pytest.mark.slow
+def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
+    one = algorithms_of()
+    text = html.unescape(answers_page("Tuning", [shown.answer(one, one.table())]))
+    assert text.index("4 ring") < text.index("application/json")
+    assert '"algorithm":"6 rabenseifner"' in text
+    assert '"configuration":"the library\'s own"' in text
+    assert "OMPI_MCA_coll_tuned_allreduce_algorithm=4" in text
+
+
+def test_a_barrier_has_one_row_and_no_size():
+    one = algorithms_of("Barrier", (0,))
+    table = one.table()
+    assert next(b for b in shown.answer(one, table)[1] if isinstance(b, DataTable)).rows[0][:2] == (
+        "-",
+        "the library's own",
+    )
+    text = answers_page("Tuning", [shown.answer(one, table)])
+    assert "There is no curve to draw." in text
+
+
+def test_a_sweep_comes_back_from_a_report_as_it_was():
+    one = algorithms_of()
+    back = Sweep.from_json(json.loads(json.dumps(one.as_json())))
+    assert back.table() == one.table()
+    assert (back.names, back.refused, back.fell_back) == (one.names, one.refused, one.fell_back)
