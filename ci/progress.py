@@ -28,7 +28,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from netproof.benchmarks import registry
-from netproof.commands.night import ENDING_S, ending_with_this_process
+from netproof.commands.reframe import ENDING_S, ending_with_this_process
 from netproof.commands.site_show import shown
 from netproof.criteria.confirming import ConfirmSettings
 from netproof.errors import NetproofError

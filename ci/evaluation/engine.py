@@ -31,7 +31,7 @@ from ci.evaluation import load as loads
 from ci.evaluation import testbed as machine
 from ci.evaluation.testbed import ROOT, CannotRunError, Testbed, TooLongError, now
 from ci.testbed import topology_reading
-from netproof.commands import night
+from netproof.commands import reframe
 from netproof.errors import NetproofError
 
 CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
@@ -487,8 +487,8 @@ def measure(
     wanted = evaluation.reframe(run, settings)
     if wanted is not None:
         options, checks = wanted
-        night.measure(
-            [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks), "-r"],
+        reframe.measure(
+            [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks)],
             folder=folder,
             report=folder / REPORT,
             log=folder / "reframe.log",

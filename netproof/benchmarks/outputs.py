@@ -86,12 +86,8 @@ def shown(text: str) -> str:
     return "\n".join(line.rstrip(" ") for line in text.expandtabs().split("\n"))
 
 
-@dataclass(frozen=True)
-class Form:
-    """The benchmark, and its function if known, of tables that do not name them: ``--from``."""
-
-    benchmark: Benchmark
-    function: str | None = None
+Form = tuple[Benchmark, str | None]
+"""The benchmark, and its function if known, of tables that do not name them: ``--from``."""
 
 
 def form(text: str) -> Form:
@@ -99,12 +95,12 @@ def form(text: str) -> Form:
     name, _, function = " ".join(text.replace(":", " ").split()).partition(" ")
     benchmark = registry.named(name.lower())
     if not function or benchmark.by_protocol:
-        return Form(benchmark)
+        return benchmark, None
     known = {one.lower(): one for one in benchmark.readable()}
     if function.lower() not in known:
         names = ", ".join(sorted(known.values()))
         raise NetproofError(f"--from {text}: {benchmark.label} has {names}")
-    return Form(benchmark, known[function.lower()])
+    return benchmark, known[function.lower()]
 
 
 def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None = None) -> Log:
@@ -123,8 +119,8 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     if not heads and form is not None:
         numbers = enumerate(lines.between(1, len(lines)), 1)
         first = next((number for number, line in numbers if ROW.fullmatch(line)), None)
-        heads = [] if first is None else [_Head(first, form.benchmark, program=False)]
-    if not heads or (form is not None and form.benchmark.by_protocol):
+        heads = [] if first is None else [_Head(first, form[0], program=False)]
+    if not heads or (form is not None and form[0].by_protocol):
         return Log((_file_of_figures(lines, text, bidirectional=bidirectional),))
     reading = _Reading(lines, tags, heads, bidirectional, form)
     for head in heads:
@@ -274,8 +270,8 @@ class _Reading:
                         reason = "a row stands before the first table, and is of none"
                         raise ParseError(lines.path, number, line, reason)
             lines.go_to(head.number)
-            form = self._form
-            function = form.function if form and form.benchmark is head.benchmark else None
+            of, function = self._form or (None, None)
+            function = function if of is head.benchmark else None
             output = head.benchmark.read_after(
                 lines, before, bidirectional=self._bidirectional, function=function
             )

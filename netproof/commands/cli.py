@@ -20,7 +20,6 @@ from netproof.commands import (
     sites,
     stores,
     studies,
-    tuning,
 )
 from netproof.commands.options import EXAMPLES
 
@@ -92,8 +91,8 @@ VERBS: Mapping[str, Verb | tuple[str, Mapping[str, Verb]]] = {
     "measure": (
         "Measure what is no acceptance, or read what was measured: no verdict reads it.",
         {
-            "tune": tuning.tune,
-            "algorithms": tuning.algorithms,
+            "tune": measure.tune,
+            "algorithms": measure.algorithms,
             "load": measure.load,
             "tails": measure.tails,
             "gpcnet": measure.gpcnet,

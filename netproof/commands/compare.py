@@ -7,7 +7,6 @@ held fixed, since a case's counterpart has all of it in common.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,9 +23,6 @@ from netproof.commands.options import (
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from netproof.comparison.comparison import Comparison
     from netproof.session.session import Session
     from netproof.store import Store
 
@@ -97,7 +93,23 @@ def compare(
     else:
         with terminal.working("comparing"):
             values = _values(by, first, store, partition, environment)
-            several, failed = _against_first(by, values, partition, environment)
+            several = []
+            earliest, *others = values
+            for value in others:
+                both = (earliest, value)
+                try:
+                    sides = comparison.sides(
+                        values[earliest],
+                        values[value],
+                        both if by == "partition" else partition,
+                        both if by == "environment" else environment,
+                        both if by.startswith(LABEL) else None,
+                    )
+                    several.append(comparison.compare(*sides))
+                except NetproofError as error:
+                    failed[value] = str(error)
+            if not several:
+                raise NetproofError("; ".join(failed.values()))
         title = f"By {by}: {', '.join(values)}"
         document = {
             "format": documents.FORMAT,
@@ -110,9 +122,8 @@ def compare(
     if folder is not None:
         from netproof.present.html.folder import write_page
 
-        page = write_page(
-            folder, lambda: compared.page(title, several, failed, every=by is not None)
-        )
+        every = by is not None
+        page = write_page(folder, lambda: compared.page(title, several, failed, every=every))
     if form is Form.JSON:
         documents.write(document, sys.stdout)
         return 0
@@ -131,23 +142,23 @@ def _sessions(
     if labels:
         if first is not None:
             raise NetproofError("name sessions or labels, not both")
-        opened, questions = _labels_in(store)
-        return tuple(
-            questions.load(opened, questions.with_label(opened, label)) for label in labels
-        )
+        opened = _labels_in(store)
+        from netproof.store import questions
+
+        one, other = (questions.with_label(opened, label) for label in labels)
+        return questions.load(opened, one), questions.load(opened, other)
     if first is None:
         raise NetproofError("name a session, or two with --label")
-    other = None if second is None else session_verdict.find(second, store)
-    return session_verdict.find(first, store), other
+    found = session_verdict.find(first, store)
+    return found, None if second is None else session_verdict.find(second, store)
 
 
-def _labels_in(store: Path | None) -> tuple[Store, ModuleType]:
-    """Return the store whose labels are asked for, and what answers questions about it."""
+def _labels_in(store: Path | None) -> Store:
     if store is None:
         raise NetproofError("labels are looked up in a store: name it with --store")
-    from netproof.store import Store, questions
+    from netproof.store import Store
 
-    return Store(store), questions
+    return Store(store)
 
 
 def _values(
@@ -167,8 +178,9 @@ def _values(
     if by.startswith(LABEL):
         if name is not None:
             raise NetproofError("by a label the store's sessions are compared; name none")
-        opened, questions = _labels_in(store)
-        label = by.removeprefix(LABEL)
+        opened, label = _labels_in(store), by.removeprefix(LABEL)
+        from netproof.store import questions
+
         newest = questions.labelled(opened, label).items()
         sessions = {f"{label}={value}": questions.load(opened, one) for value, one in newest}
     elif by in ("partition", "environment"):
@@ -181,38 +193,7 @@ def _values(
         sessions = dict.fromkeys((getattr(case, by) for case in cases), stored)
     else:
         raise NetproofError(f"{by!r} is no dimension: partition, environment, or label=KEY")
-    if not sessions:
-        raise NetproofError("there is no case to compare")
     if len(sessions) < 2:
-        raise NetproofError(f"there is one {by} only, {next(iter(sessions))}")
+        only = f"one {by} only, {next(iter(sessions))}" if sessions else "no case to compare"
+        raise NetproofError(f"there is {only}")
     return sessions
-
-
-def _against_first(
-    by: str,
-    sessions: Mapping[str, Session],
-    partitions: Pair | None,
-    environments: Pair | None,
-) -> tuple[list[Comparison], dict[str, str]]:
-    """Return each value's comparison with the first, and why others have none."""
-    from netproof.comparison import comparison
-
-    first, *others = sessions
-    found: list[Comparison] = []
-    failed: dict[str, str] = {}
-    for value in others:
-        pair = (first, value)
-        try:
-            sides = comparison.sides(
-                sessions[first],
-                sessions[value],
-                pair if by == "partition" else partitions,
-                pair if by == "environment" else environments,
-                None if by in ("partition", "environment") else pair,
-            )
-            found.append(comparison.compare(*sides))
-        except NetproofError as error:
-            failed[value] = str(error)
-    if not found:
-        raise NetproofError("; ".join(failed.values()))
-    return found, failed

@@ -1,15 +1,10 @@
-"""The verbs ``measure load``, ``tails`` and ``gpcnet``, and what those of tuning share with them.
-
-Each measures something of its own, or reads the report of an earlier session.
+"""The verbs of ``measure`` but ``study``: each has ReFrame run one experiment, or reads its report.
 
 They are no acceptance: their reports are in folders that no verdict reads.
 """
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,9 +19,11 @@ from netproof.commands.options import (
     FormatOption,
     PageOption,
     insist_on_site,
+    refused,
     session_and_system,
     verb,
 )
+from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -42,52 +39,16 @@ WhereArgument = Annotated[
     ),
 ]
 
-REFRAME = "reframe"
-STDERR = 2
+ValuesOption = Annotated[
+    str | None, typer.Option("--values", metavar="A,B,...", help="Instead of its own values.")
+]
+
+RoundsOption = Annotated[
+    int, typer.Option("--rounds", min=3, help="How often each value is launched.")
+]
+
 SHOWN, BEYOND, UNDECIDED = 0, 1, 3
 """Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
-
-
-def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None) -> int:
-    """Run ReFrame with its output on standard error, and return its exit status.
-
-    ``said``: stands before the command on standard error; ``report``: where it leaves its report,
-    None for the folder that RFM_REPORT_FILE names. ReFrame ends with this process, and cancels its
-    jobs. Raise NetproofError where it is not installed, and where it leaves no ``report``.
-    """
-    from netproof.commands.night import end_reframe, ending_with_this_process
-    from netproof.present import terminal
-
-    program = Path(sys.executable).with_name(REFRAME)
-    if not program.is_file():
-        raise NetproofError(f"{program}: is not there, so nothing can be measured")
-    command = [str(program), *arguments, "-r"]
-    if not sys.stderr.isatty():
-        command.append("--nocolor")
-    environment = {}
-    if report is not None:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        environment = {"RFM_REPORT_FILE": str(report)}
-    terminal.say(terminal.console(stderr=True), f"{said}: {shlex.join(command)}")
-    process = subprocess.Popen(
-        command,
-        stdout=STDERR,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-        # A signal to the terminal's processes would reach it twice.
-        start_new_session=True,
-        preexec_fn=ending_with_this_process(),
-    )
-    try:
-        ended = process.wait()
-    finally:
-        if process.poll() is None:
-            end_reframe(process)
-    if report is not None and not report.is_file():
-        raise NetproofError(
-            f"reframe left no report {report} (exit status {ended}); what it printed says why"
-        )
-    return ended
 
 
 class Where(NamedTuple):
@@ -117,12 +78,12 @@ class Where(NamedTuple):
         """Return the partition as checks see it."""
         return self.matrix.partitions[self.partition]
 
-    def insist(self, known: Collection[str], having: str, why: str = "") -> None:
+    def insist(self, known: Collection[str], having: str, remedy: str = "") -> None:
         """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""
         if self.environment not in known:
             raise NetproofError(
-                f"{self.option} has no environment {self.environment!r} with {having}{why}; it has"
-                f" {', '.join(known) or 'none'}"
+                f"{self.option} has no environment {self.environment!r} with {having}; it has"
+                f" {', '.join(sorted(known)) or 'none'}{remedy}"
             )
 
     def insist_on_pairs(self) -> None:
@@ -130,8 +91,13 @@ class Where(NamedTuple):
         from netproof.benchmarks.registry import OF_PAIRS
 
         cases = self.matrix.cases
-        there = sorted({one.environment for one in cases if one.benchmark == OF_PAIRS.name})
+        there = {one.environment for one in cases if one.benchmark == OF_PAIRS.name}
         self.insist(there, OF_PAIRS.label)
+
+    def insist_on_nodes(self, least: int, why: str) -> None:
+        """Raise NetproofError where the partition has fewer nodes than ``least``."""
+        if self.settings.nodes < least:
+            raise NetproofError(f"{self.option} has {self.settings.nodes} nodes, and {why}")
 
     def measure(
         self, checks: str, settings: Mapping[str, object], label: str, subject: str, what: str
@@ -146,8 +112,7 @@ class Where(NamedTuple):
 
         arguments = ["--system", self.option, "-p", self.environment]
         arguments += ["-c", str(folders.shipped("checks") / checks)]
-        for name, value in settings.items():
-            arguments += ["-S", f"{name}={value}"]
+        arguments += [word for name, one in settings.items() for word in ("-S", f"{name}={one}")]
         arguments.append(f"--session-extras={label}={subject}")
         report = new_report(label, subject)
         run_reframe(arguments, f"measuring {what}", report)
@@ -171,7 +136,25 @@ def new_report(label: str, subject: str) -> Path:
     return folder / f"run-{subject}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
 
 
-def show(
+def _report(subject: str, environment: str | None, measured: Callable[[Where], Path]) -> Path:
+    """Return the report that a verb's argument names, or else the one that measuring there leaves.
+
+    Raise typer.BadParameter for a place without an environment.
+    """
+    report, where = session_and_system([subject])
+    if report is not None:
+        return report
+    if environment is None:
+        raise typer.BadParameter("say with what: --environment")
+    return measured(Where.of(where or "", environment, full=True))
+
+
+def _insist_on_number(nodes: int, least: int) -> None:
+    if 0 < nodes < least:
+        raise typer.BadParameter(f"--nodes: give {least} at least, or 0 for all")
+
+
+def _show(
     several: Sequence[tuple[Any, Any]],
     report: Path,
     kind: str,
@@ -186,7 +169,7 @@ def show(
     Return the exit status of what has bounds.
     """
     from netproof.present import documents, terminal
-    from netproof.present.document import show as print_blocks
+    from netproof.present.document import show
 
     written = None
     if folder is not None:
@@ -200,26 +183,13 @@ def show(
         for one, figures in several:
             title, blocks = answer(one, figures)
             terminal.say(out, title, "bold")
-            print_blocks(blocks, out)
+            show(blocks, out)
         terminal.say(out, f"report {report}")
         if written is not None:
             terminal.say(out, f"page {written}")
     if any(getattr(found, "beyond", False) for _, found in several):
         return BEYOND
     return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN
-
-
-def place_or_report(subject: str, environment: str | None) -> tuple[str, str] | Path:
-    """Return where to measure, and in which environment; or the report to read instead.
-
-    Raise typer.BadParameter for a place without an environment.
-    """
-    report, where = session_and_system([subject])
-    if report is not None:
-        return report
-    if environment is None:
-        raise typer.BadParameter("say with what: --environment")
-    return where or "", environment
 
 
 @verb(
@@ -254,39 +224,31 @@ def load(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
-    report = place_or_report(subject, environment)
-    if 0 < nodes < 4:
-        raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
-    if not isinstance(report, Path):
-        report = _measured_load(Where.of(*report), victims, aggressors, nodes, rounds)
+
+    def measured(where: Where) -> Path:
+        from netproof.experiments import load, load_plan
+        from netproof.experiments.load_plan import Aggressor, Victim, chosen
+
+        several, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
+        where.insist_on_pairs()
+        where.insist_on_nodes(load_plan.LEAST_NODES, load_plan.WHY)
+        settings = {
+            "aggressors": ",".join(congesting),
+            "victims": ",".join(several),
+            "most_nodes": nodes,
+            "rounds": rounds,
+        }
+        count = len(several) * len(congesting) * rounds
+        what = f"{count} times alone and alongside, at each place"
+        return where.measure("load.py", settings, load.FOLDER, where.partition, what)
+
+    _insist_on_number(nodes, 4)
+    report = _report(subject, environment, measured)
     from netproof.experiments.load import Loaded, findings
     from netproof.present.loads import load_answer, load_document
 
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    return show(several, report, "Under load", load_answer, load_document, page, form)
-
-
-def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, rounds: int) -> Path:
-    from netproof.experiments.load import FOLDER
-    from netproof.experiments.load_plan import LEAST_NODES, Aggressor, Victim, chosen
-
-    measured, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
-    where.insist_on_pairs()
-    most = where.settings.nodes
-    if most < LEAST_NODES:
-        raise NetproofError(
-            f"{where.option} has {most} nodes, and load takes {LEAST_NODES}: two for what is"
-            " measured, two for what congests"
-        )
-    settings = {
-        "aggressors": ",".join(congesting),
-        "victims": ",".join(measured),
-        "most_nodes": nodes,
-        "rounds": rounds,
-    }
-    count = len(measured) * len(congesting) * rounds
-    what = f"{count} times alone and alongside, at each place"
-    return where.measure("load.py", settings, FOLDER, where.partition, what)
+    return _show(several, report, "Under load", load_answer, load_document, page, form)
 
 
 @verb(
@@ -306,25 +268,26 @@ def tails(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
-    report = place_or_report(subject, environment)
-    if not isinstance(report, Path):
-        place = Where.of(*report)
-        from netproof.experiments.tails import FOLDER
 
-        place.insist_on_pairs()
-        most = place.settings.max_message_bytes
+    def measured(where: Where) -> Path:
+        from netproof.experiments import tails
+
+        where.insist_on_pairs()
+        most = where.settings.max_message_bytes
         if size > most:
             raise NetproofError(
-                f"--bytes {size}: the largest message of {place.option} is of {most} bytes"
+                f"--bytes {size}: the largest message of {where.option} is of {most} bytes"
             )
         settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
         what = f"single calls of {size} bytes for {seconds:g} s"
-        report = place.measure("load.py", settings, FOLDER, place.partition, what)
+        return where.measure("load.py", settings, tails.FOLDER, where.partition, what)
+
+    report = _report(subject, environment, measured)
     from netproof.experiments.tails import Tail, figures
     from netproof.present.loads import tail_answer, tail_document
 
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    return show(several, report, "Single calls", tail_answer, tail_document, page, form)
+    return _show(several, report, "Single calls", tail_answer, tail_document, page, form)
 
 
 @verb(
@@ -343,41 +306,224 @@ def gpcnet(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
-    report = place_or_report(subject, environment)
-    if 0 < nodes < 10:
-        raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
-    if not isinstance(report, Path):
-        report = _measured_gpcnet(Where.of(*report), rounds, nodes)
+
+    def measured(where: Where) -> Path:
+        from netproof.experiments import gpcnet
+        from netproof.site.matrix import environments_in, partitions_in
+
+        there = environments_in(where.configuration, where.system)
+        environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]
+        having = [
+            one for one in environments if gpcnet.FEATURE in there.get(one, {}).get("features", ())
+        ]
+        remedy = (
+            f". Put GPCNeT's {gpcnet.PROGRAM} into the environment's PATH and name the feature in"
+            " its site's file"
+        )
+        where.insist(having, f"the feature {gpcnet.FEATURE!r}", remedy)
+        where.insist_on_nodes(gpcnet.LEAST_NODES, f"{gpcnet.WHY}; netproof measure load takes 4")
+        settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
+        what = f"GPCNeT {rounds} times, some minutes each"
+        return where.measure("load.py", settings, gpcnet.FOLDER, where.partition, what)
+
+    _insist_on_number(nodes, 10)
+    report = _report(subject, environment, measured)
     from netproof.experiments.gpcnet import GpcnetRuns, findings
     from netproof.present.loads import gpcnet_answer, gpcnet_document
 
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    return show(several, report, "", gpcnet_answer, gpcnet_document, None, form)
+    return _show(several, report, "", gpcnet_answer, gpcnet_document, None, form)
 
 
-def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
-    from netproof.experiments.gpcnet import FEATURE, FOLDER, LEAST_NODES, PROGRAM
+@verb(
+    "cannot tune",
+    "measure tune mycluster:ib socket-buffer -p openmpi",
+    "measure tune mycluster:ib --restore",
+)
+def tune(
+    subject: WhereArgument,
+    parameter: Annotated[
+        str | None,
+        typer.Argument(
+            help="What to turn: socket-buffer, eager-limit, rails, mtu, coalescing, or an"
+            " environment variable."
+        ),
+    ] = None,
+    environment: EnvironmentOption = None,
+    protocol: Annotated[
+        str, typer.Option("--protocol", metavar="tcp|mpi", help="Over what NetPIPE measures.")
+    ] = "tcp",
+    path: Annotated[
+        str,
+        typer.Option(
+            "--path", metavar="inter-node|intra-node", help="Between two nodes, or inside one."
+        ),
+    ] = "inter-node",
+    values: ValuesOption = None,
+    rounds: RoundsOption = 5,
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore", help="Only restore what a sweep that was killed left changed on nodes."
+        ),
+    ] = False,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
+) -> int:
+    """Turn one setting, measure each value alongside the default, say which is best."""
+    report, where = session_and_system([subject])
+    if report is not None and (parameter is not None or restore):
+        raise typer.BadParameter("a session is only read: leave PARAMETER and --restore out")
+    if report is None and (where is None or (parameter is not None) is restore):
+        raise typer.BadParameter("give SYSTEM:PARTITION and PARAMETER to measure, or --restore")
+    if restore and where is not None:
+        return _restore(where)
+    given = () if values is None else values.split(",")
+    report = _report(
+        subject,
+        environment,
+        lambda place: measured_setting(place, parameter or "", protocol, path, given, rounds),
+    )
+    return _show_sweeps(report, page, form)
+
+
+@verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
+def algorithms(
+    subject: WhereArgument,
+    function: Annotated[
+        str | None, typer.Argument(help="The collective of IMB, Allreduce for instance.")
+    ] = None,
+    environment: EnvironmentOption = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", help="One rank count of the partition instead of all."),
+    ] = None,
+    values: ValuesOption = None,
+    rounds: RoundsOption = 5,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
+) -> int:
+    """Measure a collective with each algorithm of the MPI library, say which wins at which size."""
+    session, _ = session_and_system([subject])
+    if (session is None) is (function is None):
+        raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
+    given = () if values is None else values.split(",")
+    report = _report(
+        subject,
+        environment,
+        lambda where: _measured_algorithms(where, function or "", ranks, given, rounds),
+    )
+    return _show_sweeps(report, page, form)
+
+
+def _show_sweeps(report: Path, page: Path | None, form: Form) -> int:
+    from netproof.experiments import sweep
+    from netproof.present.sweeps import answer, document
+
+    return _show(sweep.results(report), report, "Tuning", answer, document, page, form)
+
+
+def _restore(option: str) -> int:
+    """Restore settings that a sweep left changed on a partition's nodes; return the exit status."""
+    from netproof.present import terminal
+
+    try:
+        restored = _restored(Where.of(option))
+    except NetproofError as error:
+        return refused("cannot restore", error)
+    if not restored:
+        terminal.say(terminal.console(), f"{option}: nothing is left to restore")
+    return 0
+
+
+def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
+    """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
+    from netproof.experiments import restoring
+    from netproof.present import terminal
+    from netproof.site import folders
     from netproof.site.matrix import partitions_in
 
-    environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]
-    having = {
-        one["name"]
-        for one in where.configuration["environments"]
-        if FEATURE in one.get("features", [])
+    access = partitions_in(where.configuration, where.system)[where.partition]["access"]
+    record = restoring.record_of(folders.of_reports(), where.system, where.partition)
+    restored = restoring.restore(record, where.settings.tuning_hook, access)
+    for node, name, value in restored:
+        said = f"{node}: {name} is {value} again, as before a sweep that did not end"
+        terminal.say(terminal.console(stderr=True), said)
+    return restored
+
+
+def measured_setting(
+    where: Where, parameter: str, protocol: str, path: str, values: Sequence[str], rounds: int
+) -> Path:
+    """Measure a sweep of one setting with ReFrame, and return the report.
+
+    Raise NetproofError for what the site or a library lacks, before anything is measured, and
+    where ReFrame leaves no report.
+    """
+    from netproof.benchmarks import netpipe, registry
+    from netproof.experiments import parameters, restoring, sweep
+    from netproof.site.matrix import environments_in
+
+    for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
+        if given not in known:
+            raise NetproofError(f"unknown {given!r}; choose {' or '.join(known)}")
+    cases = where.matrix.cases
+    where.insist({one.environment for one in cases if registry.of(one).by_protocol}, "NetPIPE")
+    turned = parameters.found(parameter, values)
+    there = environments_in(where.configuration, where.system)
+    turned.assignment(protocol, there[where.environment]["extras"]["mpi"], path)
+    tried = tuple(values) or turned.values_on(where.settings.rails)
+    parameters.insist_on_values(tried)
+    if turned.by_hook and not where.settings.tuning_hook:
+        raise NetproofError(
+            f"{turned.title} takes root: give {where.option} a tuning_hook in its site's file"
+        )
+    _restored(where)
+    settings = {
+        "turned": turned.name,
+        "turned_protocol": protocol,
+        "turned_path": path,
+        "rounds": rounds,
+        **({"turned_values": ",".join(values)} if values else {}),
     }
-    there = [name for name in environments if name in having]
-    if where.environment not in there:
+    what = f"{len(sweep.turns(tried, rounds, 1))} launches"
+    try:
+        return where.measure("tuning.py", settings, restoring.FOLDER, turned.name, what)
+    finally:
+        # A killed job could not restore it.
+        _restored(where)
+
+
+def _measured_algorithms(
+    where: Where, function: str, ranks: int | None, values: Sequence[str], rounds: int
+) -> Path:
+    """Measure a sweep of a collective's algorithms; raise NetproofError as the other."""
+    from netproof.benchmarks import imb, registry
+    from netproof.experiments import parameters, restoring, sweep
+    from netproof.site.matrix import environments_in
+
+    benchmark = imb.BENCHMARK.name
+    named = environments_in(where.configuration, where.system)
+    cases = where.matrix.cases
+    why = named.get(where.environment, {}).get("extras", {}).get("absent", {}).get(benchmark)
+    where.insist(
+        {case.environment for case in cases if case.benchmark == benchmark},
+        registry.named(benchmark).label + (f", whose site says: {why}" if why else ""),
+    )
+    names = parameters.algorithms(named[where.environment]["extras"]["mpi"], function, values)
+    counts = sorted({one.ranks for one in cases if one.function == function})
+    if ranks is not None and ranks not in counts:
         raise NetproofError(
-            f"{where.option} has no environment {where.environment!r} with the feature {FEATURE!r};"
-            f" it has {', '.join(there) or 'none'}. Put GPCNeT's {PROGRAM} into the environment's"
-            " PATH and name the feature in its site's file"
+            f"{where.option} measures {function} on {', '.join(map(str, counts))} ranks, and not on"
+            f" {ranks}"
         )
-    most = where.settings.nodes
-    if most < LEAST_NODES:
-        raise NetproofError(
-            f"{where.option} has {most} nodes, and GPCNeT takes {LEAST_NODES}: two for its tests,"
-            " eight for its congestors; netproof measure load takes 4"
-        )
-    settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
-    what = f"GPCNeT {rounds} times, some minutes each"
-    return where.measure("load.py", settings, FOLDER, where.partition, what)
+    settings = {
+        "swept_function": function,
+        "swept_ranks": ranks or 0,
+        "rounds": rounds,
+        **({"swept_algorithms": ",".join(values)} if values else {}),
+    }
+    jobs = 1 if ranks is not None else len(counts)
+    what = f"{jobs * len(sweep.turns(tuple(names), rounds, 1))} launches"
+    subject = f"{sweep.ALGORITHM}-{function}"
+    return where.measure("algorithms.py", settings, restoring.FOLDER, subject, what)

@@ -7,7 +7,6 @@ happened in it is in its summary, in JUnit's XML and in its exit status. cron ca
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
@@ -17,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 from netproof.commands import entry
+from netproof.commands.reframe import measure
 from netproof.errors import NetproofError, shortened
 from netproof.history import history_verdict as history
 from netproof.intake import trust, writing
@@ -66,18 +66,8 @@ _NOT_SUBMITTED = ("startup", "setup", "compile", "compile_complete", "run")
 _MOST_REASONS = 3
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-ENDING_S = 120
-"""Seconds that ReFrame has to cancel its jobs when the night has to end."""
-IN_VAIN_S = 10
-"""The same where slurmctld does not answer."""
-WATCH_S = 15
-"""Seconds between checks that slurmctld still answers."""
-LINES = 6
-"""Lines of ReFrame's output that are quoted where it left no report."""
 EXPANDED, SPLIT = "$`", " \t\n'\"\\"
 """Characters that ReFrame expands or runs in a path, and those that split a job script's path."""
-_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
 ANSWER_S = 60.0
 """Seconds that a night waits for nodes that do not answer slurmctld, where jobs need them."""
 _LOOK_AGAIN_S = 1.0
@@ -213,7 +203,24 @@ def _go(plan: NightPlan, night: Night) -> None:
         leaving = _choose(plan, expected, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        _measure(plan, expected, leaving, checks, report, night.log, lock)
+        arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
+        arguments += ["-R"] if plan.full else []
+        arguments += [part for label in plan.labels for part in ("--session-extras", label)]
+        with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder_of_left:
+            settings = {}
+            if cases := {case: leaving[job] for job in leaving for case in jobs(expected)[job]}:
+                path = Path(folder_of_left) / "left.json"
+                settings[left.VARIABLE] = str(path)
+                left.write(path, cases)
+            measure(
+                [*arguments, *plan.arguments],
+                folder=checks.parent,
+                report=report,
+                log=night.log,
+                settings=settings,
+                lock=lock,
+                patience_s=60 * plan.patience_min,
+            )
         _insist_on_a_job(session.load(report))
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
@@ -256,36 +263,6 @@ def _choose(
     return leaving
 
 
-def _measure(
-    plan: NightPlan,
-    expected: Matrix,
-    leaving: Mapping[PlannedJob, SkipReason],
-    checks: Path,
-    report: Path,
-    log: Path,
-    lock: int,
-) -> None:
-    arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
-    arguments += ["-R"] if plan.full else []
-    arguments += [part for label in plan.labels for part in ("--session-extras", label)]
-    cases = {case: leaving[job] for job in leaving for case in jobs(expected)[job]}
-    with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
-        settings = {}
-        if cases:
-            path = Path(folder) / "left.json"
-            settings[left.VARIABLE] = str(path)
-            left.write(path, cases)
-        measure(
-            [*arguments, *plan.arguments, "-r"],
-            folder=checks.parent,
-            report=report,
-            log=log,
-            settings=settings,
-            lock=lock,
-            patience_s=60 * plan.patience_min,
-        )
-
-
 def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
     """Store, judge, compare with history, report; judge a session that the store refuses too.
 
@@ -310,22 +287,17 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted = past.sentences()[len(worse) :]
-    gathered = Report(judged, nights=None if past is None else past.nights)
-    night.page = _report(plan, gathered, night.stored or report.stem)
-
-
-def _report(plan: NightPlan, report: Report, name: str) -> Path:
-    """Write the pages into a folder of their own; the link moves when they are whole."""
     from netproof.present.html.page import write
     from netproof.present.html.report import MAIN
 
-    folder = plan.reports / name
+    folder = plan.reports / (night.stored or report.stem)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    write(report, folder)
-    partial = plan.reports / f".{LATEST}-{os.getpid()}"
-    partial.symlink_to(folder.name)
-    os.replace(partial, plan.reports / LATEST)
-    return folder / MAIN
+    write(Report(judged, nights=None if past is None else past.nights), folder)
+    # The link moves when the pages are whole.
+    partial_link = plan.reports / f".{LATEST}-{os.getpid()}"
+    partial_link.symlink_to(folder.name)
+    os.replace(partial_link, plan.reports / LATEST)
+    night.page = folder / MAIN
 
 
 def _tell(hook: str, text: str) -> str | None:
@@ -467,110 +439,3 @@ def left_for_another_night(
 
 class Ended(Exception):
     """A signal ended the night; its text names the signal."""
-
-
-def measure(
-    arguments: Sequence[str],
-    *,
-    folder: Path,
-    report: Path,
-    log: Path,
-    settings: Mapping[str, str],
-    lock: int,
-    patience_s: float,
-) -> None:
-    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
-
-    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
-    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
-    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
-    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
-    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
-    """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("reframe")), *arguments],
-            cwd=folder,
-            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # A signal to the terminal's processes would reach it twice.
-            start_new_session=True,
-            preexec_fn=ending_with_this_process(),
-            pass_fds=(lock,),
-        )
-        try:
-            _watch(process, patience_s)
-        except NetproofError:
-            end_reframe(process, IN_VAIN_S)
-            raise
-        finally:
-            if process.poll() is None:
-                end_reframe(process)
-    try:
-        slurm.answers()
-    except NetproofError as error:
-        # Failures meanwhile say nothing of a network.
-        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
-        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
-    if not report.is_file():
-        raise NetproofError(
-            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
-            f" {_end_of(log)}"
-        )
-
-
-def ending_with_this_process() -> Callable[[], None]:
-    """Return what a child runs before its program, to get SIGTERM when this process is killed."""
-    library = ctypes.CDLL(None, use_errno=True)
-    mine = os.getpid()
-
-    def ask() -> None:
-        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != mine:
-            os._exit(1)
-
-    return ask
-
-
-def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
-    silent_from = None
-    while True:
-        try:
-            process.wait(min(WATCH_S, patience_s))
-            return
-        except subprocess.TimeoutExpired:
-            pass
-        asked = time.monotonic()
-        try:
-            slurm.answers()
-            silent_from = None
-        except NetproofError as error:
-            silent_from = asked if silent_from is None else silent_from
-            if time.monotonic() - silent_from >= patience_s:
-                raise NetproofError(
-                    f"{error}, not for {duration(time.monotonic() - silent_from)} (--patience); the"
-                    " night was ended. Slurm may still have its jobs when it is back: squeue"
-                    " shows them, named netproof-…"
-                ) from None
-
-
-def end_reframe(process: subprocess.Popen[bytes], seconds: float = ENDING_S) -> None:
-    """Let ReFrame cancel its jobs within these seconds; kill it after."""
-    process.terminate()
-    try:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-    finally:
-        # Also where a signal ends the night while it waits.
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _end_of(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-LINES:]) or "it is empty"

@@ -45,7 +45,7 @@ def run(
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
     insist_on_site()
-    from netproof.commands.measure import run_reframe
+    from netproof.commands.reframe import run_reframe
     from netproof.site import folders
 
     report = folders.of_reports() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,6 @@ from netproof.verdict import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
-    from netproof.verdict.derive import DerivedCase
     from netproof.verdict.references import ReferenceFile
 
 SessionsArgument = Annotated[
@@ -70,10 +69,8 @@ def derive(
     from netproof.verdict import derive as deriving
     from netproof.verdict.references import diff, edited
 
-    given = {"risk": risk, "floor": floor, "spread_limit": spread_limit}
-    settings = deriving.DerivingSettings(
-        **{name: value for name, value in given.items() if value is not None}
-    )
+    stated = {"risk": risk, "floor": floor, "spread_limit": spread_limit}
+    given = {name: value for name, value in stated.items() if value is not None}
     with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
         made = deriving.derived(
@@ -81,7 +78,7 @@ def derive(
             references,
             name,
             partition,
-            settings=settings,
+            settings=deriving.DerivingSettings(**given),
             allow_looser=allow_looser,
             per_size=per_size,
         )
@@ -94,10 +91,19 @@ def derive(
         except OSError as error:
             raise NetproofError(str(error)) from error
     out, errors = terminal.console(), terminal.console(stderr=True)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in changed:
-        terminal.say(out, line, _style(line))
-    for line, style in _remarks(made):
-        terminal.say(errors, line, style)
+        head = line.startswith(("---", "+++"))
+        terminal.say(out, line, "bold" if head else styles.get(line[:1], ""))
+    for one in made:
+        if one.reason:
+            terminal.say(errors, f"{one.case}: no references: {one.reason}", "yellow")
+        elif one.unchanged or one.kept:
+            terminal.say(errors, f"{one.case}:")
+            for variable, reason in one.unchanged.items():
+                terminal.say(errors, f"  {variable}: left as it is: {reason}", "yellow")
+            for variable, why in one.kept.items():
+                terminal.say(errors, f"  {variable}: {why}")
     terminal.say(
         errors,
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
@@ -135,34 +141,8 @@ def _loaded(
 
     sessions = [session.load(report) for report in reports]
     name, _, partition = (system or system_of(sessions)).partition(":")
-    return (
-        sessions,
-        ReferenceFile(folders.of_references() / f"{name}.yaml"),
-        name,
-        partition or None,
-    )
-
-
-def _remarks(made: Iterable[DerivedCase]) -> list[tuple[str, str]]:
-    """Return lines with their styles."""
-    lines = []
-    for one in made:
-        if one.reason:
-            lines.append((f"{one.case}: no references: {one.reason}", "yellow"))
-        elif one.unchanged or one.kept:
-            lines.append((f"{one.case}:", ""))
-            lines += [
-                (f"  {variable}: left as it is: {reason}", "yellow")
-                for variable, reason in one.unchanged.items()
-            ]
-            lines += [(f"  {variable}: {text}", "") for variable, text in one.kept.items()]
-    return lines
-
-
-def _style(line: str) -> str:
-    if line.startswith(("---", "+++")):
-        return "bold"
-    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+    references = ReferenceFile(folders.of_references() / f"{name}.yaml")
+    return sessions, references, name, partition or None
 
 
 @verb(

@@ -30,7 +30,7 @@ from netproof.commands.options import (
     verb,
 )
 from netproof.errors import NetproofError
-from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
+from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS
 
 if TYPE_CHECKING:
     from netproof.history.series import Nights
@@ -167,18 +167,31 @@ def report(
     from netproof.present.html.report import FORMATS, HTML, MAIN, Report
     from netproof.verdict import session_verdict
 
-    wanted = _formats(formats, FORMATS)
+    wanted = tuple(dict.fromkeys(name.strip().lower() for name in formats.split(",")))
+    unknown = [name for name in wanted if name not in FORMATS]
+    if unknown:
+        raise NetproofError(
+            f"--format {formats}: unknown format {', '.join(map(repr, unknown))}; choose"
+            f" {', '.join(FORMATS)}, with commas between them"
+        )
     with terminal.working("judging the session"):
         judged = session_verdict.judge_session(
             session_verdict.find(session, store), system=system, full=full, asked=asked, store=store
         )
     target = folder or beside(judged.session.path, "report")
-    again = _command(
-        session or judged.session.path, store, system, full, formats, asked, switch, power
-    )
+    name = session or judged.session.path
+    again = ["netproof", "report", str(name), *([system] if system else [])]
+    again += ["--store", str(store)] if store and (asked or not name.is_file()) else []
+    again += ["--full"] if full else []
+    if asked:
+        again += ["--with-stored", "--max-age", f"{max_age:g}"]
+        again += ["--leave-out-marked"] if leave_out_marked else []
+    again += ["--switch", switch] if switch else []
+    again += ["--format", formats] if formats != "html" else []
+    again += ["--power"] if power else []
     with terminal.working("gathering what the report shows"):
         nights = _nights(store, judged.matrix.cases[0].system)
-        gathered = Report(judged, wanted, again, switch, power, nights)
+        gathered = Report(judged, wanted, shlex.join(again), switch, power, nights)
     try:
         write(gathered, target)
     except OSError as error:
@@ -200,40 +213,6 @@ def _nights(store: Path | None, system: str) -> Nights | None:
     except NetproofError:
         # Its own verb says what is wrong with it.
         return None
-
-
-def _formats(stated: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(name.strip().lower() for name in stated.split(",")))
-    unknown = [name for name in found if name not in known]
-    if unknown:
-        raise NetproofError(
-            f"--format {stated}: unknown format {', '.join(map(repr, unknown))}; choose"
-            f" {', '.join(known)}, with commas between them"
-        )
-    return found
-
-
-def _command(
-    name: Path,
-    store: Path | None,
-    system: str | None,
-    full: bool,
-    formats: str,
-    asked: StoredOptions | None,
-    switch: str | None,
-    power: bool,
-) -> str:
-    """Return the command that writes the report again, which the page shows."""
-    parts = ["netproof", "report", str(name), *([system] if system else [])]
-    parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
-    parts += ["--full"] if full else []
-    if asked:
-        parts += ["--with-stored", "--max-age", f"{asked.max_age_days:g}"]
-        parts += ["--leave-out-marked"] if asked.leave_out_marked else []
-    parts += ["--switch", switch] if switch else []
-    parts += ["--format", formats] if formats != "html" else []
-    parts += ["--power"] if power else []
-    return shlex.join(parts)
 
 
 @verb(
@@ -315,7 +294,7 @@ def _measured_pairs(system: str, partition: str) -> Path:
 
     Raise NetproofError without ReFrame, configuration or report.
     """
-    from netproof.commands.measure import run_reframe
+    from netproof.commands.reframe import run_reframe
     from netproof.session import session as sessions
     from netproof.site import folders, site
     from netproof.site.matrix import matrix

@@ -43,6 +43,10 @@ _SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 ACTIVATE = """\
 # shellcheck shell=bash
 # Source this: `. ./activate`. Afterwards `reframe -c checks -r` and `netproof` work in this shell.
+if [ -z "${BASH_VERSION:-}" ]; then
+    echo "activate: source this in bash, since no other shell says where the file is" >&2
+    return 2
+fi
 # netproof_programs: bin folder of the Python environment in which netproof is installed.
 netproof_programs=PROGRAMS
 netproof_site=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands import tuning
-from netproof.commands.measure import new_report, run_reframe, split
+from netproof.commands.measure import Where, measured_setting, new_report, split
 from netproof.commands.options import (
     SessionStoreOption,
     ToOption,
@@ -18,6 +17,7 @@ from netproof.commands.options import (
     session_and_system,
     verb,
 )
+from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -95,11 +95,20 @@ def study(
     from netproof.present import studies, terminal
     from netproof.present.html.folder import beside, write_page
     from netproof.present.html.report import Report
+    from netproof.session import session as sessions
+    from netproof.site import folders
     from netproof.verdict import session_verdict
 
     not_swept: dict[str, str] = {}
     if where is not None:
-        session = _measured(redone, where)
+        split(where)
+        session = new_report(FOLDER, redone.name)
+        # ReFrame matches names without their spaces.
+        pattern = f"^({'|'.join(checks(redone))})(%|$)"
+        options = ["--system", where, "-c", str(folders.shipped("checks")), "-n", pattern]
+        options.append(f"--session-extras=study={redone.name}")
+        run_reframe(options, f"measuring the study {redone.name}", session)
+        sessions.load(session)
         shown = _swept(redone, where, environment, not_swept)
     measured = session_verdict.find(session, store)
     if where is None:
@@ -158,7 +167,7 @@ def _results(
     from netproof.site import folders
 
     if reports:
-        return [one for path in reports for one in tuning.results_in(path)]
+        return [one for path in reports for one in sweep.results(path)]
     folder = folder_of(folders.of_reports(), restoring.FOLDER)
     results: list[tuple[Sweep, SweepTable]] = []
     for system in sorted({result.system for result in found.results}):
@@ -182,26 +191,11 @@ def checks(study: Study) -> tuple[str, ...]:
     )
 
 
-def _measured(study: Study, where: str) -> Path:
-    """Measure the study's cases on a partition, and return the report's path."""
-    from netproof.session import session
-    from netproof.site import folders
-
-    split(where)
-    report = new_report(FOLDER, study.name)
-    # ReFrame matches names without their spaces.
-    pattern = f"^({'|'.join(checks(study))})(%|$)"
-    arguments = ["--system", where, "-c", str(folders.shipped("checks")), "-n", pattern]
-    arguments.append(f"--session-extras=study={study.name}")
-    run_reframe(arguments, f"measuring the study {study.name}", report)
-    session.load(report)
-    return report
-
-
 def _swept(
     study: Study, where: str, environment: str | None, not_swept: dict[str, str]
 ) -> list[tuple[Sweep, SweepTable]]:
     """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
+    from netproof.experiments import sweep
     from netproof.experiments.parameters import BY_NAME, MPI, TCP
 
     found: list[tuple[Sweep, SweepTable]] = []
@@ -211,10 +205,9 @@ def _swept(
         try:
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
-            report = tuning.measured_setting(
-                name, where, environment, protocol, "inter-node", (), ROUNDS
-            )
-            found += tuning.results_in(report)
+            place = Where.of(where, environment)
+            report = measured_setting(place, name, protocol, "inter-node", (), ROUNDS)
+            found += sweep.results(report)
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -586,37 +585,32 @@ def alone(session: Session, verdict: Verdict, partition: str | None = None) -> A
         if len(measured) != 1 or not {one.case.partition for one in of_store} - measured:
             return None
         (partition,) = measured
-    results: dict[str, list[CheckResult]] = defaultdict(list)
-    days: dict[str, set[str]] = defaultdict(set)
-    sources: dict[str, dict[Path, Session]] = defaultdict(dict)
+    found: dict[str, list[tuple[Session, str, CheckResult]]] = defaultdict(list)
     for judged in verdict.cases:
         if judged.result is not None:
-            results[judged.case.partition].append(judged.result)
-            sources[judged.case.partition][session.path] = session
+            found[judged.case.partition].append((session, "", judged.result))
     for one in of_store:
-        results[one.case.partition].append(one.result)
-        days[one.case.partition].add(one.date)
-        sources[one.case.partition][one.path] = Session(one.path, {}, ())
-    if partition not in results:
+        found[one.case.partition].append((Session(one.path, {}, ()), one.date, one.result))
+    if partition not in found:
         raise NetproofError(
             f"{session.path}: has no case of partition {partition!r}; it has"
-            f" {', '.join(results) or 'none'}"
+            f" {', '.join(found) or 'none'}"
         )
-    if len(results) == 1:
+    if len(found) == 1:
         raise NetproofError(
             f"{session.path}: {partition} is the only partition, so there is no other to compare it"
             " with; --with-stored takes others from the store"
         )
 
     def side(name: str) -> ComparedSide:
-        day = days[name]
-        of = f", of {' to '.join(dict.fromkeys((min(day), max(day))))}" if day else ""
-        first, *others = sources[name].values()
-        only = dataclasses.replace(first, results=tuple(results[name]))
+        days = sorted({day for _, day, _ in found[name] if day})
+        of = f", of {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+        first, *others = {each.path: each for each, _, _ in found[name]}.values()
+        only = dataclasses.replace(first, results=tuple(result for *_, result in found[name]))
         return ComparedSide(only, f"{name}{of}", name, also=tuple(others))
 
     comparisons, alone = [], []
-    for other in [one for one in results if one != partition]:
+    for other in [one for one in found if one != partition]:
         try:
             comparisons.append(compare(side(other), side(partition)))
         except NetproofError as error:

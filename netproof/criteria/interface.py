@@ -124,6 +124,10 @@ class CaseCurves:
         rate = None if curve.bandwidth_mb_s is None else line_rate
         return cls(where, curve, curve, tuple(launches), found, rate, **known)
 
+    def times_at(self, size: int) -> list[float]:
+        """Return the times in µs of the launches that have a size."""
+        return [one.time_us[one.sizes.index(size)] for one in self.launches if size in one.sizes]
+
     @property
     def has_sizes(self) -> bool:
         """Whether its benchmark sends messages of sizes."""

@@ -212,11 +212,8 @@ def _of_size(
         if of_pairs := ratios(place):
             # By order alone: what comes upon one of the two, and not upon both, is on one side.
             return intervals.of_median(of_pairs)
-        one, theirs = (
-            [time for curve in side.launches if (time := _at(curve, size)) is not None]
-            for side in (case, others[place])
-        )
-        return intervals.of_ratio(one, [time + added[place] for time in theirs])
+        theirs = [time + added[place] for time in others[place].times_at(size)]
+        return intervals.of_ratio(case.times_at(size), theirs)
 
     values = every.times[case.where][size] / times
     values[places[case.where]] = -np.inf

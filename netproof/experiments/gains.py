@@ -25,21 +25,13 @@ from netproof.measurement.interval import Variance, in_common, moderated
 
 SHORT_UP_TO = 64
 """Bytes up to which a message's time is latency."""
-
 LONG_SHARE = 8
 """Share of the largest message from which on messages are long: their time is that of the bytes."""
-
 ERROR = 0.05
 """Largest share of recommendations among sweeps of a setting without effect."""
-
 LEAST_GAIN = 0.02
 """Least gain that is worth a setting to maintain."""
-
 LEAST_ROUNDS = 3
-
-NOTHING_SHARED = Variance(1.0, 0.0)
-"""Common variance without weight: each value's interval is Student's of its own."""
-
 LEAST_VARIANCE = 1e-12
 """Least variance of logarithms: times within a millionth are equal."""
 
@@ -184,8 +176,9 @@ def tuned(made: Sequence[Made], already: str | None = None) -> SweepTable:
     ranges: dict[int | MessageRange, Sequence[int]] = {
         kind: [one for one in sizes if range_of(one, sizes[-1]) is kind] for kind in MessageRange
     }
-    questions = len(several) * len(MessageRange)
-    return _table(made, several, ranges, NOTHING_SHARED, questions, already=already)
+    # A common variance without weight: each value's interval is Student's of its own.
+    nothing, questions = Variance(1.0, 0.0), len(several) * len(MessageRange)
+    return _table(made, several, ranges, nothing, questions, already=already)
 
 
 def winners(made: Sequence[Made]) -> SweepTable:
@@ -217,15 +210,24 @@ def _table(
     """Return a row for each group of sizes that has any; ``shared``: their common variance."""
     rows = []
     for at, members in groups.items():
+        if not members:
+            continue
         # The mean: an eager limit moves few of a range's sizes, and a median misses them.
         logs = {
             value: [fmean(one[size] for size in members) for one in launches]
             for value, launches in several.items()
-            if members
         }
-        if logs:
-            gains = {value: gain_with(one, shared, questions) for value, one in logs.items()}
-            rows.append(_row(at, logs, gains, already))
+        gains = {value: gain_with(one, shared, questions) for value, one in logs.items()}
+        sure = [value for value, one in gains.items() if one.sure and value != already]
+        if not sure:
+            rows.append(SweepRow(at, None, {}, gains))
+            continue
+        best, as_good = max(sure, key=lambda value: gains[value].factor), {}
+        for value, one in logs.items():
+            low, high = interval_of_difference(logs[best], one)
+            if low <= 0 and value not in (best, already):
+                as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
+        rows.append(SweepRow(at, best, as_good, gains))
     by_size = {
         value: {size: math.exp(fmean(logs[size] for logs in launches)) for size in launches[0]}
         for value, launches in several.items()
@@ -233,24 +235,6 @@ def _table(
     disturbed = sum(not one.undisturbed for one in made)
     rounds = len({one.round for one in made})
     return SweepTable(tuple(rows), by_size, few, drift_of(made), rounds, disturbed)
-
-
-def _row(
-    at: int | MessageRange,
-    logs: Mapping[str, Sequence[float]],
-    gains: Mapping[str, Gain],
-    already: str | None,
-) -> SweepRow:
-    sure = [value for value, one in gains.items() if one.sure and value != already]
-    if not sure:
-        return SweepRow(at, None, {}, gains)
-    best = max(sure, key=lambda value: gains[value].factor)
-    as_good = {}
-    for value, several in logs.items():
-        low, high = interval_of_difference(logs[best], several)
-        if low <= 0 and value not in (best, already):
-            as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
-    return SweepRow(at, best, as_good, gains)
 
 
 def by_its_size(value: str) -> tuple[bool, int, str]:
@@ -262,7 +246,7 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
 def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
     """Return the logarithms of each value's gains by size, a launch each; NetproofError."""
     found: dict[str, list[dict[int, float]]] = {}
-    for one in sorted(made, key=lambda one: one.order):
+    for one in sorted(made, key=_order):
         if one.value is None:
             continue
         logs = found.setdefault(one.value, [])
@@ -274,15 +258,16 @@ def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
                 f"{one.value} of round {one.round} does not stand between two launches of the"
                 " default"
             )
-        both = (
-            max(before, key=lambda each: each.order),
-            min(behind, key=lambda each: each.order),
-        )
-        if one.undisturbed and all(each.undisturbed for each in both):
-            logs.append(_logs(one.curve, *(each.curve for each in both)))
+        three = (one, max(before, key=_order), min(behind, key=_order))
+        if all(each.undisturbed for each in three):
+            logs.append(_logs(*(each.curve for each in three)))
     if not found:
         raise NetproofError("no value was measured alongside the default")
     return {value: found[value] for value in sorted(found, key=by_its_size)}
+
+
+def _order(made: Made) -> int:
+    return made.order
 
 
 def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
@@ -315,7 +300,7 @@ def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> t
 
 def drift_of(made: Sequence[Made]) -> float:
     """Return how much longer the last default took than the first, as a factor."""
-    defaults = sorted((one for one in made if one.value is None), key=lambda one: one.order)
+    defaults = sorted((one for one in made if one.value is None), key=_order)
     first, last = defaults[0].curve, defaults[-1].curve
     times = zip(first.time_us, last.time_us, strict=True)
     return median(behind / before for before, behind in times)

@@ -6,7 +6,6 @@ runs several times, each time with another division, which it draws by the clock
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,32 +15,25 @@ from typing import Any
 from netproof.benchmarks.gpcnet import RATE, TIME, GpcnetOutput, read
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
-from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, bounded, too_few
+from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, known_factor, too_few
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
-from netproof.session import job_files, node_facts, plan, step_output
+from netproof.session import job_files, node_facts, plan
 from netproof.session.labelled import MeasuredJob
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 
 FOLDER = "gpcnet"
-"""Folder of its reports in the folder of reports, which no verdict reads."""
-
 FEATURE = "gpcnet"
 """Feature of an environment that has the program in its PATH."""
 
 LEAST_NODES = 10
-"""Two for its tests, and two for each of four congestors."""
+WHY = f"GPCNeT takes {LEAST_NODES}: two for its tests, eight for its congestors"
 
 SECONDS = 1800
 """Seconds after which a run is ended. It ends its tests itself, each after some ten seconds."""
 
 PROGRAM = "network_load_test"
-
-
-def step_name(number: int) -> str:
-    """Return the name of a round's step, from 1."""
-    return f"{FOLDER}.{number}"
 
 
 def steps(partition: Partition, rounds: int, nodes: int, srun: Sequence[str]) -> tuple[Step, ...]:
@@ -87,32 +79,25 @@ def of_job(
     """Return a job's rounds, each with its fault; NetproofError without a record."""
     ranks = nodes * Partition.model_validate(extras).ranks_per_node
     recorded = job_files.records(folder)
-    steps = map(step_name, range(1, rounds + 1))
-    several = tuple(_of_step(folder, step, (ranks, nodes), recorded) for step in steps)
+
+    def round_of(number: int) -> GpcnetRound:
+        step = f"{FOLDER}.{number}"
+        fault = job_files.failure(folder, step, recorded)
+        if fault:
+            return GpcnetRound(None, fault=fault)
+        path = folder / f"{step}.out"
+        try:
+            _, loads = job_files.reported(folder / f"{step}.err", ranks)
+            output = read(text_of(path), str(path))
+        except (NetproofError, OSError) as error:
+            return GpcnetRound(None, fault=str(error))
+        if (output.ranks, output.nodes) == (ranks, nodes):
+            return GpcnetRound(output, loads)
+        ran = f"{output.ranks} ranks on {output.nodes} nodes"
+        return GpcnetRound(None, loads, f"{path}: it ran {ran}, and was to run {ranks} on {nodes}")
+
+    several = tuple(map(round_of, range(1, rounds + 1)))
     return GpcnetRuns(*where, jobid, node_facts.nodes_of_job(folder, jobid), extras, several)
-
-
-def _of_step(
-    folder: Path,
-    step: str,
-    planned: tuple[int, int],
-    recorded: Mapping[str, job_files.StepRecord],
-) -> GpcnetRound:
-    """Return one round; ``planned``: its ranks and nodes."""
-    fault = job_files.failure(folder, step, recorded)
-    if fault:
-        return GpcnetRound(None, fault=fault)
-    path = folder / f"{step}.out"
-    try:
-        _, loads = step_output.reported(folder / f"{step}.err", planned[0])
-        output = read(text_of(path), str(path))
-    except (NetproofError, OSError) as error:
-        return GpcnetRound(None, fault=str(error))
-    if (output.ranks, output.nodes) == planned:
-        return GpcnetRound(output, loads)
-    ran = f"{output.ranks} ranks on {output.nodes} nodes"
-    why = f"{path}: it ran {ran}, and was to run {planned[0]} on {planned[1]}"
-    return GpcnetRound(None, loads, why)
 
 
 def findings(runs: GpcnetRuns) -> LoadFindings:
@@ -142,15 +127,11 @@ def _impact(
     unit, settings = pairs[0][0].unit, partition.load_settings()
 
     def factor(figure: str, most: float | None, why: str) -> Factor:
-        figures = [tuple(getattr(test, figure) for test in pair) for pair in pairs]
-        sides = alone, congested = tuple(map(median, zip(*figures, strict=True)))
+        figures = [(getattr(alone, figure), getattr(loaded, figure)) for alone, loaded in pairs]
         if why:
-            return Factor(None, None, most, None, why, *sides)
-        ratios = [
-            alone / congested if unit == RATE else congested / alone for alone, congested in figures
-        ]
-        known = bounded(median(ratios), of_median(ratios), most)
-        return dataclasses.replace(known, alone=alone, loaded=congested)
+            return Factor(None, None, most, None, why, *map(median, zip(*figures, strict=True)))
+        ratios = [alone / loaded if unit == RATE else loaded / alone for alone, loaded in figures]
+        return known_factor(median(ratios), of_median(ratios), most, figures)
 
     few = too_few(len(outputs))
     # Version 1.3 prints such figures of Allreduce where few nodes run the tests.

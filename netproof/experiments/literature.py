@@ -15,31 +15,16 @@ from netproof.benchmarks import registry
 from netproof.criteria.rate import loss
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, yaml_reading
-from netproof.intake.models import (
-    Maybe,
-    Positive,
-    PositiveWhole,
-    Several,
-    Text,
-    Written,
-    YesOrNo,
-)
+from netproof.intake.models import Maybe, Positive, PositiveWhole, Several, Text, Written, YesOrNo
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import line_rate_mb_s
-from netproof.measurement.units import (
-    MEBI,
-    bandwidth_mb_s,
-    line_rate_share,
-    mb_s,
-    us,
-)
+from netproof.measurement.units import MEBI, bandwidth_mb_s, line_rate_share, mb_s, us
 from netproof.session.session import CheckResult, Session
 from netproof.site import folders
 
 DIRECTORY = folders.shipped("reference-values") / "literature"
-
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
 """Possible meanings of a study's Mbps in bit/s."""
 RATE_KIB = (64, 16, 4, 1)
@@ -131,12 +116,9 @@ class StudyRun(Written):
 
     def curve(self) -> Curve:
         """Return the rows as a curve, with bandwidth from bytes and time."""
-        times = [us(row.seconds) for row in self.rows]
-        return Curve(
-            tuple(row.size for row in self.rows),
-            tuple(times),
-            tuple(bandwidth_mb_s(r.size, t) for r, t in zip(self.rows, times, strict=True)),
-        )
+        sizes = tuple(row.size for row in self.rows)
+        times = tuple(us(row.seconds) for row in self.rows)
+        return Curve(sizes, times, tuple(map(bandwidth_mb_s, sizes, times)))
 
     def landmarks(self) -> Landmarks:
         """Return the landmarks of the rows, by the code that judges a run."""
@@ -279,14 +261,8 @@ class SessionInStudy:
             case = result.case
             if case is not None and case.ranks == 2:
                 # A case that ReFrame repeated has its last result.
-                self._results[
-                    case.partition,
-                    case.environment,
-                    case.benchmark,
-                    case.function,
-                    case.path,
-                    case.direction,
-                ] = result
+                what = (case.benchmark, case.function, case.path, case.direction)
+                self._results[case.partition, case.environment, *what] = result
         self.configurations = tuple(dict.fromkeys((key[0], key[1]) for key in self._results))
         if not self.configurations:
             raise NetproofError(
@@ -297,29 +273,24 @@ class SessionInStudy:
     def landmark(self, name: str, configuration: tuple[str, str], *what: str) -> float | None:
         """Return a case's landmark by name, or None where it is absent, and store the reason."""
         result = self._results.get((*configuration, *what))
-        subject = f"{' '.join(configuration)} {named(*what)}"
+        value: float | None = None
         if result is None:
-            self._reasons.append(f"{subject}: the session does not have it")
-            return None
-        if result.measured is None:
-            self._reasons.append(
-                f"{subject}: {result.result} in {result.phase or 'an unknown phase'}"
-            )
-            return None
-        found = result.measured.landmarks
-        value: float | None = getattr(found, name)
+            why = "the session does not have it"
+        elif result.measured is None:
+            why = f"{result.result} in {result.phase or 'an unknown phase'}"
+        else:
+            value = getattr(result.measured.landmarks, name)
+            why = f"{name}: {result.measured.landmarks.why(name)}" if value is None else ""
         if value is None:
-            self._reasons.append(f"{subject}: {name}: {found.why(name)}")
+            self._reasons.append(f"{' '.join(configuration)} {named(*what)}: {why}")
         return value
 
     def peak_share(self, configuration: tuple[str, str], *what: str) -> float | None:
         """Return a case's peak over the line rate, as the studies do; None where one is absent."""
         peak = self.landmark("peak_mb_s", configuration, *what)
         result = self._results.get((*configuration, *what))
-        measured = None if result is None else result.measured
-        if peak is None or measured is None or measured.line_rate_mb_s is None:
-            return None
-        return line_rate_share(peak, measured.line_rate_mb_s)
+        rate = result.measured.line_rate_mb_s if result and result.measured else None
+        return None if peak is None or rate is None else line_rate_share(peak, rate)
 
     def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
         """Return the site's keys of a configuration; empty if nothing of it was measured."""

@@ -12,10 +12,9 @@ port, even alone; a single port that loses stands out.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -43,7 +42,6 @@ from netproof.measurement.interval import (
 )
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session import job_files, node_facts
-from netproof.session.job_files import StepRecord
 from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan
@@ -51,10 +49,7 @@ from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 
 FOLDER = "load"
-"""Folder of its reports in the folder of reports, which no verdict reads."""
-
 AGGRESSORS_FILE = "aggressors.tsv"
-
 AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
 
 
@@ -156,59 +151,43 @@ def of_job(folder: Path, jobid: str) -> Loaded:
     """Return a job's launches, each with its fault; NetproofError without any."""
     planned = JobPlan.read(folder / PLAN_FILE)
     asked, partition = planned.task_of(load_plan.LoadAsked), planned.partition
-    several = load_plan.read_turns(folder)
-    recorded = job_files.records(folder)
+    turns, recorded = load_plan.read_turns(folder), job_files.records(folder)
     aggressions = aggressions_of(folder)
-    return Loaded(
-        *asked.where,
-        jobid,
-        node_facts.nodes_of_job(folder, jobid),
-        planned.extras,
-        planned.seed,
-        tuple(
-            _of_turn(folder, turn, asked.where, partition, recorded, aggressions)
-            for turn in several
-        ),
-    )
 
+    def run_of(turn: VictimTurn) -> VictimRun:
+        aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
+        if aggression is not None and aggression.why and turn.step not in recorded:
+            why = f"{turn.aggressor_step}: {aggression.why}"
+            return VictimRun(turn, None, (), aggression, why)
+        function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
+        case = Case(*asked.where, OF_PAIRS.name, function, 2, 1)
+        times: list[float] = []
 
-def _of_turn(
-    folder: Path,
-    turn: VictimTurn,
-    where: tuple[str, str, str],
-    partition: Partition,
-    recorded: Mapping[str, StepRecord],
-    aggressions: Mapping[str, Aggression],
-) -> VictimRun:
-    aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
-    if aggression is not None and aggression.why and turn.step not in recorded:
-        return VictimRun(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
-    function = turn.victim.function
-    size = turn.victim.size(partition.max_message_bytes)
-    case = Case(*where, OF_PAIRS.name, function, 2, 1)
-    times: list[float] = []
+        def read_output(step: str) -> Curve:
+            path = folder / f"{step}.{OF_PAIRS.suffix}"
+            times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
+            return Curve((size,), (median(times),))
 
-    def read_output(step: str) -> Curve:
-        path = folder / f"{step}.{OF_PAIRS.suffix}"
-        times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
-        return Curve((size,), (median(times),))
-
-    try:
-        launch = job_files.read_launch(
-            folder, turn.step, turn.round, recorded, case, (size,), read_output
-        )
-        nodes = [use.node for use in launch.ranks]
-        if nodes != list(turn.nodes):
-            planned = ", ".join(turn.nodes)
-            raise NetproofError(
-                f"{turn.step} ran on {', '.join(nodes)}, and was to run on {planned}"
+        try:
+            launch = job_files.read_launch(
+                folder, turn.step, turn.round, recorded, case, (size,), read_output
             )
-        wanted = partition.load_settings().repetitions
-        if len(times) != wanted:
-            raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
-    except (NetproofError, OSError) as error:
-        return VictimRun(turn, None, (), aggression, str(error))
-    return VictimRun(turn, launch, tuple(times), aggression)
+            nodes = [use.node for use in launch.ranks]
+            if nodes != list(turn.nodes):
+                raise NetproofError(
+                    f"{turn.step} ran on {', '.join(nodes)}, and was to run on"
+                    f" {', '.join(turn.nodes)}"
+                )
+            wanted = partition.load_settings().repetitions
+            if len(times) != wanted:
+                raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
+        except (NetproofError, OSError) as error:
+            return VictimRun(turn, None, (), aggression, str(error))
+        return VictimRun(turn, launch, tuple(times), aggression)
+
+    nodes = node_facts.nodes_of_job(folder, jobid)
+    runs = tuple(map(run_of, turns))
+    return Loaded(*asked.where, jobid, nodes, planned.extras, planned.seed, runs)
 
 
 def aggressions_of(folder: Path) -> dict[str, Aggression]:
@@ -226,24 +205,17 @@ def aggressions_of(folder: Path) -> dict[str, Aggression]:
             step, began, ended, rows, why = line.split("\t")
             found[step] = Aggression(float(began), float(ended), int(rows), why)
         except ValueError as error:
-            found_line = shortened(repr(line))
-            raise NetproofError(
-                f"{path}:{number}: {found_line} is no aggressor: {error}"
-            ) from error
+            what = f"{shortened(repr(line))} is no aggressor"
+            raise NetproofError(f"{path}:{number}: {what}: {error}") from error
     return found
 
 
 LEAST_ROUNDS = 3
 """Least rounds that allow an estimate of chance."""
-
-PERCENTILE = 99
-
 LEAST_ALONE = 6
 """Launches alone that are needed to call one of them slower than the others."""
-
 MOST_NAMED = 8
 """Most nodes that are listed by name; beyond it their number is."""
-
 MAD_EFFICIENCY = 0.37
 """Efficiency of the MAD for normal noise, compared with its standard deviation."""
 
@@ -359,23 +331,21 @@ class LoadFindings:
         return fewest < LEAST_ROUNDS or any(factor.undecided for factor in self.factors)
 
 
-_OF: Mapping[Statistic, Callable[[Sequence[float]], float | None]] = {
-    Statistic.MEAN: fmean,
-    Statistic.MEDIAN: median,
-    Statistic.TAIL: lambda times: nearest_rank(sorted(times), PERCENTILE),
-}
-
-
 def too_few(rounds: int) -> str:
     """Return why so many rounds give no factor; empty where they do."""
-    few = f"{rounds} rounds count, and it takes {LEAST_ROUNDS}"
-    return few if rounds < LEAST_ROUNDS else ""
+    return f"{rounds} rounds count, and it takes {LEAST_ROUNDS}" if rounds < LEAST_ROUNDS else ""
 
 
-def bounded(value: float, interval: Interval | None, most: float | None) -> Factor:
-    """Return a known factor, with the side of its bound where it has one."""
+def known_factor(
+    value: float,
+    interval: Interval | None,
+    most: float | None,
+    figures: Sequence[tuple[float, float]],
+) -> Factor:
+    """Return a factor with the side of its bound; ``figures``: of each round, alone and loaded."""
     where = None if most is None or interval is None else side(interval, 0, most)
-    return Factor(value, interval, most, where)
+    alone, loaded = map(median, zip(*figures, strict=True))
+    return Factor(value, interval, most, where, "", alone, loaded)
 
 
 def findings(loaded: Loaded) -> LoadFindings:
@@ -427,18 +397,21 @@ def impacts(loaded: Loaded) -> Iterator[Impact]:
 def _factor(
     statistic: Statistic, rounds: Sequence[tuple[VictimRun, VictimRun]], most: float | None
 ) -> Factor:
-    several = [[_OF[statistic](run.times_us) for run in both] for both in rounds]
-    figures = [[one for one in both if one is not None] for both in several]
     why = too_few(len(rounds))
-    if not why and any(len(both) < 2 for both in figures):
-        fewest = min(len(run.times_us) for both in rounds for run in both)
-        why = f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes 100"
+    fewest = min((len(run.times_us) for both in rounds for run in both), default=0)
+    if statistic is Statistic.TAIL and fewest < 100 and not why:
+        why = f"a launch has {fewest} repetitions, and a 99th percentile takes 100"
     if why:
         return Factor(None, None, most, None, why)
-    ratios = [alongside / alone for alone, alongside in figures]
-    found = bounded(pseudomedian(ratios), of_pseudomedian(ratios), most)
-    alone, alongside = map(median, zip(*figures, strict=True))
-    return dataclasses.replace(found, alone=alone, loaded=alongside)
+
+    def figure(times: tuple[float, ...]) -> float:
+        if statistic is Statistic.TAIL:
+            return nearest_rank(sorted(times), 99) or 0.0
+        return fmean(times) if statistic is Statistic.MEAN else median(times)
+
+    figures = [(figure(alone.times_us), figure(loaded.times_us)) for alone, loaded in rounds]
+    ratios = [loaded / alone for alone, loaded in figures]
+    return known_factor(pseudomedian(ratios), of_pseudomedian(ratios), most, figures)
 
 
 def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[LoadCause], str]:
@@ -465,12 +438,13 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
     if usual > bounds.warn and sum(one.count for one in resent) >= bounds.least:
         launches = len({one.launch for one in resent if one.count})
         return [cause(CauseKind.SMALL_BUFFERS, (), usual, launches)], ""
-    found = {}
-    for port in ports:
-        high = port.share - port.usual > MORE and port.share > TIMES * port.usual
-        if high and port.count >= bounds.least:
-            nodes = port.nodes
-            found[nodes] = cause(CauseKind.LOSING_PORT, nodes, port.share, port.seen)
+    found = {
+        port.nodes: cause(CauseKind.LOSING_PORT, port.nodes, port.share, port.seen)
+        for port in ports
+        if port.share - port.usual > MORE
+        and port.share > TIMES * port.usual
+        and port.count >= bounds.least
+    }
     return list(found.values()), ""
 
 
@@ -496,8 +470,8 @@ def _slow_ports(
     noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])
     deviates = -float(scipy.special.stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
     bound = max(-math.log1p(-settings.slower), noise * deviates)
-    measured = list(zip((run.turn.nodes for run in runs), off, strict=True))
-    slow = [(set(nodes), log) for nodes, log in measured if log > bound]
+    measured = [(set(run.turn.nodes), log) for run, log in zip(runs, off, strict=True)]
+    slow = [one for one in measured if one[1] > bound]
     sound = {node for nodes, log in measured if log <= bound for node in nodes}
     found, unexplained = _explaining(slow, sound)
     once = [" – ".join(sorted(nodes)) for nodes, _ in unexplained]
@@ -512,8 +486,9 @@ def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]
     missing = [node for node in nodes if node not in measured]
     if not missing or not measured:
         return []
-    few = len(missing) <= MOST_NAMED
-    named = ", ".join(missing) if few else f"{len(missing)} of {len(nodes)} nodes"
+    named = ", ".join(missing)
+    if len(missing) > MOST_NAMED:
+        named = f"{len(missing)} of {len(nodes)} nodes"
     return [f"slow ports: no launch of bandwidth alone counts of {named}"]
 
 

@@ -27,24 +27,20 @@ from netproof.session.plan import JobPlan, Step
 from netproof.site.partition import Partition
 
 LEAST_NODES = 4
-"""Two for the victim, two for the aggressor."""
+WHY = f"load takes {LEAST_NODES}: two for what is measured, two for what congests"
 
 SHORT_BYTES = 8
 """GPCNeT's message for latency and Allreduce."""
 
 TURNS_FILE = "load-turns.json"
 """Launches in their order."""
-
 NODE_LISTS = "*.nodes"
 """Nodes of each step in the order of ranks."""
-
 ROW_S = 0.25
 """Seconds per row of an aggressor: its rows show that it sends."""
 
 THROUGHOUT = ("-iter", "1000000,1000000", "-time", str(ROW_S), "-root_shift", "off")
 """Arguments of an aggressor: only its seconds end a row, and the root is always the same rank."""
-
-
 ONE_CALL = ("-iter", "1")
 """Arguments of a victim: a row is one call."""
 
@@ -77,8 +73,7 @@ class Aggressor(StrEnum):
     @property
     def function(self) -> str:
         """Return the function of IMB-MPI1: libraries mostly gather unequal data without a tree."""
-        functions = ("Gatherv", "Alltoall", "Bcast", "PingPing")
-        return dict(zip(Aggressor, functions, strict=True))[self]
+        return ("Gatherv", "Alltoall", "Bcast", "PingPing")[[*Aggressor].index(self)]
 
 
 class VictimPlace(StrEnum):
@@ -87,11 +82,6 @@ class VictimPlace(StrEnum):
     ANYWHERE = "anywhere"
     WITHIN = "within a leaf"
     ACROSS = "across leaves"
-
-    @property
-    def word(self) -> str:
-        """Return its part of a step's name."""
-        return self.value.partition(" ")[0]
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,7 @@ class VictimTurn:
     def subject(self) -> str:
         """Return the stem of the names of such launches."""
         when = "beside" if self.beside else "without"
-        return f"{self.victim}-{self.place.word}-{when}-{self.aggressor}"
+        return f"{self.victim}-{self.place.split()[0]}-{when}-{self.aggressor}"
 
     @property
     def step(self) -> str:
@@ -157,10 +147,7 @@ def turns(
     NetproofError for fewer than ``LEAST_NODES`` nodes.
     """
     if len(nodes) < LEAST_NODES:
-        raise NetproofError(
-            f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and load takes {LEAST_NODES}: two"
-            " for what is measured, two for what congests"
-        )
+        raise NetproofError(f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and {WHY}")
     draw = random.Random(seed)
     found: list[VictimTurn] = []
     measured_in: Counter[str] = Counter()
@@ -237,9 +224,8 @@ def _drawn(
 
 @dataclass(frozen=True)
 class LoadAsked:
-    """The task of a job: where (system, partition, environment), what, how often, with ``srun``.
-
-    ``leaves``: nodes by switch, empty where Slurm knows none.
+    """The task of a job; ``where``: system, partition and environment; ``leaves``: nodes by switch,
+    empty where Slurm knows none.
     """
 
     where: tuple[str, str, str]
@@ -280,45 +266,35 @@ def size_files(
 
 def aggressor_bytes(partition: Partition) -> int:
     """Return the bytes of an aggressor's message."""
-    most: int = min(partition.load_settings().bytes, partition.max_message_bytes)
-    return most
+    return int(min(partition.load_settings().bytes, partition.max_message_bytes))
 
 
 def steps(turn: VictimTurn, asked: LoadAsked, partition: Partition) -> tuple[Step, Step | None]:
     """Return the steps of a victim's launch and of its aggressor, None where it is alone."""
+
+    def words(
+        one: Victim | Aggressor, ranks: int, size: int, arguments: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Return how a step is started, and its program; all messages have this size in bytes."""
+        # Slurm from 24.11 on refuses --nodes together with a file of them.
+        placed = ("--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1")
+        function, sizes = OF_PAIRS.function(one.function), plan.size_file(f"load-{one}")
+        arguments = [*arguments, *partition.load_settings().arguments]
+        program = OF_PAIRS.command(function, ranks, (size,), sizes, arguments)
+        return [*asked.srun, *placed], program
+
     size = turn.victim.size(partition.max_message_bytes)
-    words = _program(turn.victim, 2, size, ONE_CALL, partition)
-    command = (*_srun(asked, 2), *plan.RANK, *words)
-    victim = Step(turn.subject, turn.round, command, hosts=turn.nodes)
+    srun, program = words(turn.victim, 2, size, ONE_CALL)
+    victim = Step(turn.subject, turn.round, (*srun, *plan.RANK, *program), hosts=turn.nodes)
     if not turn.beside:
         return victim, None
     ranks, size = len(turn.others), aggressor_bytes(partition)
-    name, *words = _program(turn.aggressor, ranks, size, THROUGHOUT, partition)
+    srun, (name, *program) = words(turn.aggressor, ranks, size, THROUGHOUT)
     # With a single pair IMB prints no groups.
     if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
-        words = [*OF_PAIRS.several_pairs, *words]
-    subject, _, _ = turn.aggressor_step.rpartition(".")
-    command = (*_srun(asked, ranks), name, *words)
-    return victim, Step(subject, turn.round, command, hosts=turn.others)
-
-
-def _srun(asked: LoadAsked, ranks: int) -> tuple[str, ...]:
-    # Slurm from 24.11 on refuses --nodes together with a file of them.
-    placed = ("--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1")
-    return (*asked.srun, *placed)
-
-
-def _program(
-    one: Victim | Aggressor, ranks: int, size: int, arguments: Sequence[str], partition: Partition
-) -> list[str]:
-    """Return the command of a step, whose messages have one size in bytes."""
-    return OF_PAIRS.command(
-        OF_PAIRS.function(one.function),
-        ranks,
-        (size,),
-        plan.size_file(f"load-{one}"),
-        [*arguments, *partition.load_settings().arguments],
-    )
+        program = [*OF_PAIRS.several_pairs, *program]
+    command = (*srun, name, *program)
+    return victim, Step(f"aggressor-{turn.subject}", turn.round, command, hosts=turn.others)
 
 
 def drawn(planned: JobPlan, folder: Path, nodes: Sequence[str]) -> tuple[VictimTurn, ...]:

@@ -1,7 +1,7 @@
-"""Settings that can be changed without being root, and how each MPI library takes them.
+"""Settings that can be changed without being root, and algorithms of collectives; both are swept.
 
-A parameter becomes environment variables of a launch, or arguments of NPtcp. The libraries that
-have it, and its name there, are data; a site names further variables itself.
+``parameters.yaml`` has them, and how each MPI library takes them: by environment variables of a
+launch, or arguments of NPtcp. A site names further variables itself.
 """
 
 from __future__ import annotations
@@ -9,22 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from netproof import codec
 from netproof.errors import NetproofError
+from netproof.intake import loading, yaml_reading
 
 TCP, MPI = "tcp", "mpi"
 EAGER_LIMIT = "eager-limit"
 EAGER_VARIABLES = ("UCX_RNDV_THRESH", "FI_OFI_RXM_BUFFER_SIZE")
 """Eager limits of the layer below MPI, in bytes: of UCX, and of libfabric's ``ofi_rxm``."""
 INTER_NODE = "inter-node"
+FUNCTIONS = ("Allreduce", "Alltoall", "Bcast", "Allgather", "Reduce", "Reduce_scatter", "Barrier")
+"""Functions of IMB whose algorithms are swept; Barrier has no message."""
 
-VALUE = "{value}"
-"""Placeholder of the value."""
-
-WITH_COMMAS, WITH_COLONS = "{value,}", "{value:}"
-"""Placeholders of a value of several words, joined by ``+``, in the libraries' notation."""
-
+_FILE = Path(__file__).with_suffix(".yaml")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*[A-Za-z0-9_]*")
+_PLACES = {"{value}": "+", "{value,}": ",", "{value:}": ":"}
+"""Placeholders of a value, and what stands between its words, which ``+`` joins."""
 
 
 @dataclass(frozen=True)
@@ -36,32 +38,23 @@ class Assignment:
 
     def of(self, value: str) -> Assignment:
         """Return it with the value in place of the placeholder."""
-        return Assignment(
-            {name: _placed(text, value) for name, text in self.variables.items()},
-            tuple(_placed(word, value) for word in self.arguments),
-        )
 
+        def placed(text: str) -> str:
+            for place, mark in _PLACES.items():
+                text = text.replace(place, value.replace("+", mark))
+            return text
 
-def _placed(text: str, value: str) -> str:
-    for place, mark in ((WITH_COMMAS, ","), (WITH_COLONS, ":")):
-        text = text.replace(place, value.replace("+", mark))
-    return text.replace(VALUE, value)
+        variables = {name: placed(text) for name, text in self.variables.items()}
+        return Assignment(variables, tuple(map(placed, self.arguments)))
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A setting that a sweep changes.
-
-    ``values``: by default, besides the default itself; ``in_bytes``: whether they are sizes;
-    ``over_tcp``: for NPtcp, None where TCP has no such setting; ``libraries``: for MPI libraries,
-    by the beginning of the site's name of the library; ``by_hook``: whether a site's hook sets it
-    on nodes, and launches need nothing; ``of_rails``: whether its values are the partition's rails,
-    each alone and all together.
-    """
+    """A setting that a sweep changes; ``parameters.yaml`` describes its fields."""
 
     name: str
     title: str
-    values: tuple[str, ...]
+    values: tuple[str, ...] = ()
     in_bytes: bool = True
     over_tcp: Assignment | None = None
     libraries: Mapping[str, Assignment] = field(default_factory=dict)
@@ -79,17 +72,14 @@ class Parameter:
             )
         return (*rails, "+".join(rails))
 
-    def of_the_network(self, protocol: str) -> bool:
-        """Check whether only messages between nodes have it: a card's, or MPI's for the network."""
-        return self.by_hook or (protocol == MPI and self.name in BY_NAME)
-
     def assignment(self, protocol: str, library: str, path: str = INTER_NODE) -> Assignment:
         """Return its variables and arguments; NetproofError, with the choices, if not available.
 
         ``protocol``: ``tcp`` or ``mpi``; ``library``: the MPI library as its site names it;
         ``path``: ``inter-node`` or ``intra-node``.
         """
-        if path != INTER_NODE and self.of_the_network(protocol):
+        of_the_network = self.by_hook or (protocol == MPI and self.name in BY_NAME)
+        if path != INTER_NODE and of_the_network:
             raise NetproofError(
                 f"{self.title} is of the network: inside a node it changes nothing, sweep it"
                 " between two"
@@ -103,62 +93,74 @@ class Parameter:
         for start, setting in self.libraries.items():
             if library.lower().startswith(start.lower()):
                 return setting
-        known = ", ".join(self.libraries)
         raise NetproofError(
-            f"setting the {self.title} is not known for {library}, only for {known}: name its"
-            " environment variable instead"
-            if known
-            else f"{self.title} is no setting of an MPI library"
+            f"setting the {self.title} is not known for {library}, only for"
+            f" {', '.join(self.libraries)}: name its environment variable instead"
         )
 
 
-def _sizes(*kib: int) -> tuple[str, ...]:
-    return tuple(str(1024 * one) for one in kib)
+@dataclass(frozen=True)
+class MpiLibrary:
+    """An MPI library whose algorithms variables choose; ``parameters.yaml`` describes its fields.
+
+    ``name``: beginning of the site's name of the library.
+    """
+
+    name: str
+    variables: Mapping[str, str]
+    called: Mapping[str, str] = field(default_factory=dict)
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    first: int | None = None
+    presets: Mapping[str, int] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
+    heard: Mapping[str, str] = field(default_factory=dict)
+    ignored: str = ""
+    fell_back: str = ""
+
+    def setting(self, function: str) -> Assignment:
+        """Return the variables that choose the algorithm of a function."""
+        called = self.called.get(function, function)
+        named = {"{function}": called.lower(), "{FUNCTION}": called.upper()}
+        variables = {}
+        for name, text in self.variables.items():
+            for place, word in named.items():
+                name = name.replace(place, word)
+            variables[name] = text
+        return Assignment(variables)
+
+    def values(self, function: str, library: str) -> dict[str, str]:
+        """Return a function's values with names, empty where the value is the name.
+
+        ``library``: as its site names it, with the version. Raise NetproofError for a function
+        without values.
+        """
+        if function in self.presets:
+            return {str(number): "" for number in range(1, self.presets[function] + 1)}
+        if function not in self.algorithms:
+            raise NetproofError(
+                f"{library} lets nobody choose the algorithm of {function} by an environment"
+                f" variable that is known; it does of {', '.join(self.algorithms)}"
+            )
+        version = re.search(r"(\d+)\.", library)
+        found = {}
+        for place, name in enumerate(self.algorithms[function].split()):
+            if version and self.since.get(f"{function} {name}", 0) > int(version[1]):
+                continue
+            value, text = (name, "") if self.first is None else (str(self.first + place), name)
+            found[value] = text
+        return found
 
 
-PARAMETERS = (
-    Parameter(
-        "socket-buffer",
-        "socket buffer",
-        _sizes(16, 32, 64, 128, 256, 1024),
-        over_tcp=Assignment(arguments=("-b", VALUE)),
-        libraries={
-            "Open MPI": Assignment(
-                {"OMPI_MCA_btl_tcp_sndbuf": VALUE, "OMPI_MCA_btl_tcp_rcvbuf": VALUE},
-            ),
-        },
-    ),
-    Parameter(
-        EAGER_LIMIT,
-        "eager limit",
-        _sizes(4, 16, 64, 256),
-        libraries={
-            "Open MPI": Assignment({"OMPI_MCA_btl_tcp_eager_limit": VALUE}),
-            # Over libfabric, from 4.3 on; above it MPICH does the rendezvous itself.
-            "MPICH": Assignment({"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": VALUE}),
-            "MVAPICH2": Assignment({"MV2_IBA_EAGER_THRESHOLD": VALUE}),
-        },
-    ),
-    Parameter(
-        "rails",
-        "rails",
-        (),
-        in_bytes=False,
-        libraries={
-            "Open MPI": Assignment({"OMPI_MCA_btl_tcp_if_include": WITH_COMMAS}),
-            "MVAPICH2": Assignment({"MV2_IBA_HCA": WITH_COLONS}),
-        },
-        of_rails=True,
-    ),
-    Parameter("mtu", "MTU", ("1500", "4500", "9000"), in_bytes=False, by_hook=True),
-    # Microseconds that a card waits for further packets before it interrupts.
-    Parameter(
-        "coalescing", "interrupt coalescing", ("0", "8", "32", "128"), in_bytes=False, by_hook=True
-    ),
+@dataclass(frozen=True)
+class _Known:
+    parameters: tuple[Parameter, ...]
+    libraries: tuple[MpiLibrary, ...]
+
+
+_KNOWN = codec.decode(
+    _Known, yaml_reading.yaml_value(loading.read_text(_FILE), _FILE), f"{_FILE}: cannot be read"
 )
-"""Settings that have a name."""
-
-BY_NAME = {one.name: one for one in PARAMETERS}
+BY_NAME = {one.name: one for one in _KNOWN.parameters}
 
 
 def found(name: str, values: Sequence[str]) -> Parameter:
@@ -176,7 +178,7 @@ def found(name: str, values: Sequence[str]) -> Parameter:
         )
     if not values:
         raise NetproofError(f"{name} has no values of its own: give --values")
-    setting = Assignment({name: VALUE})
+    setting = Assignment({name: "{value}"})
     in_bytes = name in EAGER_VARIABLES
     return Parameter(name, name, tuple(values), in_bytes=in_bytes, libraries={"": setting})
 
@@ -200,3 +202,36 @@ def insist_on_values(values: Sequence[str]) -> None:
             raise NetproofError(f"{value!r} is no value: give words without white space")
         if values.count(value) > 1:
             raise NetproofError(f"{value!r} is twice among the values")
+
+
+def library_of(name: str) -> MpiLibrary:
+    """Return the library of a site's name for it; NetproofError where it is not known."""
+    for one in _KNOWN.libraries:
+        if name.lower().startswith(one.name.lower()):
+            return one
+    raise NetproofError(
+        f"choosing an algorithm is not known for {name}, only for"
+        f" {', '.join(one.name for one in _KNOWN.libraries)}: name its environment variable"
+        " instead, with --values and --protocol mpi"
+    )
+
+
+def algorithms(library: str, function: str, given: Sequence[str] = ()) -> dict[str, str]:
+    """Return the values that a sweep of a function tries, with their names, in order.
+
+    ``library``: as its site names it; ``given``: names or values in place of all; unknown ones are
+    passed on, since other versions have others. Raise NetproofError for a function or a library
+    without algorithms.
+    """
+    if function not in FUNCTIONS:
+        raise NetproofError(
+            f"{function!r} is no function whose algorithms are swept; those are"
+            f" {', '.join(FUNCTIONS)}"
+        )
+    names = library_of(library).values(function, library)
+    if given:
+        by_name = {name: value for value, name in names.items() if name}
+        values = [by_name.get(word, word) for word in given]
+        insist_on_values(values)
+        names = {value: names.get(value, "") for value in values}
+    return names

@@ -13,13 +13,13 @@ from typing import Any
 
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
-from netproof.experiments import algorithms, restoring
+from netproof.experiments import parameters, restoring
 from netproof.experiments.gains import Made, SweepTable, tuned, winners
 from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
+from netproof.measurement.landmark_table import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord
@@ -86,7 +86,6 @@ class Sweep(JobRecord):
 
     KEY = "netproof_tuning"
     CALLED = "sweep"
-    FORMAT = 3
 
     case: Case
     parameter: str
@@ -120,20 +119,15 @@ class Sweep(JobRecord):
         try:
             return winners(self.made()) if self.library else tuned(self.made(), self.already)
         except NetproofError as error:
-            on = f" on {self.case.ranks} ranks" if self.library else ""
-            why = [self._disturbance()]
-            why += [f"; {value}: {reason}" for value, reason in self.refused.items()]
-            raise NetproofError(f"{self.title}{on}: {error}{''.join(why)}") from None
-
-    def _disturbance(self) -> str:
-        """Return the number of disturbed launches and the first one's reason; empty without any."""
-        several = [found for one in self.launches if (found := self._disturbing(one))]
-        if not several:
-            return ""
-        return (
-            f"; {len(several)} of {len(self.launches)} launches were disturbed, the first so:"
-            f" {'; '.join(several[0])}. Measure while nothing else runs there, or with more rounds"
-        )
+            why = f"{self.title}{f' on {self.case.ranks} ranks' if self.library else ''}: {error}"
+            if several := [found for one in self.launches if (found := self._disturbing(one))]:
+                why += (
+                    f"; {len(several)} of {len(self.launches)} launches were disturbed, the first"
+                    f" so: {'; '.join(several[0])}. Measure while nothing else runs there, or with"
+                    " more rounds"
+                )
+            why += "".join(f"; {value}: {reason}" for value, reason in self.refused.items())
+            raise NetproofError(why) from None
 
     def _disturbing(self, launch: Launch) -> tuple[str, ...]:
         """Return what disturbed a launch, by its partition's settings."""
@@ -170,7 +164,7 @@ class Sweep(JobRecord):
 def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
     """Return the job steps of a sweep with their values; ``srun``: command and options."""
     case, partition, made = sweep.case, sweep.where, []
-    heard = algorithms.library_of(sweep.library).heard if sweep.library else {}
+    heard = parameters.library_of(sweep.library).heard if sweep.library else {}
     for turn in sweep.turns:
         step = plan.step_of(case, turn.launch, partition, srun, turn.subject)
         if turn.value is not None:
@@ -209,10 +203,10 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
                 not_begun[turn] = str(error)
     refused: dict[str, str] = {}
     if planned.library:
-        for value, lacking in failed.items():
-            if value is not None:
-                refused[value] = lacking[0].replace(f"{folder}/", "")
-        own_choice = failed.get(None, [])[:1]
+        own_choice = failed.pop(None, [])[:1]
+        refused = {
+            str(value): lacking[0].replace(f"{folder}/", "") for value, lacking in failed.items()
+        }
         reasons = [f"the library's own choice: a launch failed: {why}" for why in own_choice]
     else:
         launches = Counter(turn.value for turn in several)
@@ -232,7 +226,7 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
         by_hook = planned.parameter in BY_NAME and BY_NAME[planned.parameter].by_hook
         own = own_values(folder) if by_hook else ()
         return dataclasses.replace(found, launches=tuple(made.values()), own=own)
-    library = algorithms.library_of(planned.library)
+    library = parameters.library_of(planned.library)
     refused = {**_lines_with(library.ignored, folder, made), **refused}
     if len(refused) == len(planned.names):
         raise Incomplete([f"{value}: {reason}" for value, reason in refused.items()])
@@ -250,15 +244,11 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
 def _lines_with(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str, str]:
     """Return the values with a launch that printed the pattern, and their first such line."""
     found: dict[str, str] = {}
-    for turn in turns:
-        if not pattern or turn.value is None or turn.value in found:
-            continue
-        for kind in ("err", "out"):
-            lines = text_of(folder / f"{turn.step}.{kind}").splitlines()
-            line = next((line for line in lines if re.search(pattern, line)), None)
-            if line is not None:
+    for turn in turns if pattern else ():
+        if turn.value is not None and turn.value not in found:
+            text = "\n".join(text_of(folder / f"{turn.step}.{kind}") for kind in ("err", "out"))
+            if line := next((one for one in text.splitlines() if re.search(pattern, one)), None):
                 found[turn.value] = line.strip()
-                break
     return found
 
 
@@ -269,6 +259,18 @@ def own_values(folder: Path) -> tuple[str, ...]:
     if not found:
         raise Incomplete([f"{file}: is not there: the job did not note what its nodes had"])
     return tuple(sorted({value for _, _, value in found}))
+
+
+def results(report: Path) -> list[tuple[Sweep, SweepTable]]:
+    """Return the sweeps of a report with their results, the fewest ranks first.
+
+    Raise NetproofError, with the report's path, without one, and where one has no result.
+    """
+    several = sorted(Sweep.of_report(report), key=lambda sweep: sweep.case.ranks)
+    try:
+        return [(sweep, sweep.table()) for sweep in several]
+    except NetproofError as error:
+        raise NetproofError(f"{report}: {error}") from None
 
 
 def newest(
@@ -285,7 +287,7 @@ def newest(
         # Reports are named by setting and time, so the newest sorts last.
         for path in sorted(folder.glob(f"run-{name}-*.json")):
             try:
-                several = [(one, one.table()) for one in Sweep.of_report(path)]
+                several = results(path)
             except NetproofError as error:
                 faults[name] = str(error)
                 continue

@@ -35,22 +35,15 @@ from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
 FOLDER = "tails"
-"""Folder of its reports in the folder of reports, which no verdict reads."""
-
 FUNCTION = "PingPong"
-
 CALLS_FILE = "tails-calls.txt"
 """The long launch's number of calls."""
-
 LONG = "tail.1"
 """Name of the long launch's step."""
-
 WATCH_FILE = "tails-watch.tsv"
 """Times at which its output had grown, and to how many bytes."""
-
 WATCH_S = 0.02
 """Seconds between two readings of its size."""
-
 TRIALS = (500, 4000)
 """Calls of the launches that measure the time per call."""
 ENOUGH_S = 4.0
@@ -58,16 +51,12 @@ ENOUGH_S = 4.0
 
 MOST_CALLS = 1_000_000
 """Most calls of the long launch; each is a line of its output."""
-
 _ROW = re.compile(OF_PAIRS.figures.encode())
-
-BOTH_WAYS = 2
-"""A call goes there and back, and a time is that of one way."""
 
 
 @dataclass(frozen=True)
 class TailsAsked:
-    """The task of a job: where (system, partition, environment), how long, messages' bytes."""
+    """The task of a job; ``where``: system, partition and environment."""
 
     where: tuple[str, str, str]
     seconds: float
@@ -77,22 +66,15 @@ class TailsAsked:
 
 def size_files(size: int) -> dict[str, str]:
     """Return the trials' lists of message sizes by name, a line for each call."""
-    return plan.size_files({_listed(calls): [size] * calls for calls in TRIALS})
-
-
-def _listed(calls: int) -> str:
-    return f"{calls}-calls"
+    return plan.size_files({f"{calls}-calls": [size] * calls for calls in TRIALS})
 
 
 def step(planned: JobPlan, name: str, calls: int) -> Step:
     """Return the step ``name`` of so many calls."""
     asked, partition = planned.task_of(TailsAsked), planned.partition
+    sizes, arguments = plan.size_file(f"{calls}-calls"), partition.load_settings().arguments
     program = OF_PAIRS.command(
-        OF_PAIRS.function(FUNCTION),
-        2,
-        (asked.bytes,),
-        plan.size_file(_listed(calls)),
-        [*ONE_CALL, *partition.load_settings().arguments],
+        OF_PAIRS.function(FUNCTION), 2, (asked.bytes,), sizes, [*ONE_CALL, *arguments]
     )
     subject, _, launch = name.rpartition(".")
     command = (*asked.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
@@ -130,9 +112,8 @@ def enough(folder: Path) -> bool:
 def long_step(planned: JobPlan, folder: Path) -> Step:
     """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
     asked = planned.task_of(TailsAsked)
-    calls = round(asked.seconds / call_s(folder))
-    calls = min(max(calls, TRIALS[0]), MOST_CALLS)
-    for name, text in plan.size_files({_listed(calls): [asked.bytes] * calls}).items():
+    calls = min(max(round(asked.seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
+    for name, text in plan.size_files({f"{calls}-calls": [asked.bytes] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
     return step(planned, LONG, calls)
@@ -223,26 +204,17 @@ def of_job(folder: Path, jobid: str) -> Tail:
         raise Incomplete([f"{LONG}: has {len(times)} of {calls} calls"])
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
+    read, seen = tuple(times), tuple(looks)
     return Tail(
-        *asked.where,
-        jobid,
-        nodes,
-        planned.extras,
-        asked.bytes,
-        asked.seconds,
-        launch,
-        tuple(times),
-        tuple(looks),
+        *asked.where, jobid, nodes, planned.extras, asked.bytes, asked.seconds, launch, read, seen
     )
 
 
 LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)
 BOUNDED = 99.9
 """The percentile that a site may bound."""
-
 PAUSE_TIMES = 10
 """Least time of a pause, in medians, whatever the site sets."""
-
 LEAST_SILENCE_S = 5 * WATCH_S
 """Seconds without a new call that cannot result from when the output was read."""
 
@@ -301,9 +273,6 @@ def nearest_rank(ordered: Sequence[float], level: float) -> float | None:
     return None if rank >= len(ordered) else ordered[rank - 1]
 
 
-_TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
-
-
 def percentile(ordered: Sequence[float], level: float) -> tuple[float, Interval] | None:
     """Return a percentile of sorted times by nearest rank, and its 95 % interval.
 
@@ -313,7 +282,7 @@ def percentile(ordered: Sequence[float], level: float) -> tuple[float, Interval]
     value, count = nearest_rank(ordered, level), len(ordered)
     if value is None:
         return None
-    low, high = (int(scipy.stats.binom.ppf(tail, count, level / 100)) for tail in _TAILS)
+    low, high = map(int, scipy.stats.binom.interval(CONFIDENCE, count, level / 100))
     return value, (ordered[max(low, 1) - 1], ordered[high] if high < count else math.inf)
 
 
@@ -337,9 +306,11 @@ def figures(tail: Tail) -> TailFigures:
     if counters is not None:
         for node in counters.nodes:
             resent.append((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")))
-            for source in node.of_kind(INTERFACE):
-                if changes := counters.of_source(source, CARRIER):
-                    carriers.append((node.node, source.name, changes))
+            carriers += [
+                (node.node, source.name, changes)
+                for source in node.of_kind(INTERFACE)
+                if (changes := counters.of_source(source, CARRIER))
+            ]
     return TailFigures(
         len(times),
         fmean(times),
@@ -357,7 +328,8 @@ def figures(tail: Tail) -> TailFigures:
 
 def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
     """Yield calls from ``from_us`` on, and times between calls in which none was printed."""
-    long = {place: BOTH_WAYS * time for place, time in enumerate(tail.times_us) if time >= from_us}
+    # A call goes there and back, and a time is that of one way.
+    long = {place: 2 * time for place, time in enumerate(tail.times_us) if time >= from_us}
     for place, took_us in long.items():
         yield Pause(tail.moment(place), took_us, in_call=True)
     usual_s = tail.took_s / len(tail.times_us)

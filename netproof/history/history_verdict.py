@@ -227,7 +227,10 @@ class HistoryVerdict:
         count = len(self.nights.sessions)
         sessions = f"{count} session{'s' if count > 1 else ''} of {self.system}"
         if not self.followed:
-            return f"{sessions}: no case was measured whole in them, so there is nothing to follow"
+            return (
+                f"{sessions}: no case was measured whole by undisturbed launches in them, so there"
+                " is nothing to follow"
+            )
         return f"{sessions}: too few to judge, {least_nights()} needed that measured the same case"
 
     @property

@@ -90,7 +90,9 @@ def _reason(model: type[BaseModel], steps: tuple[str | int, ...], one: Any) -> s
     if kind == "value_error":
         return without_middle(str(one["ctx"]["error"]))
     if kind == "extra_forbidden":
-        known = _names(_of(model, steps[:-1]))
+        models = filter(_is_model, _alternatives(_of(model, steps[:-1])))
+        fields = [one for kind in models for one in kind.model_fields.items()]
+        known = [field.alias or name for name, field in fields]
         near = difflib.get_close_matches(str(steps[-1])[:MOST_QUOTED], known, n=1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         return f"unknown here; {meant}the keys are {', '.join(known)}"
@@ -98,11 +100,6 @@ def _reason(model: type[BaseModel], steps: tuple[str | int, ...], one: Any) -> s
     if kind == "missing":
         return f"missing, expected {expected}"
     return f"found {shortened(repr(one['input']), MOST_QUOTED)}, expected {expected}"
-
-
-def _names(kind: Any) -> list[str]:
-    models = [one for one in _alternatives(kind) if _is_model(one)]
-    return [field.alias or name for one in models for name, field in one.model_fields.items()]
 
 
 def _expected(model: type[BaseModel], steps: tuple[str | int, ...]) -> str:
@@ -119,14 +116,11 @@ def _expected(model: type[BaseModel], steps: tuple[str | int, ...]) -> str:
     called += [_CALLED[base] for one in alternatives if (base := get_origin(one) or one) in _CALLED]
     called += ["a mapping" for one in alternatives if _is_model(one)]
     kind_of = called[0] if called else ""
-    if type(None) in alternatives and _given not in _validators(kind):
+    notes = kind.metadata if isinstance(kind, FieldInfo) else getattr(kind, "__metadata__", ())
+    checks = [note.func for note in notes if isinstance(note, BeforeValidator)]
+    if type(None) in alternatives and _given not in checks:
         kind_of += " or None"
     return f"{meaning} ({kind_of})" if meaning and kind_of else meaning or kind_of
-
-
-def _validators(kind: Any) -> list[Any]:
-    notes = kind.metadata if isinstance(kind, FieldInfo) else getattr(kind, "__metadata__", ())
-    return [note.func for note in notes if isinstance(note, BeforeValidator)]
 
 
 def _of(model: Any, steps: tuple[str | int, ...]) -> Any:

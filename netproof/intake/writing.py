@@ -26,7 +26,9 @@ def replace(path: Path, content: str | bytes) -> None:
             stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~mask)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
@@ -74,9 +76,3 @@ def locked(path: Path, holder: str, refusal: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

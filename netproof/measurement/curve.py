@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 
 from netproof.errors import NetproofError
@@ -52,6 +53,8 @@ class Curve:
                 raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")
         if self.sizes[0] < 0:
             raise NetproofError(f"{self.sizes[0]} is no message size")
+        # A third of the memory of a session's curves.
+        object.__setattr__(self, "sizes", _same(self.sizes))
 
     def beginning_at(self, least: int) -> Curve:
         """Return the curve without smaller messages; NetproofError where it has no others."""
@@ -59,6 +62,12 @@ class Curve:
         columns = (self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
         others = (None if column is None else column[first:] for column in columns)
         return Curve(self.sizes[first:], self.time_us[first:], *others)
+
+
+@lru_cache(maxsize=1024)
+def _same(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return one tuple for all that are equal."""
+    return sizes
 
 
 _OPTIONAL = {

@@ -25,9 +25,14 @@ from numpy.typing import NDArray
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.curve import Curve
-from netproof.measurement.eager_limit import EAGER_FROM, EAGER_TO, EagerLimit, eager_limit
 from netproof.measurement.interval import CONFIDENCE, Interval, of_median
-from netproof.measurement.landmark_table import readings
+from netproof.measurement.landmark_table import (
+    EAGER_FROM,
+    EAGER_TO,
+    EagerLimit,
+    eager_limit,
+    readings,
+)
 from netproof.measurement.units import line_rate_share
 
 FEWEST_SIZES = 4

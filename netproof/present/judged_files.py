@@ -33,6 +33,9 @@ def print_files(judged: FilesVerdict, out: Console) -> None:
     """Print a line for each curve, then notes and findings, the worst last, and how many passed."""
     if judged.curves:
         _print_table(columns(judged.curves), out)
+    several = {one.case.name: one.files for one in judged.curves if len({*one.files}) > 1}
+    for name, (first, *others) in several.items():
+        say(out, f"{name} was read from {len(others) + 1} files, {first} to {others[-1]}")
     for one in judged.curves:
         for finding in folded(one.noted, one.case.curve.sizes):
             say(out, f"note {finding.why}")

@@ -24,7 +24,7 @@ from netproof.experiments.tails import BOUNDED, Tail, TailFigures
 from netproof.measurement.interval import Side
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import of_interval, some
-from netproof.present.html.charts import NUMBER, ChartFigure, Rows, dots, quantity, tips, word
+from netproof.present.html.charts import NUMBER, ChartFigure, Rows, dots, template, tips, word
 from netproof.present.wording import counted, with_time_unit
 
 MOST_LISTED = 10
@@ -336,33 +336,16 @@ def _remarks_on_calls(tail: Tail, found: TailFigures) -> list[str]:
 
 
 def _tail_charts(tail: Tail) -> list[ChartFigure]:
-    scale = {"type": "log"}
-    ends = {"from": ("from, µs", ",.3~r"), "to": ("to, µs", ",.3~r")}
-    how_often = {
-        "x": quantity("from", "time of a call, µs", scale=scale),
-        "x2": {"field": "to"},
-        "y": quantity("foot", "calls", scale=scale),
-        "y2": {"field": "calls"},
-        "tooltip": tips(**ends, calls=("calls", "")),
-    }
-    over_time = {
-        "x": quantity("second", "seconds since the first calls"),
-        "y": quantity("time", "time of a call, µs", scale=scale),
-        "tooltip": tips(second=("second", ".1f"), time=("µs", NUMBER)),
-    }
+    often, over_time = template("tail", "how often"), template("tail", "over time")
     caption = "Each dot is the longest of the calls around it."
     title, longest = "How often a call took how long", "The longest calls over time"
-    size = {"data": {"name": "points"}, "width": "container", "height": 260}
-    dot = {"type": "circle", "size": 18}
-    often = {"mark": "rect", "encoding": how_often, **size}
-    timed = {"mark": dot, "encoding": over_time, **size}
     return [
-        ChartFigure(title, often, {"points": histogram(tail.times_us)}),
-        ChartFigure(longest, timed, {"points": longest_over_time(tail)}, sentences=[caption]),
+        ChartFigure(title, often, {"points": _histogram(tail.times_us)}),
+        ChartFigure(longest, over_time, {"points": _longest_over_time(tail)}, sentences=[caption]),
     ]
 
 
-def histogram(times_us: Sequence[float]) -> Rows:
+def _histogram(times_us: Sequence[float]) -> Rows:
     """Return calls by time, in bins of equal logarithmic width, each with both ends in µs."""
     bins = Counter(math.floor(_BINS_A_DOUBLING * math.log2(time)) for time in times_us)
     return [
@@ -377,7 +360,7 @@ def histogram(times_us: Sequence[float]) -> Rows:
     ]
 
 
-def longest_over_time(tail: Tail) -> Rows:
+def _longest_over_time(tail: Tail) -> Rows:
     """Return the longest call of each part of the time: seconds since the first, and µs."""
     times, began = tail.times_us, tail.watched[0][0]
     size = math.ceil(len(times) / _LONGEST_SHOWN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -80,14 +79,11 @@ def summary(night: Night) -> str:
             *reversed(remarks(night.judged)),
             Sentences(night.noted, mark="note: "),
         ):
-            lines += _some(block.mark, block.sentences)
-    lines.append("")
-    if night.stored:
-        lines.append(f"session {night.stored}")
-    if night.page:
-        lines.append(f"report {night.page}")
-    if night.log:
-        lines.append(f"output of ReFrame {night.log}")
+            lines += [f"{block.mark}{sentence}" for sentence in block.sentences[:SENTENCES]]
+            if (more := len(block.sentences) - SENTENCES) > 0:
+                lines.append(f"{block.mark}and {more} more, in the report")
+    places = {"session": night.stored, "report": night.page, "output of ReFrame": night.log}
+    lines += ["", *(f"{what} {place}" for what, place in places.items() if place)]
     lines.append(f"exit status {night.status}")
     # Further lines are indented: a job's text cannot look like the night's own.
     whole = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
@@ -102,10 +98,3 @@ def headline(night: Night) -> str:
     if night.judged is not None:
         word += f", {outcome(night.judged.verdict, len(night.worse))}"
     return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
-
-
-def _some(mark: str, sentences: Sequence[object]) -> list[str]:
-    lines = [f"{mark}{sentence}" for sentence in sentences[:SENTENCES]]
-    if len(sentences) > SENTENCES:
-        lines.append(f"{mark}and {len(sentences) - SENTENCES} more, in the report")
-    return lines

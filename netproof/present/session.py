@@ -116,6 +116,7 @@ def _sizes_compared(rows: Sequence[Row]) -> str:
 
 
 NOT_KNOWN = "not known"
+_MOVED = ("tx_bytes", "rx_bytes")
 
 MOST_NODES = 32
 """Nodes up to which all interfaces are shown; beyond, only those with faults in their counters."""
@@ -135,15 +136,17 @@ def traffic_blocks(
     cells = [
         (
             *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
-            *(megabytes(one.counted[name]) for name in ("tx_bytes", "rx_bytes")),
-            *map(count, (one.errors(), one.drops(), one.carrier_changes())),
+            *(
+                _known(moved and moved / 1e6, ",.1f")
+                for moved in (one.counted[name] for name in _MOVED)
+            ),
+            *map(_known, (one.errors(), one.drops(), one.carrier_changes())),
             sent_again(one) if one.rail else "",
         )
         for one in rows
     ]
     yield DataTable(head, cells, EVERY[3:])
-    left = len(traffic) - len(rows)
-    if left:
+    if left := len(traffic) - len(rows):
         yield Cell(f"{left} more interfaces without errors, drops and carrier changes", "faint")
     by_place: dict[str, list[transport.ReportedTransport]] = defaultdict(list)
     for result in results:
@@ -156,14 +159,8 @@ def traffic_blocks(
         yield Sentences(lines, f"{place}: its MPI library on its transport", "faint")
 
 
-def count(value: int | None) -> str:
-    """Return a count, or that it is not known."""
-    return NOT_KNOWN if value is None else f"{value:,}"
-
-
-def megabytes(value: int | None) -> str:
-    """Return bytes in 10⁶, or that they are not known."""
-    return NOT_KNOWN if value is None else f"{value / 1e6:,.1f}"
+def _known(value: float | None, form: str = ",") -> str:
+    return NOT_KNOWN if value is None else f"{value:{form}}"
 
 
 def sent_again(totals: InterfaceTotals) -> str:
@@ -193,7 +190,9 @@ _RANKS = {"node": 3, "user": 2, "irq": 2, "µs/msg": 1}
 def cpu_figures(row: CpuRow) -> dict[str, str]:
     """Return the figures of a row, by the heading of their column."""
     cost, irq, user = row.cost, None, None
-    if cost.interrupts_s is not None and cost.seconds and cost.seconds >= LEAST_SECONDS:
+    # Of a shorter time, CPU seconds in ticks of 10 ms make cores that the node does not have.
+    long = cost.seconds is None or cost.seconds >= LEAST_SECONDS
+    if cost.interrupts_s is not None and cost.seconds and long:
         irq = cost.interrupts_s / cost.seconds
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)
@@ -201,10 +200,8 @@ def cpu_figures(row: CpuRow) -> dict[str, str]:
     def shown(value: float | None, form: str, unit: str = "") -> str:
         return "-" if value is None else f"{value:{form}}{unit}"
 
-    # Of a shorter time, CPU seconds in ticks of 10 ms make cores that the node does not have.
-    short = cost.seconds is not None and cost.seconds < LEAST_SECONDS
     return {
-        "cores": shown(None if short else cost.cores, ".2f"),
+        "cores": shown(cost.cores if long else None, ".2f"),
         "user": shown(user, ".0%"),
         "irq": shown(irq, ".2f", "*" if cost.sharing > 1 else ""),
         "asleep": shown(cost.asleep_share, ".0%"),

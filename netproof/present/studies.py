@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from netproof.criteria.rate import loss
 from netproof.errors import NetproofError
@@ -36,8 +37,10 @@ from netproof.present.html.charts import (
     word,
 )
 from netproof.present.html.content import Group
-from netproof.present.html.report import Report
 from netproof.present.wording import file_name
+
+if TYPE_CHECKING:
+    from netproof.present.html.report import Report
 
 _SMOOTH, _RED = "no size is red", "red at some size"
 """Meanings of a configuration's mark: a score alone hides what a few sizes do."""

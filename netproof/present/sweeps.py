@@ -18,7 +18,7 @@ from netproof.experiments.gains import (
 from netproof.experiments.parameters import BY_NAME, are_sizes
 from netproof.experiments.sweep import Sweep
 from netproof.measurement.curve import Curve, median_curve
-from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmark_table import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import some
 from netproof.present.html import figures

@@ -83,28 +83,28 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
     cases, planned = verdict.cases, [one.reason.planned for one in verdict.skipped]
     levels = Counter(one.level for one in cases)
     failed = [one for one in cases if one.failed and one.ran]
-    parts = [
-        (levels[Level.WARN], "of them with a warning"),
-        (
-            sum(one.level is Level.PASS and bool(one.expected) for one in cases),
-            "of them failed as expected",
-        ),
-        (levels[Level.INCONCLUSIVE], "inconclusive"),
-        (len(failed), "failed"),
-        (sum(not one.complete for one in failed), "of these not measured whole"),
-        (levels[Level.FAIL] - len(failed), "did not run"),
-        (worse, "changed for the worse"),
-        (planned.count(True), "more deferred"),
-        (planned.count(False), "more could not be measured"),
-    ]
-    said = [f"{levels[Level.PASS] + levels[Level.WARN]} of {len(cases)} cases passed"]
-    said += [f"{count} {what}" for count, what in parts if count]
+    expected = sum(one.level is Level.PASS and bool(one.expected) for one in cases)
     undecided = sum(len(one.undecided_nodes()) for one in verdict.pairs)
     waited_for = sum(len(one.waited_for) for one in verdict.coverage if one.short)
-    if verdict.faults:
-        said.append(f"{counted(len(verdict.faults), 'fault')} beyond single cases")
-    said += [f"{counted(undecided, 'node')} undecided"] if undecided else []
-    said += [f"{counted(waited_for, 'node')} deferred"] if waited_for else []
+    counts = {
+        "of them with a warning": levels[Level.WARN],
+        "of them failed as expected": expected,
+        "inconclusive": levels[Level.INCONCLUSIVE],
+        "failed": len(failed),
+        "of these not measured whole": sum(not one.complete for one in failed),
+        "did not run": levels[Level.FAIL] - len(failed),
+        "changed for the worse": worse,
+        "more deferred": planned.count(True),
+        "more could not be measured": planned.count(False),
+    }
+    said = [f"{levels[Level.PASS] + levels[Level.WARN]} of {len(cases)} cases passed"]
+    said += [f"{count} {what}" for what, count in counts.items() if count]
+    others = (
+        (len(verdict.faults), "fault", "beyond single cases"),
+        (undecided, "node", "undecided"),
+        (waited_for, "node", "deferred"),
+    )
+    said += [f"{counted(count, one)} {what}" for count, one, what in others if count]
     return ", ".join(said)
 
 

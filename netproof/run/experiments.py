@@ -24,7 +24,6 @@ from netproof.benchmarks import imb, netpipe, registry
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.experiments import (
-    algorithms,
     gpcnet,
     load,
     load_plan,
@@ -33,6 +32,7 @@ from netproof.experiments import (
     sweep,
     tails,
 )
+from netproof.experiments.parameters import Assignment
 from netproof.experiments.sweep import Sweep
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job, environments_of, mpi_case, name_of, netpipe_case
@@ -49,31 +49,27 @@ ROUNDS = 5
 """Launches of each value of a sweep."""
 
 
-class OnDemand(OnPartition):
-    """Variables of a job and of the test that reads it, so that ``-S`` sets them in both."""
+class DemandedJob(Job):
+    """A job without cases of an acceptance run, which runs only if ``-S`` asks for it.
 
-    def wanted(self) -> Sequence[str]:
+    A subclass has ``plan_launches()``; and ``ranks`` if there is one for each rank count.
+    """
+
+    tags = {"load"}
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
         """Return the selectors of its environments, none if it was not asked for."""
         raise NotImplementedError
-
-    def systems(self) -> list[str]:
-        """Return the selectors of its partitions."""
-        return ["*"]
 
     @run_after("init")
     def run_only_if_asked(self) -> None:
         """Run nowhere unless it was asked for."""
-        self.valid_prog_environs = [*self.wanted()]
-        self.valid_systems = self.systems() if self.valid_prog_environs else []
+        _only_if_asked(self, type(self))
 
-
-class DemandedJob(Job):
-    """A job without cases of an acceptance run.
-
-    A subclass has ``plan_launches()``, which plans its steps; NetproofError where it cannot.
-    """
-
-    tags = {"load"}
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return what it left in its folder; NetproofError where nothing of it is whole."""
+        raise NotImplementedError
 
     def cases(self) -> list[Case]:
         """Return no cases of an acceptance run."""
@@ -96,6 +92,13 @@ class DemandedJob(Job):
         return taken
 
 
+def _only_if_asked(test: rfm.RegressionTest, job: type[DemandedJob]) -> None:
+    ranks = getattr(test, "ranks", 0)
+    test.valid_prog_environs = [*job.wanted(ranks)]
+    systems = [f"+{ranks_feature(ranks)}"] if ranks else ["*"]
+    test.valid_systems = systems if test.valid_prog_environs else []
+
+
 class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
     """A test that reads a job's results."""
 
@@ -105,8 +108,9 @@ class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
     launched_by: type[Job]
 
     def launching_test(self) -> str:
-        """Return the name of the job."""
-        return name_of(self.launched_by)
+        """Return the name of the job, of the same rank count if it has one."""
+        ranks = getattr(self, "ranks", 0)
+        return name_of(self.launched_by, **({"ranks": ranks} if ranks else {}))
 
     @run_after("init")
     def wait_for_launches(self) -> None:
@@ -125,26 +129,29 @@ class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
 
 
 class ExperimentCheck(JobRead):
-    """Check that a job's launches were made; its record has them, and the report shows results.
-
-    ``result``: reads what a job, by its number, left in its folder; NetproofError where nothing of
-    it is whole.
+    """Check that something of a job is whole; its record has it, and the report says why the rest
+    is not.
     """
 
     tags = {"load"}
     netproof_kind = variable(str, value="load", loggable=True)
-    result: Callable[[Path, str], JobRecord]
+    launched_by: type[DemandedJob]
+
+    @run_after("init")
+    def run_only_if_asked(self) -> None:
+        """Run where its job does."""
+        _only_if_asked(self, self.launched_by)
 
     @sanity_function
     def is_there(self) -> bool:
-        """Check that something is whole; the report has the reasons for the rest."""
-        found = self.left_by_job(self.result)
+        """Check that something is whole."""
+        found = self.left_by_job(self.getdep(self.launching_test()).result)
         self.write_record(**{found.KEY: found.as_json()})
         return True
 
 
-class UnderLoad(OnDemand):
-    """Aggressors and victims.
+class LoadLaunches(DemandedJob):
+    """Victims on two of a partition's nodes, alone and beside aggressors on all others.
 
     ``aggressors``, ``victims``: names separated by commas, or ``all``; ``most_nodes``: most nodes
     of the job, 0 for all; ``rounds``: launches of each victim alone and beside each aggressor.
@@ -154,27 +161,22 @@ class UnderLoad(OnDemand):
     victims = variable(str, value="all")
     most_nodes = variable(int, value=0)
     rounds = variable(int, value=6)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with IMB, if aggressors were named."""
-        return environments_of(OF_PAIRS.name) if self.aggressors else ()
-
-
-class LoadLaunches(DemandedJob, UnderLoad):
-    """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
-
     num_tasks_per_node = 1
     keep_files = [
         *DemandedJob.keep_files,
         *(load_plan.TURNS_FILE, load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
     ]
 
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with IMB, if aggressors were named."""
+        return environments_of(OF_PAIRS.name) if cls.aggressors else ()
+
     @run_after("setup")
     def take_nodes(self) -> None:
         """Take all usable nodes, or the number requested; fail before anything runs on too few."""
         least = load_plan.LEAST_NODES
-        why = f"load takes {least}: two for what is measured, two for what congests"
-        self.num_tasks = self.usable_nodes(self.most_nodes, least, why)
+        self.num_tasks = self.usable_nodes(self.most_nodes, least, load_plan.WHY)
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -191,12 +193,6 @@ class LoadLaunches(DemandedJob, UnderLoad):
         files = load_plan.size_files(self.site_partition(), victims, aggressors)
         self.write_plan(files, task="load", figures_at_once=False, asked=codec.encode(asked))
 
-
-class LoadCheck(ExperimentCheck, UnderLoad):
-    """Check that a launch under load is whole; its record has ``netproof_load``."""
-
-    launched_by: type[LoadLaunches]
-
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the launches of victims."""
         loaded = load.of_job(folder, jobid)
@@ -205,25 +201,23 @@ class LoadCheck(ExperimentCheck, UnderLoad):
         return loaded
 
 
-class ForLong(OnDemand):
-    """Duration and message size."""
+class LoadCheck(ExperimentCheck):
+    """Check that a launch under load is whole; its record has ``netproof_load``."""
+
+
+class TailsLaunches(DemandedJob):
+    """A PingPong between two nodes of a partition, each call timed."""
 
     tails_seconds = variable(float, value=0.0)
     tails_bytes = variable(int, value=load_plan.SHORT_BYTES)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with IMB, if a duration was given."""
-        return environments_of(OF_PAIRS.name) if self.tails_seconds > 0 else ()
-
-
-class TailsLaunches(DemandedJob, ForLong):
-    """A PingPong between two nodes of a partition, each call timed."""
-
     num_tasks = 2
     num_tasks_per_node = 1
-    keep_files = [
-        *(*DemandedJob.keep_files, tails.CALLS_FILE, tails.WATCH_FILE),
-    ]
+    keep_files = [*DemandedJob.keep_files, tails.CALLS_FILE, tails.WATCH_FILE]
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with IMB, if a duration was given."""
+        return environments_of(OF_PAIRS.name) if cls.tails_seconds > 0 else ()
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -239,40 +233,33 @@ class TailsLaunches(DemandedJob, ForLong):
         files = tails.size_files(self.tails_bytes)
         self.write_plan(files, task="tails", figures_at_once=False, asked=codec.encode(asked))
 
-
-class TailsCheck(ExperimentCheck, ForLong):
-    """Check that the long launch is whole; its record has ``netproof_tails``."""
-
-    launched_by: type[TailsLaunches]
-    netproof_kind = "tails"
-
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the long launch."""
         return tails.of_job(folder, jobid)
 
 
-class OnAllNodes(OnDemand):
-    """Number of rounds, and most nodes, 0 for all."""
+class TailsCheck(ExperimentCheck):
+    """Check that the long launch is whole; its record has ``netproof_tails``."""
+
+    netproof_kind = "tails"
+
+
+class GpcnetLaunches(DemandedJob):
+    """GPCNeT on all usable nodes, several times; ``gpcnet_nodes``: most nodes, 0 for all."""
 
     gpcnet_rounds = variable(int, value=0)
     gpcnet_nodes = variable(int, value=0)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with GPCNeT, if rounds were asked for."""
-        return [f"+{gpcnet.FEATURE}"] if self.gpcnet_rounds > 0 else ()
-
-
-class GpcnetLaunches(DemandedJob, OnAllNodes):
-    """GPCNeT on all usable nodes, several times."""
-
     keep_files = [*DemandedJob.keep_files, "*.dat"]
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with GPCNeT, if rounds were asked for."""
+        return [f"+{gpcnet.FEATURE}"] if cls.gpcnet_rounds > 0 else ()
 
     @run_after("setup")
     def take_nodes(self) -> None:
         """Take all usable nodes, or the number requested; fail before anything runs on too few."""
-        least = gpcnet.LEAST_NODES
-        why = f"GPCNeT takes {least}: two for its tests, eight for its congestors"
-        self.nodes = self.usable_nodes(self.gpcnet_nodes, least, why)
+        self.nodes = self.usable_nodes(self.gpcnet_nodes, gpcnet.LEAST_NODES, gpcnet.WHY)
         self.num_tasks_per_node = self.current_partition.extras["ranks_per_node"]
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
@@ -283,30 +270,30 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
         steps = gpcnet.steps(self.site_partition(), *asked)
         self.write_plan({}, rounds=(steps,), figures_at_once=False)
 
-
-class GpcnetCheck(ExperimentCheck, OnAllNodes):
-    """Check that a round is whole; its record has ``netproof_gpcnet``."""
-
-    launched_by: type[GpcnetLaunches]
-    netproof_kind = "gpcnet"
-
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the rounds."""
-        nodes = self.getdep(self.launching_test()).nodes
         place, extras = self.place(), self.current_partition.extras
-        runs = gpcnet.of_job(folder, jobid, place, extras, self.gpcnet_rounds, nodes)
+        runs = gpcnet.of_job(folder, jobid, place, extras, self.gpcnet_rounds, self.nodes)
         if all(one.output is None for one in runs.rounds):
             raise NetproofError(f"no round is whole, the first so: {runs.rounds[0].fault}")
         return runs
 
 
-class SweepJob(DemandedJob):
-    """A job that sets values one after the other, the default between them.
+class GpcnetCheck(ExperimentCheck):
+    """Check that a round is whole; its record has ``netproof_gpcnet``."""
 
-    A subclass has ``planned()``: its sweep, without launches; NetproofError if it cannot be set.
-    """
+    netproof_kind = "gpcnet"
+
+
+class SweepJob(DemandedJob):
+    """A job that sets values one after the other, the default between them, in each round."""
 
     tags = {"tuning"}
+    rounds = variable(int, value=ROUNDS)
+
+    def planned(self) -> Sweep:
+        """Return its sweep, without launches; raise NetproofError if it cannot be set."""
+        raise NotImplementedError
 
     @run_after("setup")
     def insist_on_setting(self) -> None:
@@ -317,17 +304,15 @@ class SweepJob(DemandedJob):
             raise ReframeError(str(error)) from None
 
     def sweep_of(
-        self,
-        case: Case,
-        title: str,
-        assignment: parameters.Assignment,
-        values: Sequence[str],
-        name: str,
+        self, case: Case, title: str, how: Assignment, values: Sequence[str], name: str
     ) -> Sweep:
         """Return a sweep of these values of the parameter ``name`` here."""
         turns = sweep.turns(values, self.rounds, self.seed)
-        extras = self.current_partition.extras
-        return Sweep(case, name, title, assignment, "", self.seed, extras, turns)
+        return Sweep(case, name, title, how, "", self.seed, self.current_partition.extras, turns)
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the sweep with its launches."""
+        return sweep.of_job(folder, jobid, self.planned())
 
 
 class SweepCheck(ExperimentCheck):
@@ -336,13 +321,9 @@ class SweepCheck(ExperimentCheck):
     tags = {"tuning"}
     netproof_kind = "tuning"
 
-    def result(self, folder: Path, jobid: str) -> JobRecord:
-        """Return the sweep with its launches."""
-        return sweep.of_job(folder, jobid, self.getdep(self.launching_test()).planned())
 
-
-class Turned(OnDemand):
-    """The setting to vary.
+class TuningLaunches(SweepJob):
+    """NetPIPE with each value of a setting, one way, on the same two nodes.
 
     ``turned``: name of a parameter or an environment variable; ``turned_values``: values in place
     of the parameter's own, separated by commas (ReFrame would turn a list's only one into a
@@ -354,18 +335,14 @@ class Turned(OnDemand):
     turned_values = variable(str, value="")
     turned_protocol = variable(str, value=parameters.TCP)
     turned_path = variable(str, value="inter-node")
-    rounds = variable(int, value=ROUNDS)
-
-    def wanted(self) -> Sequence[str]:
-        """Return the environments with NetPIPE over the protocol, if a setting was named."""
-        return [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"] if self.turned else ()
-
-
-class TuningLaunches(SweepJob, Turned):
-    """NetPIPE with each value, one way, on the same two nodes."""
-
     num_tasks = 2
     num_tasks_per_node = 1
+
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
+        """Return the environments with NetPIPE over the protocol, if a setting was named."""
+        feature = netpipe.BENCHMARK.feature(str(cls.turned_protocol))
+        return [f"+{feature}"] if cls.turned else ()
 
     def planned(self) -> Sweep:
         """Return the sweep; raise NetproofError for unknown settings and invalid values."""
@@ -420,48 +397,37 @@ class TuningLaunches(SweepJob, Turned):
         self.write_plan({}, task="setting", rounds=(made,), asked=asked)
 
 
-class TuningCheck(SweepCheck, Turned):
+class TuningCheck(SweepCheck):
     """Check that every launch of every value is there."""
 
-    launched_by: type[TuningLaunches]
 
+class AlgorithmLaunches(SweepJob):
+    """A function of IMB with each of its algorithms, on the same nodes.
 
-class Swept(OnDemand):
-    """The function to sweep.
-
-    ``swept_function``: of IMB; ``swept_algorithms``: names or values in place of all, separated by
-    commas; ``swept_ranks``: the rank count, 0 for all of the partition.
+    ``swept_algorithms``: names or values in place of all, separated by commas; ``swept_ranks``: the
+    rank count, 0 for all of the partition.
     """
 
     swept_function = variable(str, value="")
     swept_algorithms = variable(str, value="")
     swept_ranks = variable(int, value=0)
-    rounds = variable(int, value=ROUNDS)
-
     ranks = parameter(rank_counts())
 
-    def wanted(self) -> Sequence[str]:
+    @classmethod
+    def wanted(cls, ranks: int) -> Sequence[str]:
         """Return the environments with IMB, if a function was named, and this rank count or all."""
-        asked = self.swept_function and self.swept_ranks in (0, self.ranks)
+        asked = cls.swept_function and cls.swept_ranks in (0, ranks)
         return environments_of(imb.BENCHMARK.name) if asked else ()
-
-    def systems(self) -> list[str]:
-        """Return the partitions that measure the rank count."""
-        return [f"+{ranks_feature(self.ranks)}"]
-
-
-class AlgorithmLaunches(SweepJob, Swept):
-    """A function with each of its algorithms, on the same nodes."""
 
     def planned(self) -> Sweep:
         """Return the sweep; raise NetproofError for unknown algorithms."""
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
         function, library = self.swept_function, self.current_environ.extras["mpi"]
-        names = algorithms.choice(library, function, given)
-        assignment = algorithms.library_of(library).setting(function)
+        names = parameters.algorithms(library, function, given)
+        assignment = parameters.library_of(library).setting(function)
         per_node = self.current_partition.extras["ranks_per_node"]
         case = mpi_case(self.place(), imb.BENCHMARK.function(function), self.ranks, per_node)
-        title = algorithms.title(function)
+        title = f"{function} algorithm"
         made = self.sweep_of(case, title, assignment, tuple(names), sweep.ALGORITHM)
         return dataclasses.replace(made, library=library, names=names)
 
@@ -479,11 +445,7 @@ class AlgorithmLaunches(SweepJob, Swept):
         self.write_plan(files, task="algorithms", rounds=(made,))
 
 
-class AlgorithmCheck(SweepCheck, Swept):
+class AlgorithmCheck(SweepCheck):
     """Check that the default and another algorithm were launched in every round."""
 
-    launched_by: type[AlgorithmLaunches]
-
-    def launching_test(self) -> str:
-        """Return the name of the job of its rank count."""
-        return name_of(self.launched_by, ranks=self.ranks)
+    ranks = parameter(rank_counts())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from netproof.errors import NetproofError, shortened
-from netproof.session import step_output
+from netproof.session import job_files
 
 NODE_HEADER = "netproof-node\t3"
 
@@ -294,7 +294,7 @@ def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
 def _instead(path: Path, lines: Sequence[str]) -> str:
     """Return the first line of a file without its header, and the step's last words."""
     errors = path.with_suffix(".err")
-    words = step_output.last_words(errors)
+    words = job_files.last_words(errors)
     if lines:
         return f": found {shortened(repr(lines[0]))}{words}"
     return f": the file is empty{words or f', and so is {errors.name}'}"

@@ -227,9 +227,11 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
             left = {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"}
             failed = {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name}
             further = _further(tests)
-            results += [_result(test, left, failed, further) for test in tests]
             counted += codec.decode(int, run.get("num_cases"), "a run: num_cases")
+            tests.reverse()
             for values in run["testcases"]:
+                # Of one case at a time, plain values and the records made of them are there.
+                results.append(_result(tests.pop(), left, failed, further))
                 for key in _BULKY & values.keys():
                     del values[key]
     except NetproofError as error:

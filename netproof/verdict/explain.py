@@ -68,7 +68,7 @@ class Failure:
 
 
 def failures(verdict: Verdict) -> list[Failure]:
-    """Return all failures in order of ``badness``, and in the verdict's order among equals."""
+    """Return all failures, by kind, times beyond the bound and number of cases, the worst last."""
     by_test = {(test.partition, test.environment, test.name): test for test in verdict.failed_tests}
     waiting: dict[FailedTest, list[Case]] = defaultdict(list)
     single: list[Failure] = []
@@ -95,12 +95,7 @@ def failures(verdict: Verdict) -> list[Failure]:
             for one in verdict.failed_tests
         ),
     ]
-    return sorted(found, key=badness)
-
-
-def badness(failure: Failure) -> tuple[FailureKind, float, int]:
-    """Return the sort key of a failure: kind, times beyond the bound, number of cases."""
-    return failure.kind, failure.excess, len(failure.cases) + len(failure.waiting)
+    return sorted(found, key=lambda one: (one.kind, one.excess, len(one.cases) + len(one.waiting)))
 
 
 def named(cases: Sequence[Case]) -> str:

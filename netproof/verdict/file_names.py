@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from pathlib import Path
 
 from netproof.errors import NetproofError, shortened
@@ -20,48 +21,60 @@ FILE_COLUMN = "file"
 """Column of a list that names files."""
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
+_EXTENSIONS = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]*)*$")
 
 
 class Pattern:
     """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
 
-    A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
-    file may follow. ``of_sets``: the configurations are known. Raises NetproofError for a pattern
-    without a name or with one twice.
+    A name stands for one or more characters but ``/``, ``*`` for any of them; what stands before
+    ``{launch}`` or ``*`` takes as much as it can. An extension of the file may follow. Without a
+    part of the configuration, the pattern is its name. ``of_sets``: the configurations are known.
+    Raises NetproofError for a pattern without a name, with one twice, or with two that touch.
     """
 
     def __init__(self, text: str, *, of_sets: bool = False) -> None:
         self.text = text
         self.names: list[str] = []
+        fields = list(_NAME.finditer(text))
         parts, at = [], 0
-        for found in _NAME.finditer(text):
+        for found, following in zip_longest(fields, fields[1:]):
             parts.append(re.escape(text[at : found.start()]))
             at = found.end()
+            if found[1] in self.names:
+                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
+            if following and following.start() == at and following[0] != found[0]:
+                both = f"{found[0]} and {following[0]}"
+                raise NetproofError(f"--as {text}: {both} touch: write what stands between them")
             if found[2]:
                 parts.append(r"[^/]*")
                 continue
             if not found[1].isidentifier():
                 raise NetproofError(f"--as {text}: {found[0]} is no name: letters, digits, _")
-            if found[1] in self.names:
-                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
             self.names.append(found[1])
-            parts.append(rf"(?P<{found[1]}>[^/]+?)")
-        if of_sets == bool(set(self.names) - set(NO_CONFIGURATION)):
+            least = "" if following and following[0] in (f"{{{LAUNCH}}}", "*") else "?"
+            parts.append(rf"(?P<{found[1]}>[^/]+{least})")
+        if not self.names or (of_sets and set(self.names) - set(NO_CONFIGURATION)):
             raise NetproofError(
                 f"--as {text}: with --against it names {{benchmark}} and {{launch}} alone"
                 if of_sets
-                else f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
+                else f"--as {text}: names nothing, as {{system}}-{{mpi}} or {{launch}} does"
             )
         parts.append(re.escape(text[at:]))
-        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
+        self._pattern = re.compile(f"(?:.*/)?{''.join(parts)}")
 
     def of(self, path: Path) -> tuple[str, str]:
         """Return a file's configuration and benchmark; NetproofError where it does not fit."""
-        found = self._pattern.fullmatch(str(path))
-        if not found:
+        text = str(path)
+        dots = [at for at, letter in enumerate(text) if letter == "."]
+        extended = len(_EXTENSIONS.sub("", text))
+        for end in (*(dot for dot in dots if dot >= extended), len(text)):
+            if found := self._pattern.fullmatch(text, 0, end):
+                break
+        else:
             raise NetproofError(f"{path}: does not fit --as {self.text}")
         parts = [found[name] for name in self.names if name not in NO_CONFIGURATION]
-        return " ".join(parts), found[BENCHMARK] if BENCHMARK in self.names else ""
+        return " ".join(parts) or self.text, found[BENCHMARK] if BENCHMARK in self.names else ""
 
 
 class NameList:
@@ -136,6 +149,25 @@ class Sets:
 def files_in(paths: Sequence[Path]) -> list[Path]:
     """Return files, and those in folders, in the order of their names."""
     return [*_members(paths)]
+
+
+def differing_in_a_number(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return files whose paths differ in one number alone, the last one of several, by a pattern.
+
+    The pattern, for ``--as``, has ``{launch}`` in place of the number.
+    """
+    found: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in map(str, dict.fromkeys(paths)):
+        for number in re.finditer("[0-9]+", path) if not _NAME.search(path) else ():
+            found[path[: number.start()], path[number.end() :]].append(Path(path))
+    groups: dict[str, list[Path]] = {}
+    grouped: set[Path] = set()
+    for (before, after), several in sorted(found.items(), key=lambda one: -len(one[0][0])):
+        new = [path for path in several if path not in grouped]
+        if len(new) > 1:
+            grouped.update(new)
+            groups[f"{before.rpartition('/')[2]}{{{LAUNCH}}}{after}"] = new
+    return groups
 
 
 def _members(paths: Sequence[Path]) -> dict[Path, str]:

@@ -31,7 +31,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
-from netproof.verdict.file_names import NameList, Pattern, Sets
+from netproof.verdict.file_names import NameList, Pattern, Sets, differing_in_a_number
 
 ONLY_TOO_FAST = LineRateSettings()
 OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
@@ -51,6 +51,9 @@ LIE_APART = Bounds(1.25)
 """Ratio of launches that are each steady that warns."""
 OF_MEMORY_US = 1.0
 """The fastest networks take 0.8 µs or more for a message; less is shared memory, or nearly."""
+
+LAUNCHES_ARE_NAMED = "if they are launches of one configuration, say so: --as '{}'"
+"""How files that look like launches are said to be some."""
 
 Named = Pattern | NameList | Sets
 """Source of a file's configuration."""
@@ -343,9 +346,49 @@ def judge(
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
     judged = [replace(one, findings=(*one.findings, *more[where])) for where, one in curves.items()]
+    if named is None:
+        patterns = []
+        for text, group in differing_in_a_number(paths).items():
+            launches = judge(
+                group,
+                named=Pattern(text),
+                bidirectional=bidirectional,
+                form=form,
+                link=link,
+                least_share=least_share,
+            )
+            alike, failing = _if_launches(launches, text, judged)
+            patterns += [text] * (alike and not failing)
+            judged += failing
+        if patterns:
+            others = f", and {len(patterns) - 1} more such patterns" if patterns[1:] else ""
+            notes[
+                "files whose names differ in a number were judged one by one;"
+                f" {LAUNCHES_ARE_NAMED.format(patterns[0])}{others}"
+            ] = None
     return FilesVerdict(
         tuple(map(_in_short, judged)), tuple(faults), tuple(notes), compared=named is not None
     )
+
+
+def _if_launches(
+    launches: FilesVerdict, pattern: str, judged: Sequence[CurveVerdict]
+) -> tuple[bool, list[CurveVerdict]]:
+    """Return whether files measured the same, and what fails only if they are launches of one.
+
+    It is not known that they are: failures are inconclusive.
+    """
+    failing, alike = [], False
+    for one in launches.curves:
+        several = [
+            each.level for each in judged if each.kind == one.kind and {*each.files} < {*one.files}
+        ]
+        alike |= len(several) > 1
+        if len(several) > 1 and one.level is Level.FAIL and Level.FAIL not in several:
+            how = [LAUNCHES_ARE_NAMED.format(pattern)]
+            findings = tuple(finding.without_noise(how, "") for finding in one.findings)
+            failing.append(replace(one, findings=findings))
+    return alike, failing
 
 
 def _compare_sizes(
@@ -497,10 +540,9 @@ def _in_short(judged: CurveVerdict) -> CurveVerdict:
 
 def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with all flagged sizes, where one is the only one of several sizes."""
-    found = []
+    found, counts = [], Counter(one.criterion for one in findings)
     for finding in findings:
-        alone = sum(one.criterion == finding.criterion for one in findings) == 1
-        if alone and finding.level in FLAGGED:
+        if counts[finding.criterion] == 1 and finding.level in FLAGGED:
             bounds = engine.bounds_of(finding.criterion, case.settings)
             values = _values(finding, case.first, bounds)
             flagged = [size for size, value in values.items() if bounds.level(value)[0] in FLAGGED]

@@ -27,7 +27,7 @@ from netproof.errors import NetproofError, counted
 from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmark_table import EagerLimit
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict

@@ -6,6 +6,7 @@ Only this module knows the project's objects: new names change it, and no golden
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -25,16 +26,16 @@ import made_nights
 import made_sessions
 import test_causes
 import test_diagnosis as scenes
+import test_gains
 import test_gpcnet
 import test_pairs
-import test_winners
 
 from ci.evaluation import histories as drawn
 from ci.evaluation import pair_power as simulated
 from ci.evaluation import power
 from netproof.comparison import comparison
 from netproof.diagnosis import diagnosis
-from netproof.experiments import algorithms, gains, gpcnet, sweep, tails
+from netproof.experiments import gains, gpcnet, parameters, sweep, tails
 from netproof.experiments import load as load_job
 from netproof.experiments.load import Statistic
 from netproof.experiments.sweep import Sweep
@@ -467,8 +468,8 @@ def tuning() -> Iterator[Fact]:
     """Judge a recorded sweep of algorithms, and sweeps with known gains."""
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
-    names = algorithms.choice("MPICH 5.0.2", case.function, values)
-    assignment = algorithms.library_of("MPICH 5.0.2").setting(case.function)
+    names = parameters.algorithms("MPICH 5.0.2", case.function, values)
+    assignment = parameters.library_of("MPICH 5.0.2").setting(case.function)
     seed = json.loads((folder / "plan.json").read_text())["seed"]
     turns, extras = sweep.turns(tuple(names), 3, seed), testbed().model_dump()
     planned = Sweep(case, sweep.ALGORITHM, "", assignment, "", seed, extras, turns)
@@ -476,12 +477,19 @@ def tuning() -> Iterator[Fact]:
     left = sweep.of_job(folder, "1", planned)
     yield from facts("recorded", left, "refused fell_back")
     launches = enumerate(zip(left.turns, left.launches, strict=True), 1)
+    values, sizes = (
+        ("recursive_doubling", "ring", "tree"),
+        tuple(2**power for power in range(2, 20)),
+    )
+    scattered = functools.partial(test_gains.made, own=0.02, values=values, sizes=sizes)
     several = {
         "recorded": [
             gains.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
         ],
-        "ring wins, drift": test_winners.made(test_winners.RING, drift=1.0),
-        "nothing wins": test_winners.made(),
+        "ring wins, drift": scattered(
+            {"ring": lambda size: 1.6 if size >= 65536 else 0.5}, drift=1.0
+        ),
+        "nothing wins": scattered(),
     }
     for name, made in several.items():
         table, tuned = gains.winners(made), gains.tuned(made)

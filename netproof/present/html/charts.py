@@ -122,11 +122,6 @@ def light() -> dict[str, str]:
     return {f"var({name})": colour for name, colour in re.findall(r"(--[\w-]+): (#\w+);", scheme)}
 
 
-def quantity(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return a channel of figures; ``more``: of Vega-Lite's."""
-    return {"field": field, "type": "quantitative", "title": title, **more}
-
-
 def word(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
     """Return a channel of words; ``more``: of Vega-Lite's."""
     return {"field": field, "type": "nominal", "title": title, **more}
@@ -135,7 +130,9 @@ def word(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
 def tips(**titles: str | tuple[str, str]) -> list[dict[str, str]]:
     """Return tooltips of fields: title, and the format of a number."""
     return [
-        word(field, title) if isinstance(title, str) else quantity(field, title[0], format=title[1])
+        word(field, title)
+        if isinstance(title, str)
+        else {**word(field, title[0], format=title[1]), "type": "quantitative"}
         for field, title in titles.items()
     ]
 

@@ -25,7 +25,7 @@ from netproof.present.html.charts import (
     Rows,
     curve_chart,
     present,
-    quantity,
+    template,
     tips,
 )
 from netproof.present.html.content import Group
@@ -520,8 +520,6 @@ def _pair_map(
 ) -> dict[str, Any]:
     """Return the chart, square; ``names``: of nodes or groups in order; ``late``: high is slow."""
     kind = CELLS if CELLS in data else "points"
-    axis = {"labels": len(names) <= NAMED_UP_TO, "ticks": False, "title": None, "labelAngle": -90}
-    common = {"type": "nominal", "sort": names, "scale": {"paddingInner": 0.04}}
     values = [row["value"] for row in data[kind]]
     low, high, middle = min(values), max(values), statistics.median(values)
     # Slow is dark, for latency and rate; with some room, so that noise is not.
@@ -537,27 +535,17 @@ def _pair_map(
             "slowest": "slowest pair",
             "slowest_value": (f"its {unit}", NUMBER),
         }
-    scale = {"scheme": "viridis", "reverse": late, "domain": [low, high]}
-    encoding = {
-        "color": quantity("value", unit, scale=scale),
-        "tooltip": tips(node="node", partner="with", **own),
-    }
-    layers: list[dict[str, Any]] = [{"mark": "rect", "encoding": encoding}]
-    if len(names) <= NUMBERED_UP_TO:
-        dark = f"datum.value {'>' if late else '<'} {middle * (1.1 if late else 0.9)}"
-        text = {"field": "value", "type": "quantitative", "format": ",.3~r"}
-        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#000000"}
-        mark = {"type": "text", "fontSize": 10}
-        layers.append({"mark": mark, "encoding": {"text": text, "color": ink}})
-    side = min(max(_CELL_PX * len(names), _LEAST), _MOST)
-    return {
-        **{"width": side, "height": side, "data": {"name": kind}},
-        "encoding": {
-            "x": {"field": "node", "axis": axis, **common},
-            "y": {"field": "partner", "axis": {**axis, "labelAngle": 0}, **common},
-        },
-        "layer": layers,
-    }
+    made: dict[str, Any] = template(
+        "pairs",
+        side=min(max(_CELL_PX * len(names), _LEAST), _MOST),
+        labels=len(names) <= NAMED_UP_TO,
+        tooltip=tips(node="node", partner="with", **own),
+        dark=f"datum.value {'>' if late else '<'} {middle * (1.1 if late else 0.9)}",
+        **{"data": kind, "nodes": names, "unit": unit, "late": late, "domain": [low, high]},
+    )
+    if len(names) > NUMBERED_UP_TO:
+        made["layer"].pop()
+    return made
 
 
 def ordered(rounds: PairRounds) -> tuple[str, ...]:

@@ -7,13 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against, alone, envelope_of_cases
 from netproof.errors import NetproofError
 from netproof.history.selection import Quantity
-from netproof.history.series import Nights
 from netproof.measurement.case import Case
 from netproof.pairs.accusation import State
 from netproof.present.document import Block, Cell, DataTable
@@ -28,6 +27,10 @@ from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.verdict import CaseVerdict, Verdict
+
+if TYPE_CHECKING:
+    # With what reads a store, pyarrow and duckdb, which takes half a second.
+    from netproof.history.series import Nights
 
 MAIN = "index.html"
 """File of the page to begin at."""

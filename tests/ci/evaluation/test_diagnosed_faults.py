@@ -220,7 +220,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
 @pytest.mark.slow
 def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_path):
     run = run_of("small-buffer", "gige")
-    monkeypatch.setattr(engine.night, "measure", recorded)
+    monkeypatch.setattr(engine.reframe, "measure", recorded)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -336,7 +336,7 @@ def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, 
         asked.update(arguments=arguments, settings=settings)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(engine.night, "measure", far_enough)
+    monkeypatch.setattr(engine.reframe, "measure", far_enough)
     run = dataclasses.replace(run_of("uplink", "tree-leaf-1"), environments=("intelmpi", "mpich"))
     with pytest.raises(NetproofError, match="far enough"):
         engine.measure(EVALUATION, run, SMOKE, tmp_path, 0)

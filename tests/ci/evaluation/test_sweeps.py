@@ -16,7 +16,7 @@ from ci.evaluation.engine import Grade, Result, Run
 from ci.evaluation.sweeps import ALLREDUCE, KINDS
 from ci.evaluation.testbed import ROOT
 from ci.testbed import topology_reading
-from netproof.experiments import algorithms, parameters
+from netproof.experiments import parameters
 from netproof.site import site
 
 EVALUATION = sweeps.EVALUATION
@@ -142,8 +142,8 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
             assert list(setting) in found["env_vars"]
         mpi = found["extras"]["mpi"]
         if kind.function:
-            names = algorithms.choice(mpi, kind.function, kind.values)
-            assignment = algorithms.library_of(mpi).setting(kind.function)
+            names = parameters.algorithms(mpi, kind.function, kind.values)
+            assignment = parameters.library_of(mpi).setting(kind.function)
             assert set(kind.best) <= set(names)
             assert ALLREDUCE[environment] in assignment.variables
         else:

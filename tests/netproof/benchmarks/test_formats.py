@@ -103,6 +103,17 @@ def test_what_no_line_names_is_guessed_and_called_a_guess_or_said():
     assert outputs.read(text, "x").printed()[0][1].function == "alltoall"
 
 
+def test_json_names_the_program_and_has_tables_where_it_can_print_several():
+    names = {}
+    for name in [*FILES, "../osu/7.4/bw.out", "../imb/2018/all.txt", "../netpipe/3.7.2/tcp.out"]:
+        for output in outputs.read(outputs.text_of(DATA / name), name).outputs:
+            content = output.document([])
+            names[content["benchmark"]] = "tables" in content
+    several = ("nccl-tests", "iperf3", "GPCNeT", "mpiGraph", "IMB-MPI1")
+    one = ("perftest", "LinkTest", "NetPIPE", "OSU Micro-Benchmarks")
+    assert names == dict.fromkeys(several, True) | dict.fromkeys(one, False)
+
+
 def test_times_of_each_iteration_are_kept():
     ((_, table), _) = tables("nccl-allreduce.json")
     assert table.document([])["times_us"][0] == [38.0, 40.0, pytest.approx(44)]

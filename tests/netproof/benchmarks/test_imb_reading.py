@@ -73,15 +73,6 @@ def test_every_benchmark_of_every_release_is_read(
     assert found == functions
 
 
-def test_a_job_step_on_the_testbed_is_read() -> None:
-    output = recorded("2021.11-intel/testbed-gige.txt")
-    sizes = (0, *(2**power for power in range(18)))
-    assert output.table("PingPong", 2).curve().sizes == sizes
-    assert output.table("Alltoall", 4).curve().sizes == sizes
-    assert output.table("Allreduce", 4).curve().sizes == (0, *sizes[3:])
-    assert output.table("Barrier", 4).curve().sizes == (0,)
-
-
 @pytest.mark.parametrize(
     "name",
     [

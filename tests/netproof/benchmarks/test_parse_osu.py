@@ -195,30 +195,14 @@ def test_cut_at_any_byte_it_is_refused_or_a_true_beginning(name: str, where: flo
     assert rows == whole[: len(rows)]
 
 
-@pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM"])
-def test_a_collective_says_only_which_memory_it_used(memory):
-    text = (DATA / "7.4" / "allreduce-f-2.out").read_text()
-    there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
-    assert (there.facts["device"], there.remark) == (memory, memory)
-    assert there.curve() == read(text, "x.out").curve()
-    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
-    with pytest.raises(ParseError, match="is no header that OMB prints for allreduce"):
-        read(text.replace("# Size", buffers), "x.out")
-
-
-def test_between_two_ranks_older_releases_say_where_both_buffers_are():
-    text = (DATA / "7.4" / "latency.out").read_text().replace("# OSU MPI ", "# OSU MPI-CUDA ")
-    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
-    there = read(text.replace("# Size", buffers), "x.out")
-    assert there.remark == "CUDA, from DEVICE (D) to HOST (H)"
-
-
 @pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM", "SYCL"])
-@pytest.mark.parametrize("name", ["latency", "latency-c", "bw", "bibw", "mbw_mr-2"])
-def test_newer_releases_do_not_say_where_the_buffers_are(name, memory):
+@pytest.mark.parametrize(
+    "name", ["latency", "latency-c", "bw", "bibw", "mbw_mr-2", "allreduce-f-2"]
+)
+def test_it_says_which_memory_it_used(name, memory):
     text = (DATA / "7.4" / f"{name}.out").read_text()
     there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
-    assert there.remark == memory
+    assert (there.facts["device"], there.remark) == (memory, memory)
     assert there.curve() == read(text, "x.out").curve()
 
 
@@ -244,14 +228,16 @@ def test_the_type_may_follow_the_header(name, datatype):
     assert output.curve() == recorded(f"7.4/{name}.out").curve()
 
 
-def test_in_memory_of_a_gpu_too_the_type_may_follow_the_header():
-    text = with_type_last("bw").replace("# OSU MPI ", "# OSU MPI-CUDA ")
-    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n# Size"
-    output = read(text.replace("# Size", buffers), "x.out")
-    assert (output.facts["datatype"], output.remark) == (
-        "MPI_CHAR",
-        "CUDA, from DEVICE (D) to DEVICE (D)",
-    )
+def test_between_two_ranks_older_releases_say_where_both_buffers_are():
+    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
+    for text in ((DATA / "7.4" / "latency.out").read_text(), with_type_last("bw")):
+        on_gpu = text.replace("# OSU MPI ", "# OSU MPI-CUDA ")
+        output = read(on_gpu.replace("# Size", buffers), "x.out")
+        assert output.remark == "CUDA, from DEVICE (D) to HOST (H)"
+        assert output.facts["datatype"] == "MPI_CHAR"
+    collective = (DATA / "7.4" / "allreduce-f-2.out").read_text()
+    with pytest.raises(ParseError, match="is no header that OMB prints for allreduce"):
+        read(collective.replace("# Size", buffers), "x.out")
 
 
 def test_a_second_type_is_refused():

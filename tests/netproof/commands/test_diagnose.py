@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof.commands import measure
+from netproof.commands import reframe as reframe_command
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,7 +117,7 @@ def reframe(tmp_path, monkeypatch):
         if script is not None:
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(measure.sys, "executable", str(program.parent / "python"))
+        monkeypatch.setattr(reframe_command.sys, "executable", str(program.parent / "python"))
 
     return made
 

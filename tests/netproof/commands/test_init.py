@@ -62,6 +62,23 @@ def test_after_activate_the_programs_are_found_and_the_store_is_the_folders_own(
     assert ran.stderr == ""
 
 
+@pytest.mark.parametrize("name", ["activate", "ci/activate", "ci/testbed/activate"])
+def test_another_shell_than_bash_is_refused_and_nothing_is_set(tmp_path, name):
+    init(tmp_path)
+    place = tmp_path if name == "activate" else ROOT
+    line = f". {place / name}; echo $? ${{RFM_CONFIG_PATH-unset}} ${{NETPROOF_STORE-unset}}"
+    ran = subprocess.run(
+        ["dash", "-c", line],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "2 unset unset\n"
+    assert ran.stderr.startswith(f"{name}: source this in bash")
+
+
 def test_each_folder_has_a_store_of_its_own_whichever_was_activated_before(tmp_path):
     init(tmp_path)
     show = "echo $NETPROOF_STORE"

@@ -222,7 +222,8 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
     ("arguments", "said"),
     [
         (["--as", "{a}{a}"], "{a} stands there twice"),
-        (["--as", "{benchmark}"], "names no part of a configuration"),
+        (["--as", "*"], "names nothing, as {system}-{mpi} or {launch} does"),
+        (["--as", "{a}{launch}"], "{a} and {launch} touch: write what stands between them"),
         (["--as", "{two words}"], "{two words} is no name"),
         (["--baseline", "x"], "--baseline names a configuration"),
         (["--link", "fast"], "--link fast: give a rate in bit/s"),
@@ -247,6 +248,58 @@ def test_what_cannot_be_meant_is_refused_with_the_remedy(arguments, said):
     status, text = judge(TCP, *arguments)
     assert status == 2
     assert said in text
+
+
+def written(folder: Path, names: str, dip: float = 1) -> list[Path]:
+    """Write a file of osu_bw for each name, at 64 KiB with that share of its rate."""
+    head = f"# OSU MPI Bandwidth Test v5.8\n{'# Size':<10}{'Bandwidth (MB/s)':>18}\n"
+    for number, name in enumerate(names.split()):
+        rates = {size: size / (2 + size / 12000) for size in (2**power for power in range(23))}
+        rates[65536] *= dip + number / 200
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(head + "".join(f"{size:<10}{rates[size]:>18.2f}\n" for size in rates))
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        ("sw1-bw.1.out sw1-bw.2.out sw1-bw.3.out", "sw1-bw.{launch}.out"),
+        ("run1/bw.out run2/bw.out run3/bw.out", "run{launch}/bw.out"),
+    ],
+)
+@pytest.mark.parametrize(("dip", "status"), [(0.6, 3), (1, 0)])
+def test_files_that_look_like_launches_are_no_plain_pass_if_they_would_fail_as_such(
+    tmp_path, names, pattern, dip, status
+):
+    paths = written(tmp_path, names, dip)
+    how = f"f they are launches of one configuration, say so: --as '{pattern}'"
+    ended, said = judge(*paths)
+    assert (ended, said.count(how)) == (status, 1)
+    ended, said = judge(*paths, "--as", pattern)
+    assert ended == (1 if status else 0)
+    assert f"{pattern} was read from 3 files, {paths[0]} to {paths[2]}" in said
+
+
+@pytest.mark.parametrize("names", ["sw1.out sw2-x.out", "bw-2.out bw-2.txt", "sw1.2.out sw2.1.out"])
+def test_files_that_differ_in_more_than_a_number_look_like_no_launches(tmp_path, names):
+    assert "launches of one" not in judge(*written(tmp_path, names, 0.6))[1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "configurations"),
+    [
+        ("{config}-{launch}.out", ["gige-open-mpi", "gige-tcp"]),
+        ("{config}-*", ["gige-open-mpi", "gige-tcp"]),
+        ("{net}-{mpi}-{launch}", ["gige open-mpi", "gige tcp"]),
+        ("{net}-{mpi}", ["gige open-mpi-1", "gige open-mpi-2", "gige tcp-1"]),
+    ],
+)
+def test_what_is_before_the_launch_takes_as_much_as_it_can(tmp_path, pattern, configurations):
+    paths = written(tmp_path, "gige-tcp-1.out gige-open-mpi-1.out gige-open-mpi-2.out")
+    _, found = document(*paths, "--as", pattern)
+    assert sorted(one["configuration"] for one in found["curves"]) == configurations
 
 
 def test_a_file_that_does_not_fit_or_is_no_output_counts_and_is_named(tmp_path):

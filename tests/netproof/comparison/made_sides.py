@@ -7,6 +7,7 @@ from pathlib import Path
 
 from netproof.comparison.comparison import compare, sides
 from netproof.session.measured import Measured
+from netproof.verdict import power
 
 
 def with_results(stored, change, path="elsewhere.json"):
@@ -18,21 +19,14 @@ def with_results(stored, change, path="elsewhere.json"):
 def with_times(result, factor):
     """The result with the times of all launches multiplied; ``factor`` takes the size."""
 
-    def scaled(curve):
-        times = [
-            time * factor(size) for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
-        ]
-        rates = curve.get("bandwidth_mb_s") and [
-            rate / factor(size)
-            for size, rate in zip(curve["sizes"], curve["bandwidth_mb_s"], strict=True)
-        ]
-        return {**curve, "time_us": times, "bandwidth_mb_s": rates}
-
     if not result.measured:
         return result
-    values = result.measured.as_json()
-    launches = [{**one, "curve": scaled(one["curve"])} for one in values["launches"]]
-    return with_launches(result, launches)
+    launches = []
+    for one in result.measured.launches:
+        points = zip(one.curve.sizes, one.curve.time_us, strict=True)
+        curve = power.with_times(one.curve, [time * factor(size) for size, time in points])
+        launches.append(dataclasses.replace(one, curve=curve))
+    return dataclasses.replace(result, measured=result.measured.with_launches(launches))
 
 
 def with_launches(result, launches, **values):

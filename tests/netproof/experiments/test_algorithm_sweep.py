@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.experiments import algorithms, sweep
+from netproof.experiments import parameters, sweep
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.session.job_files import Incomplete
@@ -40,8 +40,8 @@ def job(tmp_path) -> Path:
 
 
 def planned(partition, several=SEVERAL, library="MPICH 5.0.2", values=VALUES) -> Sweep:
-    names = algorithms.choice(library, "Allreduce", values)
-    assignment = algorithms.library_of(library).setting("Allreduce")
+    names = parameters.algorithms(library, "Allreduce", values)
+    assignment = parameters.library_of(library).setting("Allreduce")
     extras = partition.model_dump()
     made = Sweep(CASE, "algorithm", "Allreduce algorithm", assignment, "", 1, extras, several)
     return dataclasses.replace(made, library=library, names=names)
@@ -89,7 +89,7 @@ def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partiti
 
 def test_a_value_that_the_library_says_to_ignore_is_refused(partition, job):
     library = "Intel MPI 2021.18.1"
-    assert algorithms.library_of(library).ignored
+    assert parameters.library_of(library).ignored
     several = turns(("1", "99"), 3, 1)
     ring = [turn.step for turn in SEVERAL if turn.value == "ring"]
     plain = [turn.step for turn in SEVERAL if turn.value is None]

@@ -1,49 +1,76 @@
-"""Gains of a setting's values, compared with the paired default."""
+"""Gains of a sweep's values, compared with the paired default: by ranges of sizes, and by size."""
 
 from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.experiments.gains import Made, MessageRange, range_of, tuned
+from netproof.experiments.gains import (
+    Made,
+    MessageRange,
+    common,
+    gain_with,
+    range_of,
+    tuned,
+    winners,
+)
 from netproof.experiments.sweep import turns
 from netproof.measurement.curve import Curve
 
 SIZES = tuple(2**power for power in range(18))
-TIMES = tuple(25.0 + size / 110 for size in SIZES)
 VALUES = ("16384", "65536", "131072", "1048576")
+LONG = 16384
+"""Bytes from which on messages are long."""
+
+Faster = dict[str, Callable[[int], float]]
+
+
+def long(gain: float, others: float = 1.0) -> Callable[[int], float]:
+    return lambda size: gain if size >= LONG else others
 
 
 def made(
-    faster: dict[str, dict[MessageRange, float]] | None = None,
+    faster: Faster | None = None,
     *,
     seed: int = 1,
-    rounds: int = 5,
-    noise: float = 0.03,
+    noise: float = 0.02,
+    own: float | None = None,
+    wild: float = 1.0,
     drift: float = 0.0,
     values: tuple[str, ...] = VALUES,
+    sizes: tuple[int, ...] = SIZES,
 ) -> list[Made]:
-    """A sweep in which some values are faster, each launch scatters, and the machine slows down."""
+    """A sweep in which some values are faster, launches scatter, and the machine slows down.
+
+    ``noise``: of a launch; ``own``: of each size, a third of it by default; ``wild``: how many
+    times as much the last value scatters.
+    """
     random = np.random.default_rng(seed)
-    several = turns(values, rounds, seed)
+    several = turns(values, 5, seed)
     found = []
     for order, turn in enumerate(several, 1):
-        pace = (1 + drift * order / len(several)) * np.exp(noise * random.standard_normal())
-        gains = (faster or {}).get(turn.value or "", {})
-        times = tuple(
-            pace
-            * time
-            * np.exp(noise / 3 * random.standard_normal())
-            / gains.get(range_of(size, SIZES[-1]), 1.0)
-            for size, time in zip(SIZES, TIMES, strict=True)
-        )
-        found.append(Made(turn.value, turn.round, order, Curve(SIZES, times)))
+        much = wild if turn.value == values[-1] else 1.0
+        pace = (1 + drift * order / len(several)) * np.exp(noise * much * random.standard_normal())
+        scatter = noise / 3 if own is None else own
+        gain = (faster or {}).get(turn.value or "", lambda size: 1.0)
+        each = np.exp(scatter * much * random.standard_normal(len(sizes)))
+        times = pace * (25 + np.array(sizes) / 110) * each / [gain(size) for size in sizes]
+        found.append(Made(turn.value, turn.round, order, Curve(sizes, tuple(times))))
     return found
 
 
+def times_changed(one: Made, factor: Callable[[int], float]) -> Made:
+    times = tuple(factor(size) * time for size, time in zip(SIZES, one.curve.time_us, strict=True))
+    return dataclasses.replace(one, curve=Curve(SIZES, times))
+
+
 def test_the_value_that_is_faster_is_recommended_with_what_it_gains_and_costs():
-    found = tuned(made({"131072": {MessageRange.LONG: 1.3, MessageRange.SHORT: 0.8}}, noise=0.02))
+    faster = {"131072": lambda size: 1.3 if size >= LONG else 0.8 if size <= 64 else 1.0}
+    found = tuned(made(faster))
     best = found.best
     assert (best.winner, best.at) == ("131072", MessageRange.LONG)
     assert best.gain.factor == pytest.approx(1.3, rel=0.1)
@@ -54,19 +81,23 @@ def test_the_value_that_is_faster_is_recommended_with_what_it_gains_and_costs():
     assert best.as_good == {}
 
 
+def test_the_winner_is_told_at_the_sizes_where_it_wins():
+    table = winners(made({"65536": long(1.6, 0.5)}))
+    won = {row.at: row.winner for row in table.rows}
+    assert {size for size, winner in won.items() if winner} == {s for s in SIZES if s >= LONG}
+    assert set(won.values()) == {None, "65536"}
+    (row,) = [row for row in table.rows if row.at == LONG]
+    low, high = row.gain.interval
+    assert low < 1.6 < high
+    assert row.as_good == {}
+    assert not row.none
+    assert not row.costly
+
+
 def test_what_a_few_sizes_of_a_range_lose_is_not_called_no_change():
     launches = [
-        Made(
-            one.value,
-            one.round,
-            one.order,
-            Curve(
-                SIZES,
-                tuple(
-                    time * (2 if one.value == "16384" and 1024 <= size <= 4096 else 1)
-                    for size, time in zip(SIZES, one.curve.time_us, strict=True)
-                ),
-            ),
+        times_changed(
+            one, lambda size, one=one: 2 if one.value == "16384" and 1024 <= size <= 4096 else 1
         )
         for one in made(noise=0.01)
     ]
@@ -76,68 +107,93 @@ def test_what_a_few_sizes_of_a_range_lose_is_not_called_no_change():
     assert medium.costs
 
 
-def test_what_is_as_good_is_named_with_how_far_it_may_be_behind():
-    gains = {"131072": {MessageRange.LONG: 1.3}, "65536": {MessageRange.LONG: 1.3}}
-    best = tuned(made(gains, noise=0.02)).best
+@pytest.mark.parametrize("judge", [tuned, winners])
+def test_what_is_as_good_is_named_with_how_far_it_may_be_behind(judge):
+    best = judge(made({"131072": long(1.6), "65536": long(1.6)})).best
     (other,) = best.as_good
-    assert {best.winner, other} == set(gains)
-    assert 0 <= best.as_good[other] < 0.1
+    assert {best.winner, other} == {"131072", "65536"}
+    assert 0 <= best.as_good[other] < 0.2
 
 
 @pytest.mark.slow
 def test_of_a_setting_that_changes_nothing_nothing_is_recommended():
-    found = [tuned(made(seed=seed)).best for seed in range(200)]
+    found = [tuned(made(seed=seed, noise=0.03)).best for seed in range(200)]
     # One in twenty may be; four standard errors of so many.
     assert sum(one is not None for one in found) <= 200 * 0.05 + 4 * (200 * 0.05 * 0.95) ** 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [VALUES[:1], VALUES[:2], VALUES[:3]])
+@pytest.mark.parametrize("own", [0.0, 0.1])
+@pytest.mark.parametrize("wild", [1.0, 4.0])
+def test_of_algorithms_that_change_nothing_hardly_any_table_has_a_winner(values, own, wild):
+    """Whether sizes scatter by themselves or launches as a whole, or one value more."""
+    tables = [
+        winners(made(seed=seed, noise=0.1, own=own, wild=wild, values=values))
+        for seed in range(200)
+    ]
+    named = sum(table.best is not None for table in tables)
+    assert named <= 200 * 0.05 + 4 * (200 * 0.05 * 0.95) ** 0.5
 
 
 @pytest.mark.slow
 def test_a_planted_best_is_recommended_in_nine_of_ten():
     right = 0
     for seed in range(100):
-        best = tuned(made({"65536": {MessageRange.LONG: 1.25}}, seed=seed)).best
+        best = tuned(made({"65536": long(1.25)}, seed=seed, noise=0.03)).best
         right += best is not None and best.winner == "65536"
     assert right >= 90
 
 
-def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it():
-    said = tuned(made({"65536": {MessageRange.LONG: 1.25}}, drift=1.0, noise=0.01))
-    assert said.drift > 1.5
-    assert said.best.winner == "65536"
-    assert said.best.gain.factor == pytest.approx(1.25, rel=0.1)
-    assert tuned(made(drift=1.0, noise=0.01)).best is None
+@pytest.mark.parametrize("judge", [tuned, winners])
+def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it(judge):
+    table = judge(made({"65536": long(1.6, 0.5)}, drift=1.0, noise=0.01))
+    assert table.drift > 1.5
+    assert {row.winner for row in table.rows if row.at in (MessageRange.LONG, LONG)} == {"65536"}
+    short = [row for row in table.rows if row.at == MessageRange.SHORT or row.at in SIZES[:7]]
+    assert {row.winner for row in short} == {None}
+    assert judge(made(drift=1.0, noise=0.01)).best is None
 
 
 def test_disturbed_launches_and_those_alongside_them_are_left_out():
-    launches = made({"65536": {MessageRange.LONG: 1.25}}, noise=0.01)
+    launches = made({"65536": long(1.25)}, noise=0.01)
     (first,) = [one for one in launches if one.value == "65536" and one.round == 1]
-    slow = Curve(SIZES, tuple(9 * time for time in first.curve.time_us))
-    changed = [
-        Made(one.value, one.round, one.order, slow, undisturbed=False) if one is first else one
-        for one in launches
-    ]
-    said = tuned(changed)
-    assert (said.best.winner, said.disturbed) == ("65536", 1)
-    noisy = [
-        Made(one.value, one.round, one.order, one.curve, undisturbed=one.round > 3)
-        for one in launches
-    ]
+    slow = dataclasses.replace(times_changed(first, lambda size: 9), undisturbed=False)
+    found = tuned([slow if one is first else one for one in launches])
+    assert (found.best.winner, found.disturbed) == ("65536", 1)
+    noisy = [dataclasses.replace(one, undisturbed=one.round > 3) for one in launches]
     with pytest.raises(NetproofError, match="has 2 rounds that nothing disturbed"):
         tuned(noisy)
 
 
+def test_an_algorithm_whose_launches_were_disturbed_is_left_out_and_the_others_stay():
+    launches = made({"65536": long(1.6)})
+    some = [
+        dataclasses.replace(one, undisturbed=one.value != "131072" or one.round > 3)
+        for one in launches
+    ]
+    table = winners(some)
+    assert table.values == ("16384", "65536", "1048576")
+    assert (table.disturbed_values, table.disturbed) == ({"131072": 2}, 3)
+    assert table.rows[-1].winner == "65536"
+    with pytest.raises(NetproofError, match="no value has more than 0 rounds"):
+        winners([dataclasses.replace(one, undisturbed=False) for one in launches])
+
+
+def test_where_all_are_slower_or_the_same_for_sure_it_is_said():
+    slower = winners(made({value: lambda size: 0.5 for value in VALUES}))
+    assert all(row.costly and row.winner is None for row in slower.rows)
+    assert all(row.none for row in winners(made(noise=0.0001)).rows)
+
+
 def test_values_stand_in_the_order_of_their_size_whatever_order_they_were_launched_in():
-    said = tuned(made(values=("inf", "65536", "131072", "auto", "8192")))
-    assert list(said.values) == ["8192", "65536", "131072", "auto", "inf"]
+    found = tuned(made(values=("inf", "65536", "131072", "auto", "8192")))
+    assert list(found.values) == ["8192", "65536", "131072", "auto", "inf"]
 
 
 def test_ranges_are_short_medium_and_long():
     found = [range_of(size, 131072) for size in (1, 64, 65, 16383, 16384, 131072)]
-    assert found == [
-        *(MessageRange.SHORT, MessageRange.SHORT),
-        *(MessageRange.MEDIUM, MessageRange.MEDIUM),
-        *(MessageRange.LONG, MessageRange.LONG),
-    ]
+    assert found == [kind for kind in MessageRange for _ in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -147,14 +203,7 @@ def test_ranges_are_short_medium_and_long():
         (lambda all_: [one for one in all_ if one.value is None], "no value was measured"),
         (lambda all_: [one for one in all_ if one.value], "between two launches of the default"),
         (
-            lambda all_: [
-                *all_[:1],
-                Made(
-                    *(getattr(all_[1], name) for name in ("value", "round", "order")),
-                    Curve(SIZES, (0.0, *TIMES[1:])),
-                ),
-                *all_[2:],
-            ],
+            lambda all_: [all_[0], times_changed(all_[1], lambda size: size > 1), *all_[2:]],
             "is no reading",
         ),
         (
@@ -166,3 +215,42 @@ def test_ranges_are_short_medium_and_long():
 def test_what_tells_nothing_is_refused(broken, said):
     with pytest.raises(NetproofError, match=said):
         tuned(broken(made()))
+
+
+def logs(*spreads: float) -> dict[str, list[dict[int, float]]]:
+    """Gains of five launches that scatter at each size by itself, with a spread for each value."""
+    random = np.random.default_rng(3)
+    return {
+        str(place): [
+            {size: spread * random.standard_normal() for size in range(16)} for _ in range(5)
+        ]
+        for place, spread in enumerate(spreads)
+    }
+
+
+def test_equal_variances_count_in_full_and_unlike_ones_less():
+    shared = common(logs(*[0.1] * 6))
+    assert shared.freedom == pytest.approx(20)
+    assert shared.variance == pytest.approx(0.01, rel=0.3)
+    assert common(logs(0.01, 0.1, 1.0, 0.01, 0.1, 1.0)).freedom < 2
+
+
+def test_one_value_has_nothing_in_common_with_others():
+    several = logs(0.1)
+    shared = common(several)
+    assert shared.freedom == 0
+    own = [one[0] for one in several["0"]]
+    # Student's interval: 2.776 standard errors at 95 % with five launches.
+    gain = gain_with(own, shared, 1)
+    half = np.log(gain.interval[1] / gain.factor)
+    assert half == pytest.approx(2.776 * np.std(own, ddof=1) / np.sqrt(5), rel=0.001)
+
+
+def test_a_value_that_scatters_more_keeps_a_wider_interval():
+    several = logs(0.1, 0.1, 0.1, 0.4)
+    shared = common(several)
+    widths = []
+    for value in ("0", "3"):
+        low, high = gain_with([one[0] for one in several[value]], shared, 64).interval
+        widths.append(high / low)
+    assert widths[1] > widths[0]

@@ -15,7 +15,9 @@ class OneSweep:
 
     def __init__(self, path, system):
         self.path, self.parameter = path, path.name.split("-2")[0].removeprefix("run-")
-        self.case = type("", (), {"system": system, "key": lambda one: ("gige", "mpich")})()
+        self.case = type(
+            "", (), {"system": system, "ranks": 2, "key": lambda one: ("gige", "mpich")}
+        )()
 
     def table(self):
         return "what it says"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.experiments import algorithms
-from netproof.experiments.algorithms import FUNCTIONS, INTEL_PRESETS
+from netproof.experiments import parameters
+from netproof.experiments.parameters import FUNCTIONS
 
 SAID = Path(__file__).resolve().parents[2] / "data" / "algorithms"
 
@@ -24,7 +24,7 @@ def test_numbers_of_open_mpi_are_those_that_ompi_info_prints(version):
         printed[name] = {number: named for number, named in pairs if number != "0"}
     assert len(printed) == len(FUNCTIONS)
     for function in FUNCTIONS:
-        assert algorithms.choice(f"Open MPI {version}", function) == printed[function.lower()]
+        assert parameters.algorithms(f"Open MPI {version}", function) == printed[function.lower()]
 
 
 def test_names_of_mpich_are_those_that_mpivars_prints():
@@ -36,16 +36,17 @@ def test_names_of_mpich_are_those_that_mpivars_prints():
         printed[name] = [one for one in found if one not in ("auto", "ccl")]
     assert len(printed) == len(FUNCTIONS)
     for function in FUNCTIONS:
-        assert list(algorithms.choice("MPICH 5.0.2", function)) == printed[function.upper()]
+        assert list(parameters.algorithms("MPICH 5.0.2", function)) == printed[function.upper()]
 
 
 def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
     text = (SAID / "intelmpi-2021.18.1.txt").read_text()
     printed = re.findall(r"I_MPI_ADJUST_(\w+).*?range: 0-(\d+)", text, re.DOTALL)
-    assert {name: int(last) for name, last in printed} == {
-        function.upper(): last for function, last in INTEL_PRESETS.items()
-    }
-    assert list(algorithms.choice("Intel MPI 2021.18.1", "Allgather")) == list("123456")
+    assert {name for name, _ in printed} == {function.upper() for function in FUNCTIONS}
+    lasts = dict(printed)
+    for function in FUNCTIONS:
+        numbers = list(parameters.algorithms("Intel MPI 2021.18.1", function))
+        assert numbers == [str(one) for one in range(1, int(lasts[function.upper()]) + 1)]
 
 
 @pytest.mark.parametrize(
@@ -64,26 +65,26 @@ def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
     ],
 )
 def test_each_library_is_told_by_its_own_variables(library, variables):
-    assert algorithms.library_of(library).setting("Reduce_scatter").of("3").variables == variables
+    assert parameters.library_of(library).setting("Reduce_scatter").of("3").variables == variables
 
 
 def test_mvapich2_is_told_by_its_tables_and_only_of_what_is_public():
-    assignment = algorithms.library_of("MVAPICH2 2.3.7").setting("Alltoall")
+    assignment = parameters.library_of("MVAPICH2 2.3.7").setting("Alltoall")
     assert assignment.of("3").variables == {"MV2_ALLTOALL_TUNING": "3"}
-    assert list(algorithms.choice("MVAPICH2 2.3.7", "Alltoall")) == ["0", "1", "2", "3"]
+    assert list(parameters.algorithms("MVAPICH2 2.3.7", "Alltoall")) == ["0", "1", "2", "3"]
     with pytest.raises(NetproofError, match="it does of Allreduce, Alltoall, Allgather"):
-        algorithms.choice("MVAPICH2 2.3.7", "Barrier")
+        parameters.algorithms("MVAPICH2 2.3.7", "Barrier")
 
 
 def test_values_may_be_names_and_what_is_not_known_is_left_to_the_library():
-    names = algorithms.choice("Open MPI 5.0.11", "Allreduce", ("ring", "3", "17"))
+    names = parameters.algorithms("Open MPI 5.0.11", "Allreduce", ("ring", "3", "17"))
     assert names == {"4": "ring", "3": "recursive_doubling", "17": ""}
     with pytest.raises(NetproofError, match="'4' is twice among the values"):
-        algorithms.choice("Open MPI 5.0.11", "Allreduce", ("ring", "4"))
+        parameters.algorithms("Open MPI 5.0.11", "Allreduce", ("ring", "4"))
 
 
 def test_other_functions_and_libraries_are_refused_with_what_there_is():
     with pytest.raises(NetproofError, match="those are Allreduce, Alltoall"):
-        algorithms.choice("MPICH 5.0.2", "Scan")
+        parameters.algorithms("MPICH 5.0.2", "Scan")
     with pytest.raises(NetproofError, match="only for Open MPI, MPICH, Intel MPI, MVAPICH2"):
-        algorithms.choice("LAM 7.1", "Bcast")
+        parameters.algorithms("LAM 7.1", "Bcast")

@@ -1,17 +1,29 @@
-"""A long launch on the testbed: its length, and its report."""
+"""A long launch on the testbed: its length, its report, its percentiles, and pauses."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import random
 import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from netproof.errors import NetproofError
 from netproof.experiments import tails
-from netproof.experiments.tails import MOST_CALLS, TRIALS, Tail
+from netproof.experiments.tails import (
+    BOUNDED,
+    MOST_CALLS,
+    PAUSE_TIMES,
+    TRIALS,
+    Tail,
+    figures,
+    percentile,
+)
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "tails"
@@ -39,6 +51,9 @@ def walls(folder: Path, *seconds: float, status: int = 0) -> None:
 
 def test_a_recorded_job_is_whole(recorded):
     assert len(recorded.times_us) == int((JOB / tails.CALLS_FILE).read_text())
+    found = figures(recorded)
+    assert (found.calls, found.longest_us) == (len(recorded.times_us), max(recorded.times_us))
+    assert {node for node, _ in found.sent_again} == set(recorded.nodes)
     assert [use.node for use in recorded.launch.ranks] == list(recorded.nodes)
     moments = [recorded.moment(call) for call in range(len(recorded.times_us))]
     assert moments == sorted(moments)
@@ -123,3 +138,121 @@ def test_a_job_that_drew_no_long_launch_says_so(folder):
 def test_what_is_none_is_refused(recorded, change, said):
     with pytest.raises(NetproofError, match=said):
         Tail.from_json({**recorded.as_json(), **change})
+
+
+def with_times(tail: Tail, times: list[float], **load: float) -> Tail:
+    extras = {**tail.partition_extras, "load": load}
+    # Nothing disturbs these.
+    extras["criteria"] = {"disturbance": {"others": 1, "steal": 1}}
+    looks = tuple((100 + 0.0003 * count, count) for count in range(50, len(times), 50))
+    looks = (*looks, (100 + 0.0003 * len(times), len(times)))
+    return dataclasses.replace(tail, times_us=tuple(times), partition_extras=extras, watched=looks)
+
+
+def test_a_percentile_is_the_nearest_rank():
+    ordered = [float(value) for value in range(1, 10_001)]
+    assert percentile(ordered, 50.0)[0] == 5000
+    assert percentile(ordered, 99.0)[0] == 9900
+    assert percentile(ordered, 99.9)[0] == 9990
+    assert percentile(ordered, 99.99)[0] == 9999
+
+
+@pytest.mark.parametrize(("level", "few"), [(99.0, 100), (99.9, 1000), (99.99, 10_000)])
+def test_one_that_would_be_the_longest_is_not_known(level, few):
+    assert percentile([1.0] * (few - 1), level) is None
+    assert percentile([1.0] * (few + 1), level) is not None
+
+
+def test_where_too_few_are_beyond_it_the_interval_is_open():
+    low, high = percentile([float(value) for value in range(1, 1003)], 99.9)[1]
+    assert low < 1001
+    assert high == math.inf
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=2, max_size=400))
+def test_a_percentile_lies_in_its_interval_and_they_rise(times):
+    found = [percentile(sorted(times), level) for level in tails.LEVELS]
+    known = [one for one in found if one is not None]
+    for one in known:
+        assert one[1][0] <= one[0] <= one[1][1]
+    values = [value for value, _ in known]
+    assert values == sorted(values)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_in_95_of_100():
+    """300 launches of 3,000 calls of an exponential distribution, whose quantiles are known."""
+    draw, covered = random.Random(7), dict.fromkeys((50.0, 90.0, 99.0), 0)
+    for _ in range(300):
+        ordered = sorted(draw.expovariate(1.0) for _ in range(3000))
+        for level in covered:
+            low, high = percentile(ordered, level)[1]
+            covered[level] += low <= -math.log(1 - level / 100) <= high
+    # 4 standard errors of a share of 0.95 of 300 are 0.05.
+    assert all(count >= 0.9 * 300 for count in covered.values()), covered
+    assert any(count < 300 for count in covered.values())
+
+
+def test_a_pause_is_far_above_the_median_and_the_sites_least(recorded):
+    times = [30.0] * 2000
+    times[700], times[1500] = 2_000_000.0, 999.0
+    (only,) = figures(with_times(recorded, times)).pauses
+    assert only.took_us == 4_000_000
+    several = figures(with_times(recorded, times, pause_us=500)).pauses
+    assert [one.took_us for one in several] == [4_000_000, 1998]
+    slow = [2000.0] * 500 + [2000.0 * PAUSE_TIMES - 1]
+    assert figures(with_times(recorded, slow)).pauses == ()
+
+
+def looked_at(tail: Tail, times: list[float], looks: list[tuple[float, int]]) -> Tail:
+    return dataclasses.replace(with_times(tail, times), watched=tuple(looks))
+
+
+def test_a_pause_has_the_moment_when_its_call_was_seen(recorded):
+    times = [500.0] * 2000
+    times[1000] = 2_500_000.0
+    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
+    looks += [(106 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
+    (only,) = figures(looked_at(recorded, times, looks)).pauses
+    assert (only.until, only.took_us, only.in_call) == (106.02, 5_000_000, True)
+
+
+def test_a_time_without_calls_is_a_pause_too(recorded):
+    """The benchmark waited between two calls, which is in no time."""
+    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
+    looks += [(102.5 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
+    found = figures(looked_at(recorded, [30.0] * 2000, looks))
+    (only,) = found.pauses
+    assert not only.in_call
+    assert only.until == 102.52
+    assert only.took_us == pytest.approx(1.52e6)
+    assert found.paused_share == pytest.approx(1.52 / (looks[-1][0] - looks[0][0]))
+    late = [(moment, count) for moment, count in looks if count <= 1000]
+    late += [(moment - 1.45, count) for moment, count in looks if count > 1000]
+    assert figures(looked_at(recorded, [30.0] * 2000, late)).pauses == ()
+
+
+@pytest.mark.parametrize(
+    ("most", "beyond", "undecided"), [(None, False, False), (5.0, False, False), (2.0, True, False)]
+)
+def test_a_bound_is_of_the_99_9th_percentile_over_the_median(recorded, most, beyond, undecided):
+    times = [30.0] * 49_800 + [90.0] * 200
+    found = figures(with_times(recorded, times, **({} if most is None else {"most_999th": most})))
+    assert found.percentiles[BOUNDED][0] == 90
+    assert (found.beyond, found.undecided) == (beyond, undecided)
+
+
+def test_too_few_calls_or_a_disturbance_leave_a_bound_undecided(recorded):
+    few = figures(with_times(recorded, [30.0] * 500, most_999th=2.0))
+    assert few.undecided
+    assert not few.beyond
+    strict = with_times(recorded, [30.0] * 49_000 + [300.0] * 1000, most_999th=2.0)
+    assert figures(strict).beyond
+    criteria = {"disturbance": {"others": 0.2, "steal": 1}}
+    extras = {**strict.partition_extras, "criteria": criteria}
+    loads = tuple(dataclasses.replace(one, others_share=0.5) for one in strict.launch.loads)
+    launch = dataclasses.replace(strict.launch, loads=loads)
+    disturbed = figures(dataclasses.replace(strict, partition_extras=extras, launch=launch))
+    assert disturbed.disturbed
+    assert disturbed.undecided
+    assert not disturbed.beyond

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from made_nights import by, mtu
 
 from netproof.errors import NetproofError
-from netproof.history import accepted
+from netproof.history import accepted, history_verdict
 from netproof.history.accepted import Acceptance
 from netproof.history.changes import ChangeKind
 from netproof.history.history_verdict import NOTHING_WORSE, WORSE, SeriesState, confidence, judge
@@ -184,6 +186,23 @@ def test_a_score_that_moved_by_its_own_times_is_its_own(nights):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_nights_are_said_and_fail_nothing(nights, count):
+    nights.add_many(count)
+    verdict = judge(nights.store)
+    assert verdict.status == NOTHING_WORSE
+    least = history_verdict.least_nights()
+    assert f"{count} session" in verdict.too_few
+    assert f"too few to judge, {least} needed" in verdict.too_few
+    assert verdict.sentences() == (verdict.too_few,)
+
+
+def test_the_manual_says_how_many_nights_are_needed():
+    text = (Path(__file__).parents[3] / "docs" / "history.md").read_text()
+    assert f"Nothing is reported before {history_verdict.least_nights()} nights that" in text
+
+
+@pytest.mark.slow
 def test_a_cold_start_is_told_of_by_what_shows_in_many_series(nights):
     nights.add_many(15, {9: by(2.0, environment="mpich")})
     verdict = judge(nights.store)
@@ -202,7 +221,8 @@ def test_sessions_in_which_nothing_was_measured_are_said(nights):
             row["complete"] = False
 
     nights.add(0, change=nothing)
-    assert "no case was measured whole" in judge(nights.store).too_few
+    said = "no case was measured whole by undisturbed launches in them"
+    assert said in judge(nights.store).too_few
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad
-from netproof.session import step_output
+from netproof.session import job_files
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "loads"
 JOB = Path(disturbance.__file__).parents[1] / "run" / "shell"
@@ -27,7 +27,7 @@ ERRORS = Path("tcp.1.err")
 
 def read(name: str) -> tuple[NodeLoad, ...]:
     text = (DATA / name).read_text()
-    return disturbance.loads(DATA / name, text, step_output.cpu_by_node(text))
+    return disturbance.loads(DATA / name, text, job_files.cpu_by_node(text))
 
 
 def line(
@@ -183,7 +183,7 @@ def test_a_damaged_line_is_a_fault(change):
 @given(cut=st.integers(min_value=1, max_value=10_000))
 def test_a_recording_that_is_cut_is_a_fault_or_has_lost_whole_lines(cut):
     text = (DATA / "quiet-tcp.err").read_text()
-    cpu_s = step_output.cpu_by_node(text)
+    cpu_s = job_files.cpu_by_node(text)
     cut_text = text[: -(cut % len(text)) or None]
     try:
         loads = disturbance.loads(ERRORS, cut_text, cpu_s)
@@ -255,7 +255,7 @@ def test_a_rank_keeps_its_status_input_and_output(tmp_path):
     (one,) = disturbance.scheduled(ERRORS, ran.stderr).values()
     assert one.absent == ()
     assert one.voluntary > 0
-    assert len(disturbance.loads(ERRORS, ran.stderr, step_output.cpu_by_node(ran.stderr))) == 1
+    assert len(disturbance.loads(ERRORS, ran.stderr, job_files.cpu_by_node(ran.stderr))) == 1
 
 
 @pytest.mark.slow
@@ -295,5 +295,5 @@ def test_the_time_of_a_rank_is_that_of_its_program(tmp_path):
     ran = rank(tmp_path, "bash", "-c", "for ((i = 0; i < 200000; i++)); do :; done")
     watched = rank(tmp_path, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done")
     for one in (ran, watched):
-        (cpu_s,) = step_output.cpu_by_node(one.stderr).values()
+        (cpu_s,) = job_files.cpu_by_node(one.stderr).values()
         assert sum(cpu_s) > 0.05

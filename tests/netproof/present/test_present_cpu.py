@@ -72,11 +72,10 @@ UNKNOWN = NodeCost("gige-1", 1, 1, absent=(("cpu_s", NO_STARTS),))
 
 def verdict(**costs: NodeCost) -> SimpleNamespace:
     """A verdict on NetPIPE between nodes, as far as the part looks at it."""
+    place = (2, 1, "inter-node", "oneway")
     cases = [
         SimpleNamespace(
-            case=Case(
-                "testbed", "gige", "mpich", "netpipe", protocol, 2, 1, "inter-node", "oneway"
-            ),
+            case=Case("testbed", "gige", "mpich", "netpipe", protocol, *place),
             measured=SimpleNamespace(cpu_costs=(cost,)),
         )
         for protocol, cost in costs.items()
@@ -84,20 +83,14 @@ def verdict(**costs: NodeCost) -> SimpleNamespace:
     return SimpleNamespace(cases=cases)
 
 
-def test_each_case_has_its_row_and_the_node_that_it_cost_most():
+def test_each_case_has_its_row_with_the_node_that_it_cost_most_and_why_others_have_none():
     _, table, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
     assert [row[:5] for row in table.rows] == [
-        ("gige", "mpich", "NetPIPE TCP inter-node oneway", "2", "gige-1"),
-        ("gige", "mpich", "NetPIPE MPI inter-node oneway", "2", "gige-1"),
+        ("gige", "mpich", f"NetPIPE {name} inter-node oneway", "2", "gige-1")
+        for name in ("TCP", "MPI")
     ]
     (said,) = remarks.sentences
     assert said.startswith("Of the node that it cost most, less starting and ending")
-
-
-def test_why_others_are_not_known_stands_below():
     *_, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=UNKNOWN)))
     assert f"not known of 1 case: {NO_STARTS}" in remarks.sentences
-
-
-def test_there_is_no_part_where_nothing_is_known():
     assert not cpu_rows(verdict(tcp=UNKNOWN))[0]

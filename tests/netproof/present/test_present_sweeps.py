@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from netproof.experiments import algorithms, parameters
+from netproof.experiments import parameters
 from netproof.experiments.gains import Gain, MessageRange, SweepRow, SweepTable
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
@@ -62,13 +62,13 @@ def algorithms_of(function: str = "Allreduce", sizes=(4, 1024, 65536, 524288)) -
             for size, gain in zip(sizes, GAINS[value], strict=False)
         )
 
-    how = algorithms.library_of("Open MPI 5.0.11").setting(function)
+    how = parameters.library_of("Open MPI 5.0.11").setting(function)
     case = Case("testbed", "gige", "openmpi5", "imb", function, 4, 1)
     made = launched("4", "6", sizes, times)
     return Sweep(
         *(case, "algorithm", f"{function} algorithm", how, "7", 1, EXTRAS, *made),
         library="Open MPI 5.0.11",
-        names=algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1")),
+        names=parameters.algorithms("Open MPI 5.0.11", function, ("4", "6", "17", "1")),
         refused={"17": "tuning-3.1 ended with status 1"},
         fell_back={"6": "cannot"},
     )

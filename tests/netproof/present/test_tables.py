@@ -49,17 +49,18 @@ def test_part_of_the_rows_is_as_wide_as_all_of_them():
     assert printed(WIDE, 80, range(1)).splitlines()[0] == printed(WIDE, 80).splitlines()[0]
 
 
-def test_text_of_a_job_cannot_command_the_terminal():
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;owned\x07 and [red]this[/red]\r", "\\x1b]0;owned\\x07 and [red]this[/red]\\x0d"),
+        ("it passed \u202edeliaf\u2069", "it passed \\u202edeliaf\\u2069"),
+    ],
+)
+def test_text_of_a_job_cannot_command_the_terminal(text, shown):
     out = io.StringIO()
-    say(Console(file=out, width=80), "it said: \x1b]0;owned\x07 and [red]this[/red]\r")
-    assert out.getvalue() == "it said: \\x1b]0;owned\\x07 and [red]this[/red]\\x0d\n"
+    say(Console(file=out, width=80), text)
+    assert out.getvalue() == f"{shown}\n"
     assert "\x1b" not in printed([TableColumn("name", ["\x1b[2J"])], 80)
-
-
-def test_text_of_a_job_cannot_turn_what_follows_round():
-    out = io.StringIO()
-    say(Console(file=out, width=80), "it passed \u202edeliaf\u2069")
-    assert out.getvalue() == "it passed \\u202edeliaf\\u2069\n"
 
 
 def test_brackets_and_colons_are_text():

@@ -23,6 +23,7 @@ from netproof.session.session import Session
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
 from netproof.verdict.judge import findings_along
+from netproof.verdict.power import with_times
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 ON = {"slopes": 0.5}
@@ -47,11 +48,9 @@ def healthy(size: float) -> float:
 
 
 def slower(curve: Curve, how) -> Curve:
-    times = tuple(t * how(s) for s, t in zip(curve.sizes, curve.time_us, strict=True))
-    rates = None
-    if curve.bandwidth_mb_s is not None:
-        rates = tuple(r / how(s) for s, r in zip(curve.sizes, curve.bandwidth_mb_s, strict=True))
-    return Curve(curve.sizes, times, rates)
+    return with_times(
+        curve, [time * how(at) for at, time in zip(curve.sizes, curve.time_us, strict=True)]
+    )
 
 
 def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:

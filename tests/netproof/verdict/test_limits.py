@@ -25,6 +25,7 @@ from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits, not_defined
+from netproof.verdict.power import with_times
 from netproof.verdict.references import XFAIL, entries_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,15 +45,15 @@ def pingpong() -> Measured:
 
 def stretched(measured: Measured, *factors: float) -> Measured:
     """The case of launches that take these times as long as its first one."""
-    (first, *_), launches = measured.launches, []
-    for factor in factors:
-        curve = dataclasses.replace(
-            first.curve,
-            time_us=tuple(factor * time for time in first.curve.time_us),
-            bandwidth_mb_s=tuple(rate / factor for rate in first.curve.bandwidth_mb_s),
-        )
-        launches.append(dataclasses.replace(first, curve=curve))
-    return measured.with_launches(launches)
+    first = measured.launches[0]
+    return measured.with_launches(
+        [
+            dataclasses.replace(
+                first, curve=with_times(first.curve, [by * one for one in first.curve.time_us])
+            )
+            for by in factors
+        ]
+    )
 
 
 def level(measured: Measured, low: float, high: float) -> Level:
@@ -232,13 +233,17 @@ def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unl
     )
     xfail = types.SimpleNamespace(data=asked)
     assert not_defined({"line_rate_share": xfail}, unlike_a_line) == reason
-
-
-def test_a_bound_on_a_share_of_a_twin_that_is_not_there_is_a_failure(unlike_a_line):
     assert not_defined({"paired_share": (0, None, None, "%")}, unlike_a_line) == ""
     assert not_defined({"paired_share": (100, -0.2, 0.25, "%")}, unlike_a_line).startswith(
         "the references ask for paired_share, which is not defined"
     )
+    # Nobody can ask for the share of a path that has no link, or for what takes bandwidths.
+    marks = unlike_a_line.landmarks
+    inside = with_figures(dataclasses.replace(unlike_a_line, line_rate_mb_s=None), landmarks=marks)
+    assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""
+    collective = dataclasses.replace(inside.curve, bandwidth_mb_s=None)
+    collective = with_figures(unlike_a_line, curve=collective)
+    assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""
 
 
 @pytest.mark.parametrize(
@@ -258,16 +263,6 @@ def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said)
     sizes |= {"half": last // 2, "eighth": last // 8}
     found = limits.judge(with_whole_twin, {name: Limits(0, 1)}, "it")[name]
     assert said.format(**sizes) in found.why
-
-
-def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
-    marks = unlike_a_line.landmarks
-    inside = dataclasses.replace(unlike_a_line, line_rate_mb_s=None)
-    inside = with_figures(inside, landmarks=marks)
-    assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""
-    curve = dataclasses.replace(inside.curve, bandwidth_mb_s=None)
-    collective = with_figures(unlike_a_line, curve=curve)
-    assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""
 
 
 @pytest.fixture(scope="module")

@@ -14,33 +14,18 @@ from netproof.session import node_differences, provenance
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import Node
 from netproof.session.provenance import OfSession, Software
+from netproof.site import site
 from netproof.site.keys import FACTS
+from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
 from netproof.verdict import nodes
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 
-RECORDED = Path(__file__).resolve().parents[2] / "data" / "nodes"
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "nodes"
 GIGE = tuple(f"gige-{n}" for n in range(1, 5))
 SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
-SITE = Partition(
-    switch="gige",
-    nic="veth",
-    driver="veth",
-    link_mbit_s=1000,
-    mtu=1500,
-    interface="eth1",
-    nodes=4,
-    ranks_per_node=1,
-    rank_counts=[2, 4],
-    max_message_bytes=1024,
-    contention_domain="",
-    netpipe_repeats=0,
-    netpipe_mpi_inside_repeats=0,
-    line_rate_from_bytes=0,
-    step_limit_s=60,
-    # As the testbed's file has it.
-    may_differ={"link_mbit_s": "ethtool has a rate of its own for a veth"},
-)
+SITE = matrix(site.gather(ROOT / "site-config"), "testbed").partitions["gige"]
 
 
 def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -> list[NodeInJob]:

@@ -194,33 +194,29 @@ class TestCommand:
         assert levels == ["warn"]
 
     @pytest.mark.slow
-    def test_sessions_that_came_later_are_not_before(self, written):
+    def test_none_is_folded_that_came_later_or_where_the_user_wants_each(self, written):
         paths = [written(number) for number in range(4)]
         assert WARNED in self.said("verdict", paths[2])
+        assert WARNED in self.said("verdict", paths[3], "--fold", 0)
 
-    @pytest.mark.slow
-    def test_none_is_folded_where_the_user_wants_each(self, written):
-        *_, newest = [written(number) for number in range(4)]
-        assert WARNED in self.said("verdict", newest, "--fold", 0)
-
-    @pytest.mark.slow
-    def test_a_session_that_cannot_be_read_is_not_known_to_have_warned(self, written, tmp_path):
-        paths = [written(number) for number in range(5)]
-        paths[2].write_text("{")
-        said = self.said("verdict", paths[4])
-        assert WARNED in said
-        assert "not compared with an earlier session: " in said
-
-    @pytest.mark.slow
-    def test_the_settings_of_an_earlier_session_may_be_of_no_use(self, written):
-        paths = [written(number) for number in range(4)]
-        document = json.loads(paths[1].read_text())
+    @staticmethod
+    def of_old(text: str) -> str:
+        """A report with settings that this netproof does not know."""
+        document = json.loads(text)
         for test in document["runs"][0]["testcases"]:
             if test.get("netproof_measured"):
                 extras = test["netproof_measured"]["partition_extras"]
                 extras["criteria"] = {"of old": {"warn": 2}}
+        return json.dumps(document)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("spoilt", [lambda text: "{", of_old])
+    def test_a_session_that_cannot_be_read_or_judged_is_not_known_to_have_warned(
+        self, written, spoilt
+    ):
+        paths = [written(number) for number in range(4)]
         began = paths[1].stat().st_mtime
-        paths[1].write_text(json.dumps(document))
+        paths[1].write_text(spoilt(paths[1].read_text()))
         os.utime(paths[1], (began, began))
         said = self.said("verdict", paths[3])
         assert WARNED in said

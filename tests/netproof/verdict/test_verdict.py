@@ -178,9 +178,8 @@ class TestCriteria:
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any("(switch gige): from 32768 to 49152 bytes" in reason for reason in failing)
         assert all(judged.again for judged in verdict.cases)
-
-    def test_what_the_tests_of_the_run_found_is_not_told_twice(self, sick, expected_of_sick):
-        assert judge(expected_of_sick, sick).faults == ()
+        # What the tests of the run found is not told twice.
+        assert verdict.faults == ()
 
     def test_a_test_that_could_not_measure_again_is_a_fault_and_its_flags_stand(
         self, sick, expected_of_sick
@@ -230,29 +229,17 @@ class TestCriteria:
         assert {j.score() for j in verdict.cases} == {None}
 
 
-class TestVanished:
-    """A configuration that an earlier session had."""
-
-    @pytest.fixture
-    def without_intelmpi(self, passed) -> Matrix:
-        return matrix_of(Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1))
-
-    def test_it_fails_the_verdict_and_names_where_it_ran(self, without_intelmpi, passed):
-        verdict = judge(without_intelmpi, passed, [passed])
-        assert verdict.status == FAILED
-        (fault,) = verdict.faults
-        assert fault.startswith("testbed:gige intelmpi: ran in ")
-        assert "put it back, or say why it is gone in the partition's extras['retired']" in fault
-
-    def test_one_that_the_site_says_is_gone_is_not_missed(self, without_intelmpi, passed):
-        matrix = dataclasses.replace(without_intelmpi, retired=frozenset({("gige", "intelmpi")}))
-        assert judge(matrix, passed, [passed]).faults == ()
-
-    def test_one_of_a_partition_that_was_not_asked_for_is_not_missed(
-        self, without_intelmpi, passed
-    ):
-        matrix = dataclasses.replace(without_intelmpi, whole=False)
-        assert judge(matrix, passed, [passed]).faults == ()
+def test_a_configuration_that_an_earlier_session_had_fails_the_verdict_unless_it_was_retired(
+    passed,
+):
+    matrix = matrix_of(Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1))
+    verdict = judge(matrix, passed, [passed])
+    assert verdict.status == FAILED
+    (fault,) = verdict.faults
+    assert fault.startswith("testbed:gige intelmpi: ran in ")
+    assert "put it back, or say why it is gone in the partition's extras['retired']" in fault
+    for change in ({"retired": frozenset({("gige", "intelmpi")})}, {"whole": False}):
+        assert judge(dataclasses.replace(matrix, **change), passed, [passed]).faults == ()
 
 
 TURN = SkipReason("last measured 2026-11-18", planned=True)
@@ -271,23 +258,21 @@ class TestLeft:
         ]
         return dataclasses.replace(stored, results=tuple(results))
 
-    def test_what_is_left_for_another_night_is_no_longer_expected_and_said(self, expected, passed):
-        verdict = judge(expected, self.leaving(passed, TURN, "PingPong"))
-        assert verdict.status == PASSED
+    @pytest.mark.parametrize(
+        ("reason", "status", "words"),
+        [
+            (TURN, PASSED, "deferred: last measured 2026-11-18"),
+            (DOWN, INCONCLUSIVE, "NOT MEASURED: partition gige is DOWN"),
+        ],
+    )
+    def test_what_is_left_is_no_longer_expected_and_said_and_unplanned_it_never_passes(
+        self, expected, passed, reason, status, words
+    ):
+        left = self.leaving(passed, reason, "PingPong")
+        verdict = judge(expected, left)
+        assert verdict.status == status
         assert len(verdict.cases) == len(expected.cases) - 1
-        assert sentences_of_skipped(verdict.skipped) == [
-            "1 case of gige intelmpi deferred: last measured 2026-11-18"
-        ]
-
-    def test_what_could_not_be_measured_never_passes(self, expected, passed):
-        verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
-        assert verdict.status == INCONCLUSIVE
-        assert sentences_of_skipped(verdict.skipped) == [
-            "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
-        ]
-
-    def test_a_failure_alongside_it_is_a_failure(self, expected, passed):
-        left = self.leaving(passed, DOWN, "PingPong")
+        assert sentences_of_skipped(verdict.skipped) == [f"1 case of gige intelmpi {words}"]
         failed = altered(left, job=False, result="fail", phase="performance", reason="too slow")
         assert judge(expected, failed).status == FAILED
 
@@ -359,15 +344,12 @@ class TestCrashes:
             " above 2 % is flagged): Segmentation fault"
         )
 
-    def test_a_share_that_only_warns_is_a_note(self, expected, passed):
-        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), warn=0.01, fail=0.9)
-        verdict = judge(expected, stored)
+    def test_a_site_may_allow_more_and_a_share_that_only_warns_is_a_note(self, expected, passed):
+        crashed = self.crashed(passed, "PingPong", "tcp")
+        verdict = judge(expected, self.allowing(crashed, warn=0.01, fail=0.9))
         assert verdict.status == PASSED
         assert any("above 1 % is flagged" in note for note in verdict.notes)
-
-    def test_a_site_may_allow_more(self, expected, passed):
-        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), fail=0.9)
-        assert judge(expected, stored).faults == ()
+        assert judge(expected, self.allowing(crashed, fail=0.9)).faults == ()
 
     def test_those_around_flagged_sizes_count_too(self):
         stored = session.load(SESSIONS / "sick.json")

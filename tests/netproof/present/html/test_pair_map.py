@@ -64,30 +64,23 @@ def test_what_is_slow_is_dark_and_noise_is_not(made):
     assert low < 0.75 * high
 
 
-def test_the_table_has_the_slowest_pair_first(made):
+def test_table_and_file_have_the_slowest_pair_first_and_what_is_said_below_the_chart(made):
     rate, latency = pair_map.of_rounds(made)
     assert [row[0] for row in rate.table.rows] == ["c – d", "a – b"]
     assert [row[0] for row in latency.table.rows] == ["a – b", "c – d"]
+    title = rate.for_file()["title"]
+    assert "tree mpich" in title["text"]
+    assert "Dark is slow." in title["subtitle"][0]
 
 
 def test_many_nodes_have_no_names_and_no_figures_in_their_cells():
-    nodes = [f"n{number}" for number in range(80)]
-    pairwise = zip(nodes[::2], nodes[1::2], strict=True)
-    pairs = tuple(measured((one, other), 50, 1000) for one, other in pairwise)
-    rate, _ = pair_map.of_rounds(rounds(pairs, nodes=nodes))
+    rate, _ = pair_map.of_rounds(many(80))
     assert len(rate.chart["layer"]) == 1
     assert rate.chart["encoding"]["x"]["axis"]["labels"] is False
 
 
 def test_rounds_without_pairs_among_others_have_no_map():
     assert pair_map.of_rounds(rounds((measured(("a", "b"), 50, 1000),))) == []
-
-
-def test_a_file_has_its_title_and_what_is_told_below_it(made):
-    rate, _ = pair_map.of_rounds(made)
-    title = rate.for_file()["title"]
-    assert "tree mpich" in title["text"]
-    assert "Dark is slow." in title["subtitle"][0]
 
 
 LEAF = 20

@@ -60,58 +60,27 @@ def charts(page: str) -> list[str]:
 @pytest.mark.slow
 def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path, stored):
     new, store = stored
-    pages = written(
-        tmp_path,
-        *(
-            str(new),
-            "testbed:fast-ethernet",
-            "--store",
-            str(store),
-            "--with-stored",
-        ),
-    )
-    page = pages["switch-fast-ethernet.html"]
-    assert 'href="switch-fast-ethernet.html"' in pages["index.html"]
+    alongside = (str(new), "testbed:fast-ethernet", "--store", str(store), "--with-stored")
+    pages = written(tmp_path, *alongside)
+    main, page = pages["index.html"], pages["switch-fast-ethernet.html"]
+    assert 'href="switch-fast-ethernet.html"' in main
     assert re.search(r"▼ Slower</strong><span>fast-ethernet against gige, of \d{4}-\d\d-\d\d", page)
     assert 'href="index.html#compared_with"' in page
     assert "not red up to 4 ranks" in page
     assert "did not run at 2 and 4 ranks" in page
-
-
-@pytest.mark.slow
-def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
-    new, store = stored
-    alongside = ("--store", str(store), "--with-stored", "--max-age", "0")
+    # What is stored is greyed with its day in matrix and charts.
+    assert re.search(r'<th scope="rowgroup" colspan="\d">gige, of \d{4}-\d\d-\d\d</th>', main)
+    chart = r'"configuration":"gige mpich, of \d{4}-\d\d-\d\d"'
+    assert re.search(chart, pages["imb-sendrecv.html"])
+    assert "Compared with" in main
+    # What speaks against comparing is on both pages.
     document = json.loads(new.read_text())
     document["session_info"]["time_start_unix"] += 3 * 86400
     new.write_text(json.dumps(document))
-    pages = written(tmp_path, str(new), "testbed:fast-ethernet", *alongside)
+    pages = written(tmp_path, *alongside, "--max-age", "0")
     assert "(3 days before): 5 cases of session" in pages["switch-fast-ethernet.html"]
     for name in ("switch-fast-ethernet.html", "index.html"):
         assert "3 days older, and 0 are allowed" in pages[name]
-
-
-@pytest.mark.slow
-def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path, stored):
-    new, store = stored
-    pages = written(
-        tmp_path,
-        *(
-            str(new),
-            "testbed:fast-ethernet",
-            "--store",
-            str(store),
-            "--with-stored",
-        ),
-    )
-    assert re.search(
-        r'<th scope="rowgroup" colspan="\d">gige, of \d{4}-\d\d-\d\d</th>',
-        pages["index.html"],
-    )
-    assert re.search(
-        r'"configuration":"gige mpich, of \d{4}-\d\d-\d\d"', pages["imb-sendrecv.html"]
-    )
-    assert "Compared with" in pages["index.html"]
 
 
 @pytest.mark.slow

@@ -1,0 +1,187 @@
+"""Start ReFrame, and end it with this process: in the foreground, or for a night."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from netproof.errors import NetproofError
+
+STDERR = 2
+ENDING_S = 120
+"""Seconds that ReFrame has to cancel its jobs when the night has to end."""
+IN_VAIN_S = 10
+"""The same where slurmctld does not answer."""
+WATCH_S = 15
+"""Seconds between checks that slurmctld still answers."""
+LINES = 6
+"""Lines of ReFrame's output that are quoted where it left no report."""
+_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+def begin(
+    arguments: Sequence[str],
+    settings: Mapping[str, str],
+    output: int | IO[bytes],
+    folder: Path | None = None,
+    lock: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start ``reframe -r`` with ``settings`` in its environment; NetproofError without one."""
+    program = Path(sys.executable).with_name("reframe")
+    if not program.is_file():
+        raise NetproofError(f"{program}: is not there, so nothing can be measured")
+    return subprocess.Popen(
+        [str(program), *arguments, "-r"],
+        cwd=folder,
+        env={**os.environ, **settings},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        # A signal to the terminal's processes would reach it twice.
+        start_new_session=True,
+        preexec_fn=ending_with_this_process(),
+        pass_fds=lock,
+    )
+
+
+def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None) -> int:
+    """Run ReFrame with its output on standard error, and return its exit status.
+
+    ``said``: stands before the command on standard error; ``report``: where it leaves its report,
+    None for the folder that RFM_REPORT_FILE names. ReFrame ends with this process, and cancels its
+    jobs. Raise NetproofError where it is not installed, and where it leaves no ``report``.
+    """
+    from netproof.present import terminal
+
+    if not sys.stderr.isatty():
+        arguments = [*arguments, "--nocolor"]
+    settings = {}
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        settings = {"RFM_REPORT_FILE": str(report)}
+    terminal.say(
+        terminal.console(stderr=True), f"{said}: {shlex.join(['reframe', *arguments, '-r'])}"
+    )
+    process = begin(arguments, settings, STDERR)
+    try:
+        ended = process.wait()
+    finally:
+        if process.poll() is None:
+            end_reframe(process)
+    if report is not None and not report.is_file():
+        raise NetproofError(
+            f"reframe left no report {report} (exit status {ended}); what it printed says why"
+        )
+    return ended
+
+
+def measure(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    report: Path,
+    log: Path,
+    settings: Mapping[str, str],
+    lock: int,
+    patience_s: float,
+) -> None:
+    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
+
+    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
+    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
+    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
+    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
+    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
+    """
+    from netproof.site import slurm
+
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        settings = {**settings, "RFM_REPORT_FILE": str(report)}
+        process = begin(arguments, settings, output, folder, [lock])
+        try:
+            _watch(process, patience_s)
+        except NetproofError:
+            end_reframe(process, IN_VAIN_S)
+            raise
+        finally:
+            if process.poll() is None:
+                end_reframe(process)
+    try:
+        slurm.answers()
+    except NetproofError as error:
+        # Failures meanwhile say nothing of a network.
+        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
+        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
+    if not report.is_file():
+        raise NetproofError(
+            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
+            f" {_end_of(log)}"
+        )
+
+
+def ending_with_this_process() -> Callable[[], None]:
+    """Return what a child runs before its program, to get SIGTERM when this process is killed."""
+    library = ctypes.CDLL(None, use_errno=True)
+    mine = os.getpid()
+
+    def ask() -> None:
+        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != mine:
+            os._exit(1)
+
+    return ask
+
+
+def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
+    from netproof.present.wording import duration
+    from netproof.site import slurm
+
+    silent_from = None
+    while True:
+        try:
+            process.wait(min(WATCH_S, patience_s))
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        asked = time.monotonic()
+        try:
+            slurm.answers()
+            silent_from = None
+        except NetproofError as error:
+            silent_from = asked if silent_from is None else silent_from
+            if time.monotonic() - silent_from >= patience_s:
+                raise NetproofError(
+                    f"{error}, not for {duration(time.monotonic() - silent_from)} (--patience); the"
+                    " night was ended. Slurm may still have its jobs when it is back: squeue"
+                    " shows them, named netproof-…"
+                ) from None
+
+
+def end_reframe(process: subprocess.Popen[bytes], seconds: float = ENDING_S) -> None:
+    """Let ReFrame cancel its jobs within these seconds; kill it after."""
+    process.terminate()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        # Also where a signal ends the night while it waits.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _end_of(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-LINES:]) or "it is empty"

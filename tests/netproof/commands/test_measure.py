@@ -1,0 +1,289 @@
+"""The verbs of ``netproof measure``: statuses by bounds, pages, and what is refused at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from netproof.benchmarks.gpcnet import read
+from netproof.commands import studies
+from netproof.commands.cli import app
+from netproof.errors import NetproofError
+from netproof.experiments import literature, load, tails
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
+from netproof.session.labelled import MeasuredJob
+from netproof.site import folders
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data"
+SESSIONS = DATA / "sessions"
+RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
+TIMES = [30.0] * 49_800 + [90.0] * 199 + [2_400_000.0]
+TWICE = "at worst RR Two-sided Lat (8 B) is 2.15 times worse"
+
+
+def measure(*arguments: object) -> tuple[Result, str]:
+    """Call a verb; return what came of it, and its output in words."""
+    ended = CliRunner().invoke(app, ["measure", *map(str, arguments)])
+    return ended, " ".join(ended.output.replace("│", " ").split())
+
+
+@pytest.fixture
+def report(tmp_path):
+    """``report(job, **settings)``: a recorded report with a job, and settings of its partition."""
+
+    def made(job: MeasuredJob, **settings: float) -> Path:
+        criteria = {"disturbance": {"others": 1, "steal": 1}}
+        extras = {**job.partition_extras, "load": settings, "criteria": criteria}
+        kept = dataclasses.replace(job, partition_extras=extras).as_json()
+        session = json.loads((SESSIONS / "netpipe.json").read_text())
+        (only,) = session["runs"]
+        only["testcases"] = [{**only["testcases"][0], job.KEY: kept}]
+        path = tmp_path / "run.json"
+        path.write_text(json.dumps(session))
+        return path
+
+    return made
+
+
+def under_load() -> MeasuredJob:
+    return load.of_job(DATA / "jobs" / "load", "1")
+
+
+def long_launch(times: list[float]) -> MeasuredJob:
+    one = tails.of_job(DATA / "jobs" / "tails", "1")
+    looks = tuple((100 + 0.0003 * count, count) for count in range(50, len(times) + 1, 50))
+    return dataclasses.replace(one, times_us=tuple(times), watched=looks)
+
+
+def of_gpcnet(rounds: int) -> MeasuredJob:
+    extras = json.loads((DATA / "jobs" / "tails" / "plan.json").read_text())["extras"]
+    nodes = tuple(f"node-{number}" for number in range(10))
+    several = (GpcnetRound(RECORDED),) * rounds
+    return GpcnetRuns("testbed", "tree", "mpich", "1", nodes, extras, several)
+
+
+@pytest.fixture
+def on_the_testbed(monkeypatch, tmp_path):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-0.json"))
+    monkeypatch.delenv("NETPROOF_TOPOLOGY", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 3)]
+)
+def test_the_status_of_load_says_what_came_of_the_bounds(report, settings, status):
+    path = report(under_load(), **settings)
+    assert measure("load", path)[0].exit_code == status
+    ended, _ = measure("load", path, "--format=json")
+    assert ended.exit_code == status
+    assert json.loads(ended.stdout)["load"][0]["partition"] == "tree"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "status", "said"),
+    [
+        ({}, 0, "median 30 µs, 99.9th percentile 90 µs, 3 times it"),
+        ({"most_999th": 5.0}, 0, "within the bound of 5 times: median"),
+        ({"most_999th": 2.0}, 1, "above the bound of 2 times: median"),
+    ],
+)
+def test_the_status_of_tails_says_what_came_of_the_bound(report, settings, status, said):
+    path = report(long_launch(TIMES), **settings)
+    ended, words = measure("tails", path)
+    assert ended.exit_code == status, ended.output
+    assert said in words
+    assert "1 pause, " in words
+    assert "UTC: 4.8 s there and back" in words
+    ran, _ = measure("tails", path, "--format=json")
+    assert ran.exit_code == status
+    (one,) = json.loads(ran.stdout)["tails"]
+    assert one["beyond"] is (status == 1)
+    assert one["percentiles"][0]["value_us"] == 30
+
+
+def test_too_few_calls_for_the_bound_are_undecided(report):
+    ended, words = measure("tails", report(long_launch([30.0] * 500), most_999th=2.0))
+    assert ended.exit_code == 3
+    assert "too few calls for percentiles: 500" in words
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "said"),
+    [
+        ({}, 0, f"{TWICE} alongside the congestors"),
+        ({"most": 3.0}, 0, TWICE),
+        ({"most": 1.5}, 1, "above the bound: RR Two-sided Lat (8 B) is 2.15 times worse"),
+        ({"most_99th": 9.0}, 3, "undecided: RR Two-sided Lat (8 B)"),
+    ],
+)
+def test_the_status_of_gpcnet_says_what_came_of_the_bounds(report, settings, status, said):
+    path = report(of_gpcnet(3), **settings)
+    ended, words = measure("gpcnet", path)
+    assert ended.exit_code == status, ended.output
+    assert said in words
+    assert "GPCNeT 1.3 on 10 nodes, 2 of them for its tests; 3 rounds, 3 of them usable." in words
+    assert "Multiple Allreduce (8 B): a 99th percentile is better than the mean" in words
+    ran, _ = measure("gpcnet", path, "--format=json")
+    assert ran.exit_code == status
+    (one,) = json.loads(ran.stdout)["gpcnet"]
+    assert one["beyond"] is (status == 1)
+    assert one["tests"][0]["mean"]["value"] == pytest.approx(30.3 / 14.1)
+
+
+def test_too_few_rounds_of_gpcnet_are_undecided(report):
+    ended, words = measure("gpcnet", report(of_gpcnet(2)))
+    assert ended.exit_code == 3
+    assert "nothing is known: too few rounds count" in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "job", "words"),
+    [
+        ("load", under_load, ("one-to-one",)),
+        (
+            "tails",
+            lambda: long_launch(TIMES),
+            ("99.9", "How often a call took how long", "The longest calls over time"),
+        ),
+    ],
+)
+def test_a_page_is_written_on_demand(tmp_path, report, name, job, words):
+    ended, _ = measure(name, report(job()), "--to", tmp_path / "page")
+    assert ended.exit_code == 0, ended.output
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert [one for one in words if one not in text] == []
+
+
+FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("gpcnet", "SYSTEM:PARTITION"),
+        ("gpcnet testbed:gige", "--environment"),
+        ("gpcnet testbed:gige -p mpich --nodes 9", "10 at least"),
+        ("gpcnet /nowhere.json", "is not there"),
+        (
+            "gpcnet testbed:gige -p mpich",
+            "no environment 'mpich' with the feature 'gpcnet'; it has none. Put GPCNeT's",
+        ),
+        ("load testbed:gige -p mpich --nodes 3", "4 at least"),
+        (
+            "load testbed:gige -p openmpi5",
+            "has no environment 'openmpi5' with IMB; it has intelmpi, mpich",
+        ),
+        (
+            "tails testbed:gige -p openmpi5",
+            "has no environment 'openmpi5' with IMB; it has intelmpi, mpich",
+        ),
+        (
+            "tails testbed:gige -p mpich --bytes 99999999",
+            "--bytes 99999999: the largest message of testbed:gige is of",
+        ),
+        (
+            "algorithms testbed:gige Allreduce -p openmpi4",
+            "testbed:gige has no environment 'openmpi4' with IMB, whose site says: ",
+        ),
+        (
+            "algorithms testbed:gige PingPong -p mpich",
+            "'PingPong' is no function whose algorithms are swept",
+        ),
+        (
+            "algorithms testbed:gige Reduce -p mpich --ranks 3",
+            "testbed:gige measures Reduce on 2, 4 ranks, and not on 3",
+        ),
+        ("algorithms testbed:gige -p mpich", FUNCTION),
+        (f"algorithms {__file__} Allreduce", FUNCTION),
+    ],
+)
+def test_what_cannot_be_measured_is_said_with_the_remedy(on_the_testbed, arguments, said):
+    ended, words = measure(*arguments.split())
+    assert ended.exit_code == 2
+    assert said in words
+
+
+SITE = f"""
+import runpy
+site = runpy.run_path({str(ROOT / "site-config" / "testbed.py")!r})
+site_configuration = site["site_configuration"]
+for partition in site_configuration["systems"][0]["partitions"]:
+    partition["extras"] |= {{"nodes": 3, "rank_counts": [2]}}
+"""
+
+
+@pytest.mark.slow
+def test_three_nodes_are_refused_before_anything_is_measured(on_the_testbed, tmp_path, monkeypatch):
+    (tmp_path / "settings.py").write_text("site_configuration = {}")
+    (tmp_path / "testbed.py").write_text(SITE)
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run.json"))
+    ended, words = measure("load", "testbed:gige", "-p", "mpich")
+    assert ended.exit_code == 2
+    assert "testbed:gige has 3 nodes, and load takes 4: two for what is measured" in words
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.slow
+def test_the_page_of_a_study_says_what_was_not_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "of_reports", lambda: tmp_path / "reports")
+    page = tmp_path / "page"
+    found, words = measure("study", "e325-opteron", SESSIONS / "healthy.json", "--to", page)
+    assert found.exit_code == 0, found.stderr
+    assert "socket buffer: no sweep of it was measured; `netproof measure tune" in words
+    assert "MPI over TCP" in (page / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("e326", SESSIONS / "healthy.json"), "'e326' is no study: there are e325-opteron"),
+        (
+            ("e325-opteron", SESSIONS / "healthy.json", "testbed:gige"),
+            "leave SESSION and --sweep out",
+        ),
+        (("e325-opteron", "-p", "mpich"), "goes with SYSTEM:PARTITION"),
+    ],
+)
+def test_what_goes_together_for_a_study_is_said(arguments, said):
+    ended, words = measure("study", *arguments)
+    assert ended.exit_code == 2
+    assert said in words
+
+
+@pytest.mark.parametrize("name", literature.names())
+def test_what_a_study_measures_are_classes_of_checks(name):
+    text = "".join(path.read_text() for path in (ROOT / "checks").rglob("*.py"))
+    for one in studies.checks(literature.load(name)):
+        assert f"class {one}(" in text
+
+
+def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeypatch):
+    asked = []
+
+    def reframe(arguments, said, report):
+        asked.append(arguments)
+        raise NetproofError("far enough")
+
+    monkeypatch.setattr(studies, "run_reframe", reframe)
+    monkeypatch.setattr(folders, "of_reports", lambda: tmp_path)
+    found, words = measure("study", "gige-mpi-tests", "testbed:gige")
+    assert (found.exit_code, words) == (2, "netproof: no study: far enough")
+    ((*_, pattern, extras),) = asked
+    assert extras == "--session-extras=study=gige-mpi-tests"
+    assert "ImbPingPong" in pattern
+    why = {}
+    assert studies._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
+    assert why == {
+        "coalescing": "interrupt coalescing: say with which environment: --environment",
+        "rails": "rails: say with which environment: --environment",
+    }
