@@ -204,7 +204,6 @@ class Gpcnet(Benchmark):
     number = 7
     name = "gpcnet"
     label = "GPCNeT"
-    output_of = "GPCNeT"
     only_read = (
         *(Function("gpcnet", name) for name in _FUNCTIONS),
         *(Function("gpcnet", name, rated=True) for name in _RATES),

@@ -299,7 +299,7 @@ class Output:
         tables = [table.document(faults) for table in self.tables]
         return {
             "file": self.path,
-            "benchmark": self.program or self.of.output_of.removeprefix("the "),
+            "benchmark": self.program or (self.of.output_of or self.of.label).removeprefix("the "),
             "version": self.version,
             **self.facts,
             "units": UNITS,
@@ -313,7 +313,7 @@ class Benchmark:
     """A benchmark, which a module of this room declares as ``BENCHMARK``.
 
     ``number``: orders the benchmarks; ``name``: in cases, settings and stores; ``label``: for
-    people; ``output_of``: the source of its output in errors; ``functions``: that runs measure,
+    people; ``output_of``: its programs, if called otherwise; ``functions``: that runs measure,
     ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
     environment that has all of it, each with its meaning, empty where outputs are only read;
     ``probes``: programs that show that a node has it, each with the feature; ``suffix``: of a
@@ -329,7 +329,7 @@ class Benchmark:
     number: ClassVar[int]
     name: ClassVar[str]
     label: ClassVar[str]
-    output_of: ClassVar[str]
+    output_of: ClassVar[str] = ""
     features: ClassVar[Mapping[str, str]] = {}
     probes: ClassVar[Mapping[str, str]] = {}
     functions: ClassVar[tuple[Function, ...]] = ()

@@ -35,7 +35,6 @@ class LinkTest(Benchmark):
     number = 9
     name = "linktest"
     label = "LinkTest"
-    output_of = "LinkTest"
     only_read = (Function("linktest", "pingpong", rated=True, single=True, ping_pong=True),)
     heads = re.compile(r"(?P<program> *(?:Serial|Parallel) +PingPong for step +1: )")
 

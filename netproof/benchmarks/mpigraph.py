@@ -30,7 +30,6 @@ class MpiGraph(Benchmark):
     number = 8
     name = "mpigraph"
     label = "mpiGraph"
-    output_of = "mpiGraph"
     only_read = tuple(Function("mpigraph", name, rated=True) for name in ("send", "recv"))
     heads = re.compile(r"(?P<program>START mpiGraph)")
     several_tables = True

@@ -471,7 +471,6 @@ class Netpipe(Benchmark):
     number = 1
     name = "netpipe"
     label = "NetPIPE"
-    output_of = "NetPIPE"
     features: ClassVar[Mapping[str, str]] = {
         "netpipe-tcp": "NetPIPE over TCP (NPtcp)",
         "netpipe-mpi": "NetPIPE over MPI (NPmpi)",

@@ -224,7 +224,7 @@ def _file_of_figures(lines: Lines, text: str, *, bidirectional: bool) -> Output:
     candidates = sorted(registry.BENCHMARKS, key=lambda one: one.by_protocol)
     found = next((one for one in candidates if one.is_one(text)), None)
     if found is None:
-        known = ", of ".join(one.output_of for one in registry.BENCHMARKS)
+        known = ", of ".join(one.output_of or one.label for one in registry.BENCHMARKS)
         lines.skip_blank()
         number = lines.number + 1
         (first,) = lines.between(number, number)

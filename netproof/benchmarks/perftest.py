@@ -118,7 +118,6 @@ class Perftest(Benchmark):
     number = 5
     name = "perftest"
     label = "perftest"
-    output_of = "perftest"
     only_read = (
         *(_stream(f"{verb}_bw") for verb in _VERBS),
         *(_both_ways(f"{verb}_bibw") for verb in _VERBS),

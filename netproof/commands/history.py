@@ -119,14 +119,14 @@ def show(
     from netproof.store import Store
 
     opened = Store(store)
-    from netproof.history import judging
+    from netproof.history import history_verdict
     from netproof.present import documents, terminal
     from netproof.present.document import show as print_blocks
     from netproof.present.history import document, overview, series, write
     from netproof.session.session import label_of
 
     with terminal.working("following the series"):
-        verdict = judging.judge(
+        verdict = history_verdict.judge(
             opened,
             system,
             None if session is None else str(session),
@@ -183,14 +183,14 @@ def accept(
     from netproof.store import Store
 
     opened = Store(store)
-    from netproof.history import accepted, history_verdict, judging, series
+    from netproof.history import accepted, history_verdict, series
     from netproof.present import terminal
     from netproof.present.terminal import say
 
     out = terminal.console()
     with terminal.working("following the series"):
         first = series.named(opened, str(session), system)
-        verdict = judging.judge(opened, first.system)
+        verdict = history_verdict.judge(opened, first.system)
         covered = verdict.of(selection)
     acceptance = accepted.Acceptance(
         first.system,
@@ -210,7 +210,7 @@ def accept(
         f" {least} nights until a change in it can be found again",
     )
     say(out, f"to take it back, remove {path}")
-    _print_left(acceptance, covered, judging.judge_with(verdict, opened, acceptance), out)
+    _print_left(acceptance, covered, history_verdict.judge_with(verdict, opened, acceptance), out)
     return 0
 
 

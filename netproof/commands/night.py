@@ -27,7 +27,7 @@ from typing import Any
 from netproof.commands import entry
 from netproof.commands.reframe import measure
 from netproof.errors import NetproofError, shortened
-from netproof.history import judging as history
+from netproof.history import history_verdict as history
 from netproof.intake import trust, writing
 from netproof.present.html.report import Report
 from netproof.present.night import Night, summary

@@ -205,11 +205,11 @@ def _nights(store: Path | None, system: str) -> Nights | None:
     """Return the series of a system's stored sessions; None without any that can be read."""
     if store is None or not store.is_dir():
         return None
-    from netproof.history import judging
+    from netproof.history import history_verdict
     from netproof.store import Store
 
     try:
-        return judging.judge(Store(store), system).nights
+        return history_verdict.judge(Store(store), system).nights
     except NetproofError:
         # Its own verb says what is wrong with it.
         return None

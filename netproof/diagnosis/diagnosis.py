@@ -287,7 +287,7 @@ def _ruled_out(view: PartitionView) -> Iterator[str]:
     if answering and not any(named(node.tcp_unanswered) for node in view.described):
         yield f"{counted(len(answering), 'node')} answered TCP connections"
     noisy = _noisy(view)
-    if noisy and not any(noisy):
+    if noisy and not any(noisy) and view.settings.disturbance.others < 1:
         yield f"no other program took CPUs in {counted(len(noisy), 'launch', 'launches')}"
 
 

@@ -679,16 +679,17 @@ def _of_streams(view: PartitionView) -> Iterator[Evidence]:
     for pairs in view.pairs:
         sure = {one.name for one in pairs.judgement.accusations if not one.alternatives}
         environment = pairs.rounds.environment
-        for one in pairs.slow_ways(view.pair_settings, view.settings.disturbance):
-            if one.node in sure:
+        for node, ways in pairs.slow_ways(view.pair_settings, view.settings.disturbance).items():
+            if node in sure:
+                (way, effect), (other, rest) = ways.items()
                 yield _BY_PAIRS(
                     Sign.ONE_WAY,
-                    view.node(one.node),
-                    f"only what {one.node} {one.way} is slow: {one.effect}; what it"
-                    f" {one.way.other}: {one.rest} (streams, {environment})",
+                    view.node(node),
+                    f"only what {node} {way} is slow: {effect}; what it"
+                    f" {other}: {rest} (streams, {environment})",
                     Sure.STATISTICAL,
                     "streams go one way, and those of cleared nodes were measured with them",
                     environment,
-                    (one.effect,),
-                    setting=one.way.value,
+                    (effect,),
+                    setting=way.value,
                 )

@@ -151,16 +151,10 @@ class MpiLibrary:
         return found
 
 
-@dataclass(frozen=True)
-class _Known:
-    parameters: tuple[Parameter, ...]
-    libraries: tuple[MpiLibrary, ...]
-
-
-_KNOWN = codec.decode(
-    _Known, yaml_reading.yaml_value(loading.read_text(_FILE), _FILE), f"{_FILE}: cannot be read"
-)
-BY_NAME = {one.name: one for one in _KNOWN.parameters}
+_KNOWN = yaml_reading.yaml_value(loading.read_text(_FILE), _FILE)
+_LIBRARIES = codec.decode(tuple[MpiLibrary, ...], _KNOWN["libraries"], f"{_FILE}: libraries")
+_PARAMETERS = codec.decode(tuple[Parameter, ...], _KNOWN["parameters"], f"{_FILE}: parameters")
+BY_NAME = {one.name: one for one in _PARAMETERS}
 
 
 def found(name: str, values: Sequence[str]) -> Parameter:
@@ -206,12 +200,12 @@ def insist_on_values(values: Sequence[str]) -> None:
 
 def library_of(name: str) -> MpiLibrary:
     """Return the library of a site's name for it; NetproofError where it is not known."""
-    for one in _KNOWN.libraries:
+    for one in _LIBRARIES:
         if name.lower().startswith(one.name.lower()):
             return one
     raise NetproofError(
         f"choosing an algorithm is not known for {name}, only for"
-        f" {', '.join(one.name for one in _KNOWN.libraries)}: name its environment variable"
+        f" {', '.join(one.name for one in _LIBRARIES)}: name its environment variable"
         " instead, with --values and --protocol mpi"
     )
 

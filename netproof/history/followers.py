@@ -1,7 +1,7 @@
 """Find changes in series of nights: steps, drifts and single bad nights.
 
 Many series, one value a night each, are followed at once from night to night, so that each night is
-judged by what was known then. ``night`` has the statistic of one night, and locates the beginning
+judged by what was known then. ``changes`` has the statistic of one night, and locates the beginning
 of a change; consequences are here. Everything works on plain numbers and knows nothing of stores,
 cases or dates. docs/validation/history.md shows how well it does.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.history import night as statistic
+from netproof.history import changes as statistic
 from netproof.history.changes import (
     AGO_NIGHTS,
     ALARM,
@@ -24,22 +24,20 @@ from netproof.history.changes import (
     BACK,
     BAD_NIGHT,
     COLD_NIGHTS,
-    LEAST_DRIFT,
-    MEMORY,
-    NOW_NIGHTS,
-    Change,
-    ChangeKind,
-    Followed,
-    change_between,
-)
-from netproof.history.night import (
     ESTIMATE,
     FAR,
+    LEAST_DRIFT,
     LONGEST,
+    MEMORY,
+    NOW_NIGHTS,
     UNKNOWN,
+    Change,
+    ChangeKind,
     Estimates,
     Floats,
+    Followed,
     OpenStep,
+    change_between,
     logarithms,
 )
 
@@ -389,13 +387,6 @@ def _long_off(off: Floats) -> Floats:
     total = off / math.sqrt(math.pi / 2 / NOW_NIGHTS + 1 / AGO_NIGHTS)
     p_values = statistic.two_sided(total, np.full(off.shape, float(AGO_NIGHTS)))
     return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
-
-
-def follow(
-    values: Sequence[float | None], accepted: Collection[int] = (), alarm: float = ALARM
-) -> Followed:
-    """Follow one series from its first night to its last, as ``follow_on`` does many."""
-    return follow_all([values], [accepted], alarm)[0]
 
 
 def follow_all(

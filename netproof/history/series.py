@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.history import values as night_values
-from netproof.history.changes import LEAST_NOISE
-from netproof.history.night import Floats, logarithms
+from netproof.history.changes import LEAST_NOISE, Floats, logarithms
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
 from netproof.history.values import NOTHING, NightValues
 from netproof.measurement.case import Case

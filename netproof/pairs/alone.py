@@ -145,31 +145,13 @@ class Way(StrEnum):
     SENDS = "sends"
     RECEIVES = "receives"
 
-    @property
-    def other(self) -> Way:
-        """The other one."""
-        return Way.RECEIVES if self is Way.SENDS else Way.SENDS
-
-
-@dataclass(frozen=True)
-class SlowWay:
-    """The direction in which a node is slow; ``effect``: compared with streams of cleared nodes.
-
-    ``rest``: of the other direction, which is not.
-    """
-
-    node: str
-    way: Way
-    effect: Effect
-    rest: Effect
-
 
 def slow_ways(
     streams: Sequence[tuple[Pair, float]],
     judgement: Judgement,
     settings: PairSettings = DEFAULTS,
-) -> tuple[SlowWay, ...]:
-    """Return, for each accused node that is slow in one direction only, which it is.
+) -> dict[str, dict[Way, Effect]]:
+    """Return the effect of each direction of accused nodes that are slow in one, which is first.
 
     ``streams``: undisturbed ones from the first node of a pair to the second, made alone, and their
     rates in MB/s. A PingPong's time has both directions in halves: if only one is slow, the
@@ -187,7 +169,8 @@ def slow_ways(
             if sender in senders and receiver in receivers
         ]
 
-    controls, found = slowness(good, good), []
+    controls = slowness(good, good)
+    found: dict[str, dict[Way, Effect]] = {}
     for accusation in judgement.accusations:
         ratio = next(
             (one.ratio for one in accusation.effects if one.quantity is PairQuantity.RATE), None
@@ -206,6 +189,6 @@ def slow_ways(
         bar, counts = math.log(2 / ratio - 1) / 2, settings.counts(PairQuantity.RATE)
         slow = [way for way, (_, least, _) in losses.items() if least > bar]
         rest = [way for way, (_, least, most) in losses.items() if most < bar and least <= counts]
-        if len(slow) == 1 and rest == [slow[0].other]:
-            found.append(SlowWay(node, slow[0], losses[slow[0]][0], losses[rest[0]][0]))
-    return tuple(found)
+        if len(slow) == len(rest) == 1:
+            found[node] = {way: losses[way][0] for way in (*slow, *rest)}
+    return found

@@ -30,8 +30,8 @@ from netproof.measurement.disturbance import (
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
 from netproof.pairs import accusation
-from netproof.pairs.accusation import Judgement, State
-from netproof.pairs.alone import Alone, SlowWay, measured_alone, slow_ways
+from netproof.pairs.accusation import Effect, Judgement, State
+from netproof.pairs.alone import Alone, Way, measured_alone, slow_ways
 from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation, Topology
 from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
 from netproof.session.pair_rounds import PairLaunch, PairRounds
@@ -409,8 +409,8 @@ class PairsVerdict:
 
     def slow_ways(
         self, settings: PairSettings, disturbance: DisturbanceSettings
-    ) -> tuple[SlowWay, ...]:
-        """Return the direction of each accused node that is slow in only one."""
+    ) -> dict[str, dict[Way, Effect]]:
+        """Return the effects of both directions of each accused node that is slow in one only."""
         streams = [
             (pair.nodes, pair.rate_mb_s)
             for one in self.rounds.launches

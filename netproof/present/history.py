@@ -464,11 +464,13 @@ def _panel(verdict: HistoryVerdict, one: Series) -> Any:
 
     levels = [
         {
-            "began": _moment(sessions[level.first]),
-            "until": _moment(sessions[level.last]),
-            **some(level, "value", "low", "high"),
+            "began": _moment(sessions[first]),
+            "until": _moment(sessions[last]),
+            "value": value,
+            "low": low,
+            "high": high,
         }
-        for level in verdict.levels(one)
+        for first, last, value, low, high in verdict.levels(one)
     ]
     panel = template(
         *("panel", "chart"),

@@ -26,7 +26,12 @@ from netproof.session.slurm_nodes import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures, listed
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
-from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
+from netproof.verdict.verdict import (
+    NOT_IN_SESSION,
+    CaseVerdict,
+    Verdict,
+    sentences_of_skipped,
+)
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -102,9 +107,12 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
     if besides:
         say(out, f"besides: {', '.join(besides)}", "dim")
     steps = [one.advice for one in culprits[:1]]
+    missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
+    if 2 * len(missing) > len(verdict.cases):
+        steps += [f"'netproof run {missing[0].system}' measures what this session does not have"]
     steps += [step for one in diagnoses for step in one.next_steps]
     if steps:
-        say(out, _cut(f"next: {steps[0]}"))
+        say(out, f"next: {steps[0]}")
     where = "" if verdict.status == PASSED else "; netproof diagnose says where and since when"
     say(out, f"--all prints each case, reason and note{where}")
 
@@ -126,8 +134,8 @@ def _failure(failure: Failure, verdict: Verdict) -> str:
         _finding(judged, finding)
         for judged in verdict.cases
         for finding in judged.findings
-        if (judged.case, finding.level, finding.reason)
-        == (failure.cases[0], Level.FAIL, failure.why)
+        if (judged.case,) == failure.cases
+        and (finding.level, finding.reason) == (Level.FAIL, failure.why)
     )
     return next(findings, str(failure))
 

@@ -246,8 +246,9 @@ def _of_records(path: Path) -> Iterator[None]:
 def document_of(folder: Path) -> dict[str, Any]:
     """Return a session's folder without a report in the form of ReFrame's report.
 
-    A case that a job measured and that no check compared with its references has failed, and so
-    has the run. Raises NetproofError for a record or header that is damaged.
+    Of a case that a job measured and no check looked at, the verdict finds what its references say;
+    a case that no job measured yet did not run, and the run has failed. Raises NetproofError for a
+    record or header that is damaged.
     """
     try:
         header = _unsealed(folder / HEADER, loading.read_bytes(folder / HEADER))
@@ -335,7 +336,11 @@ def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
             return {}
         place = (asked["launches"], planned.partition)
         over_tcp = asked["extras"]["mpi_over_tcp"]
-        return cases_of(folder, planned, measured_of(folder, cases, *place, over_tcp=over_tcp))
+        found = cases_of(folder, planned, measured_of(folder, cases, *place, over_tcp=over_tcp))
+        if not (folder / job_files.JOB_FILE).exists():
+            # It goes on, and may still measure what it has not.
+            found["cases"] = [one for one in found["cases"] if MEASURED in one]
+        return found
     except (NetproofError, OSError, KeyError, TypeError):
         # It has not begun, or its folder is gone or another's.
         return {}
@@ -350,10 +355,10 @@ def _ended(test: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failed(case: Mapping[str, Any]) -> dict[str, Any]:
-    """How a case failed that no check came to the end of."""
+    """How a case stands that no check came to the end of; one without a reason did not run."""
     measured = MEASURED in case
     return {
-        "result": "fail",
+        "result": "fail" if measured or "why" in case else "skip",
         "fail_phase": "performance" if measured else "sanity",
         "fail_reason": case.get("why", f"{ENDED_EARLY} before references were looked at"),
     }

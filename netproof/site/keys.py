@@ -347,7 +347,8 @@ class PartitionExtras(_OfBenchmarks):
     )
     retired: Annotated[_ByName, _obeying(_with_reasons("say why {!r} is gone"))] = Field(
         {},
-        description="environments that the partition had and has no more, each with the reason",
+        description="environments that the partition had and has no more, each with the reason;"
+        " PARTITION:ENVIRONMENT of a partition that is gone itself",
     )
 
 

@@ -122,7 +122,9 @@ def matrix(
         {name: entry["extras"]["known"] for name, entry in environments.items()},
         score_baseline(list(asked.values())),
         frozenset(
-            (name, gone) for name, entry in asked.items() for gone in entry["extras"]["retired"]
+            (partition or name, gone)
+            for name, entry in asked.items()
+            for partition, _, gone in (one.rpartition(":") for one in entry["extras"]["retired"])
         ),
         frozenset(
             name for name, entry in environments.items() if not entry["extras"]["mpi_over_tcp"]

@@ -15,7 +15,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
-from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
+from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict
 
 NAMED = 3
 """Cases or tests of one reason that are named; the others are counted."""
@@ -68,7 +68,10 @@ class Failure:
 
 
 def failures(verdict: Verdict) -> list[Failure]:
-    """Return all failures, by kind, times beyond the bound and number of cases, the worst last."""
+    """Return all failures, by kind, times beyond the bound and number of cases, the worst last.
+
+    Cases that nobody measured come before those that failed.
+    """
     by_test = {(test.partition, test.environment, test.name): test for test in verdict.failed_tests}
     waiting: dict[FailedTest, list[Case]] = defaultdict(list)
     single: list[Failure] = []
@@ -95,7 +98,15 @@ def failures(verdict: Verdict) -> list[Failure]:
             for one in verdict.failed_tests
         ),
     ]
-    return sorted(found, key=lambda one: (one.kind, one.excess, len(one.cases) + len(one.waiting)))
+    return sorted(
+        found,
+        key=lambda one: (
+            one.why != NOT_IN_SESSION,
+            one.kind,
+            one.excess,
+            len(one.cases) + len(one.waiting),
+        ),
+    )
 
 
 def named(cases: Sequence[Case]) -> str:

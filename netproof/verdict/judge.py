@@ -12,7 +12,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
-from netproof.session import again
+from netproof.session import again, records
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
@@ -68,6 +68,10 @@ def judge(
         raise NetproofError(
             f"{session.path}: holds results of {', '.join(sorted(others))}, not of {system}"
         )
+    if not matrix.whole:
+        asked = {"", *matrix.partitions}
+        results = tuple(one for one in session.results if one.partition in asked)
+        session = dataclasses.replace(session, results=results)
     ran, cases = cases_of(session, matrix)
     subjects = subjects_of(ran, matrix)
     repeats = measured_again(session)
@@ -266,8 +270,8 @@ def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
                 gone.setdefault(where, session)
     return [
         f"{matrix.cases[0].system}:{partition} {environment}: ran in {session.path}, and the"
-        " configuration has it no more: put it back, or say why it is gone in the partition's"
-        " extras['retired']"
+        " configuration has it no more: put it back, or say why it is gone in a partition's"
+        f" extras['retired'] ({f'{partition}:{environment}'!r}: WHY)"
         for (partition, environment), session in gone.items()
     ]
 
@@ -316,7 +320,8 @@ def reason_of(result: CheckResult) -> str:
         return "did not run, since the job that measures for it failed"
     # ReFrame repeats some reasons on lines of their own.
     lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
-    return f"{result.result} in {result.phase or 'an unknown phase'}: {' '.join(lines)}"
+    phase = result.phase or "an unknown phase"
+    return f"{result.result} in {phase}: {' '.join(lines).removeprefix(f'{phase} error: ')}"
 
 
 def _absent_fabrics(session: Session) -> list[str]:
@@ -458,8 +463,8 @@ def concerns(result: CheckResult) -> bool:
     if result.result != "fail" or result.phase != "performance":
         return result.result in ("pass", "xfail", "xpass")
     if result.references is None:
-        # Without findings there is only ReFrame's message.
-        return MISSED in result.reason
+        # Without findings there is only ReFrame's message, or none came that far.
+        return MISSED in result.reason or records.ENDED_EARLY in result.reason
     return any(one.level in (*AGAINST, Level.UNDEFINED) for one in result.references)
 
 

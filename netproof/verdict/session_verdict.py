@@ -454,10 +454,11 @@ def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:
 
 
 def _earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str]]:
-    """Return the system's newest other sessions in the folder of reports, and reading errors."""
+    """Return the system's newest sessions before this one among the reports, and reading errors."""
     found: list[Session] = []
     folder = os.environ.get("RFM_REPORT_FILE") or None
-    if folder is None:
+    began = read.info.get("time_start_unix")
+    if folder is None or began is None:
         return found, []
     unread = [*session.left_out(Path(folder).parent)]
     for path in session.reports(Path(folder).parent):
@@ -470,7 +471,8 @@ def _earlier_reports(read: Session, system: str) -> tuple[list[Session], list[st
         except NetproofError as error:
             unread.append(str(error))
             continue
-        if any(result.system == system for result in other.results):
+        before = other.info.get("time_start_unix", began) < began
+        if before and any(result.system == system for result in other.results):
             found.append(other)
     return found, unread
 
@@ -497,10 +499,7 @@ def _sessions_before(
             else:
                 found.append(questions.load(store, one))
         return found
-    began = read.info.get("time_start_unix")
-    if began is None:
-        return []
-    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
+    return [*earlier]
 
 
 def recurring(

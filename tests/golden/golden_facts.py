@@ -40,7 +40,7 @@ from netproof.experiments import load as load_job
 from netproof.experiments.load import Statistic
 from netproof.experiments.sweep import Sweep
 from netproof.history import followers
-from netproof.history import judging as nights
+from netproof.history import history_verdict as nights
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import job_files, pair_rounds

@@ -193,8 +193,10 @@ def test_both_curves_of_what_was_measured_again_are_shown(verdict):
 @pytest.mark.slow
 def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_path, monkeypatch):
     earlier, later = tmp_path / "run-1.json", tmp_path / "run-2.json"
-    for report in (earlier, later):
-        shutil.copy(RECORDED / "passed.json", report)
+    document = json.loads((RECORDED / "passed.json").read_text())
+    for seconds, report in enumerate((earlier, later)):
+        document["session_info"]["time_start_unix"] += seconds
+        report.write_text(json.dumps(document))
     site = tmp_path / "site"
     shutil.copytree(ROOT / "site-config", site)
     text = (site / "testbed.py").read_text()
@@ -203,7 +205,10 @@ def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_
     monkeypatch.setenv("RFM_CONFIG_PATH", str(site))
     status, said = verdict(str(later))
     assert status == 1
-    assert f"FAIL testbed:gige intelmpi: ran in {earlier}, and the configuration has it no" in said
+    gone = f"FAIL testbed:gige intelmpi: ran in {earlier}, and the configuration has it no"
+    assert gone in said
+    # What ran later says nothing of the session before.
+    assert "the configuration has it no more" not in verdict(str(earlier))[1]
 
 
 @pytest.mark.slow

@@ -145,9 +145,14 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
         "no segment was sent again (2 nodes)",
         "messages went over eth1 in 1 case",
         "4 nodes are alike in 130 facts",
-        "no other program took CPUs in 10 launches",
     )
     assert found.not_known == (BELOW_A_DOUBLING,)
+
+
+def test_that_no_other_program_ran_is_ruled_out_where_that_is_judged():
+    calm = {"criteria": {"disturbance": {"others": 0.99, "steal": 1.0}}}
+    found = of(**healthy(partition=site().model_copy(update=calm)))
+    assert "no other program took CPUs in 10 launches" in found.ruled_out
 
 
 def test_nodes_that_were_in_no_job_together_are_not_known_with_each_other():

@@ -157,3 +157,20 @@ def by(factor: float, **which: Any) -> Slower:
         return factor if all(case[name] == value for name, value in which.items()) else 1.0
 
     return slower
+
+
+def mtu(rows) -> None:
+    """Change rows so that all nodes have another MTU."""
+    for row in rows["nodes"]:
+        row["mtu"] = 1400
+
+
+def without(**which):
+    """Change rows so that no case with these values was measured."""
+    ((key, value),) = which.items()
+
+    def change(rows):
+        for name in ("cases", "launches", "curves"):
+            rows[name] = [row for row in rows[name] if row[key] != value]
+
+    return change

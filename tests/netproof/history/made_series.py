@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netproof.history.changes import Change, ChangeKind, Followed
+from netproof.history.followers import follow_all
 
 NOISE = 0.02
 """Standard deviation of a night, relative."""
@@ -24,3 +25,8 @@ def stepped(seed: int, size: float, at: int = 60, nights: int = 80) -> list[floa
 def steps(followed: Followed) -> list[Change]:
     """The steps of what was found."""
     return [change for change in followed.changes if change.kind is ChangeKind.STEP]
+
+
+def follow(values, accepted=()) -> Followed:
+    """One series alone."""
+    return follow_all([values], [accepted])[0]

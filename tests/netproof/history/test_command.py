@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from made_nights import by, recorded
+from made_nights import by, mtu, recorded
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -112,18 +112,6 @@ def test_many_cases_are_shown_in_a_line_each(nights):
 
 
 @pytest.mark.slow
-def test_two_systems_are_to_be_told_apart(nights):
-    nights.add(0)
-    nights.add(1, system="another")
-    status, _, err = history(nights)
-    assert status == 2
-    assert "holds 2 systems, another, testbed; name one: SYSTEM" in err
-    status, out, _ = history(nights, "another")
-    assert status == 0
-    assert "history of another: 1 session from" in out
-
-
-@pytest.mark.slow
 def test_a_session_of_two_systems_is_of_the_one_that_is_named(nights):
     for system in ("testbed", "moon"):
         for night in range(2):
@@ -141,12 +129,12 @@ def test_a_session_of_two_systems_is_of_the_one_that_is_named(nights):
 
 @pytest.mark.slow
 def test_without_a_baseline_it_says_so(nights):
-    def without(rows):
+    def no_baseline(rows):
         for row in rows["cases"]:
             row["partition_extras"] = row["partition_extras"].replace('"baseline"', '"formerly"')
 
     for night in range(6):
-        nights.add(night, change=without)
+        nights.add(night, change=no_baseline)
     assert "No scores are followed: no session names a score baseline." in history(nights)[1]
 
 
@@ -365,13 +353,12 @@ def keys_of(value) -> set[str]:
 
 @pytest.mark.slow
 def test_every_key_of_the_json_is_documented(nights):
-    def mtu(rows):
+    def late(rows):
         crashing(1)(rows)
-        for row in rows["nodes"]:
-            row["mtu"] = 1400
+        mtu(rows)
 
     for night in range(30):
-        nights.add(night, SLOW if night >= 24 else by(1), mtu if night > 24 else lambda rows: None)
+        nights.add(night, SLOW if night >= 24 else by(1), late if night > 24 else lambda rows: None)
     accepted(nights, "--environment", "other", nights.stored(3).name)
     status, out, _ = history(nights, "--case", "mpich", "--format=json")
     document = json.loads(out)

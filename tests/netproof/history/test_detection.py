@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
-from made_series import NOISE, quiet, stepped, steps
+from made_series import NOISE, follow, quiet, stepped, steps
 
 from netproof.errors import NetproofError
 from netproof.history.changes import ChangeKind
-from netproof.history.followers import follow, follow_all
+from netproof.history.followers import follow_all
 
 seeds = st.integers(0, 10_000)
 

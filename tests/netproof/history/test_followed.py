@@ -7,10 +7,10 @@ import os
 
 import numpy as np
 import pytest
-from made_nights import MadeNights, by
+from made_nights import MadeNights, by, without
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, followers, judging, series
+from netproof.history import accepted, followers, history_verdict, series
 from netproof.history import values as night_values
 from netproof.history.accepted import Acceptance
 from netproof.history.followers import Followers
@@ -24,7 +24,7 @@ SYSTEM = "testbed"
 
 def said(nights: MadeNights) -> str:
     """All that the history says."""
-    return json.dumps(document(judging.judge(nights.store), series=True))
+    return json.dumps(document(history_verdict.judge(nights.store), series=True))
 
 
 def from_the_first(nights: MadeNights) -> str:
@@ -53,14 +53,10 @@ def test_night_after_night_says_what_all_nights_say_from_the_first(nights):
     slower = {18: by(1.3), 24: by(1.0), 26: by(1.5, environment="mpich"), 27: by(1.0)}
     now = by(1.0)
 
-    def without(rows):
-        for name in ("cases", "launches", "curves"):
-            rows[name] = [row for row in rows[name] if row["environment"] != "other"]
-
     for night in range(34):
         now = slower.get(night, now)
         now = by(1.25, environment="other") if night == 29 else now
-        change = without if night < 3 or night == 20 else lambda rows: None
+        change = without(environment="other") if night < 3 or night == 20 else lambda rows: None
         stored = nights.add(night, now, change)
         if night == 22:
             accept(nights, nights.stored(19))
@@ -92,13 +88,13 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
         return add(self, night, among)
 
     monkeypatch.setattr(Followers, "add", counted)
-    verdict = judging.judge(nights.store)
+    verdict = history_verdict.judge(nights.store)
     assert read == [added.name]
     single, pools = len(verdict.nights.series), len(verdict.nights.pools)
     assert (12, single + pools) in added_nights
     assert {count for night, count in added_nights if night == 0} == {pools}
     read.clear()
-    judging.judge(nights.store)
+    history_verdict.judge(nights.store)
     assert read == []
 
 
@@ -107,7 +103,7 @@ def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, 
     known = 2 * series.POOL_STRIDE
     nights.add_many(known)
     said(nights)
-    pools = judging.judge(nights.store).nights.pools
+    pools = history_verdict.judge(nights.store).nights.pools
     phases = [series.phase_of(*one.where, one.quantity) for one in pools]
     from_night_0 = []
     add = Followers.add
@@ -217,8 +213,8 @@ def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
     nights.add_many(6)
     before = said(nights)
     kept = nights.store.followed(SYSTEM).read_bytes()
-    judging.judge(nights.store, last=3)
-    judging.judge(nights.store, session=nights.stored(3).name)
+    history_verdict.judge(nights.store, last=3)
+    history_verdict.judge(nights.store, session=nights.stored(3).name)
     assert nights.store.followed(SYSTEM).read_bytes() == kept
     assert said(nights) == before
 
@@ -243,7 +239,7 @@ def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeyp
         raise NetproofError("the file system is full")
 
     monkeypatch.setattr(type(nights.store), "replace", refuse)
-    verdict = judging.judge(nights.store)
+    verdict = history_verdict.judge(nights.store)
     assert verdict.not_kept == "the file system is full"
     assert verdict.nights.series
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from made_series import quiet, stepped, steps
+from made_series import follow, quiet, stepped, steps
 
 from netproof.history.changes import ChangeKind
-from netproof.history.followers import follow, follow_all
+from netproof.history.followers import follow_all
 from netproof.history.series import POOL_STRIDE, phase_of, pooled
 
 

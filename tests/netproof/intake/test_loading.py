@@ -92,10 +92,10 @@ def test_all_other_json_is_what_json_says(value):
     ],
 )
 def test_yaml_that_is_none_or_too_much_is_refused_at_once(text, said):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(NetproofError, match=said):
         yaml_reading.yaml_value(text, "x")
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_bombs_take_less_than_200_mib(tmp_path):
@@ -145,10 +145,10 @@ def test_an_own_key_alongside_a_merge_that_has_it_too_is_taken():
     ],
 )
 def test_an_expression_that_never_ends_or_is_none_is_refused(text):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(NetproofError, match=r"expression|for ever"):
         models.expression(text)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("search", [False, True])
@@ -158,9 +158,9 @@ def test_an_expression_that_never_ends_or_is_none_is_refused(text):
 )
 def test_an_expression_as_sites_write_them_is_taken_and_ends(text, search):
     taken = models.expression(text, search=search)
-    began = time.monotonic()
+    began = time.process_time()
     (taken.search if search else taken.fullmatch)("gige openmpi-5.0 IMB Alltoallv 64 ranks " * 3)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])

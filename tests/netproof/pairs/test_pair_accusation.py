@@ -237,15 +237,6 @@ def test_a_node_with_a_long_latency_is_accused_with_its_time():
     assert "of the others' time" in str(accusation)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_fewer_than_two_pairs_at_a_time_say_nothing(count):
-    judgement = Cluster(slow_nodes(0.5, "n0")).run(names(count))
-    assert judgement.accusations == ()
-    assert {node.state for node in judgement.nodes.values()} == {State.NOT_COMPARED}
-    assert judgement.nodes["n0"].reason == f"too few nodes to compare with each other ({count})"
-    assert judgement.decided
-
-
 def test_nothing_measured_is_nothing_decided():
     judgement = judge((), names(4))
     assert {node.state for node in judgement.nodes.values()} == {State.UNDECIDED}

@@ -101,6 +101,8 @@ def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
         judgement = Cluster(healthy, noise=noise).run(names(count))
         states = {node.state for node in judgement.nodes.values()}
         assert states == {State.CLEARED if count >= LEAST_NODES else State.NOT_COMPARED}
+        few = judgement.nodes["n0"].reason.startswith("too few nodes to compare")
+        assert few is (count < LEAST_NODES)
     assert LEAST_NODES == 4
 
 

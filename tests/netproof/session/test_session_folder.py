@@ -12,7 +12,7 @@ import pytest
 from ci.evaluation import store_flips
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.session import records, session
+from netproof.session import job_files, records, session
 from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -187,6 +187,9 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     test |= {"stagedir": str(job.parent), "netproof_kind": "job"}
     own = records.make_folder(tmp_path)
     records.write(records.new_path(own, test), test, {})
+    # Its job goes on, and may still measure the other.
+    assert [one.case.function for one in session.load(own).results if one.case] == ["PingPong"]
+    job_files.JobReport("python", 1.0, 1.0, 0.1).write(job)
     found = {one.case.function: one for one in session.load(own).results if one.case}
     assert found["PingPong"].measured.launches
     assert (found["PingPong"].extras["seed"], found["PingPong"].extras["jobid"]) == (3, "7")

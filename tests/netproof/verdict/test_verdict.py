@@ -20,6 +20,8 @@ from netproof.session import session
 from netproof.session.left import SkipReason
 from netproof.session.measured import Crash, Measured
 from netproof.session.session import Session
+from netproof.site import matrix as matrix_module
+from netproof.site import site
 from netproof.site.matrix import Absence, Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
@@ -28,7 +30,8 @@ from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import sentences_of_skipped
 
-SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
 
 
 def matrix_of(*cases: Case) -> Matrix:
@@ -237,9 +240,29 @@ def test_a_configuration_that_an_earlier_session_had_fails_the_verdict_unless_it
     assert verdict.status == FAILED
     (fault,) = verdict.faults
     assert fault.startswith("testbed:gige intelmpi: ran in ")
-    assert "put it back, or say why it is gone in the partition's extras['retired']" in fault
+    why = "put it back, or say why it is gone in a partition's extras['retired'] ('gige:intelmpi': "
+    assert why in fault
     for change in ({"retired": frozenset({("gige", "intelmpi")})}, {"whole": False}):
         assert judge(dataclasses.replace(matrix, **change), passed, [passed]).faults == ()
+
+
+def test_a_partition_that_is_gone_is_retired_in_any_other():
+    configuration = site.gather(ROOT / "site-config")
+    (system,) = (one for one in configuration["systems"] if one["name"] == "testbed")
+    for entry in system["partitions"]:
+        entry["extras"]["retired"] = {"loan:mpich": "went back", "old": "too slow"}
+    found = matrix_module.matrix(configuration, "testbed", ["gige"]).retired
+    assert found == {("loan", "mpich"), ("gige", "old")}
+
+
+def test_of_one_partition_nothing_of_another_is_judged():
+    two = session.load(SESSIONS / "two-switches.json")
+    configuration = site.gather(ROOT / "site-config")
+    gige, every = (matrix_module.matrix(configuration, "testbed", some) for some in (["gige"], []))
+    one, both = (judge(expected, two).cases for expected in (gige, every))
+    assert len(one) == len(gige.cases)
+    assert {judged.case.partition for judged in one} == {"gige"}
+    assert {judged.case.partition for judged in both} == {"gige", "fast-ethernet"}
 
 
 TURN = SkipReason("last measured 2026-11-18", planned=True)
