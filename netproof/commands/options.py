@@ -117,7 +117,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="FOLDER",
-        help="Folder to write; beside the report if left out, else here.",
+        help="Folder to write; next to the report if left out, else here.",
     ),
 ]
 
