@@ -191,7 +191,10 @@ def row_in(lines: Lines, header: Header, *, program: str) -> tuple[dict[str, flo
             word = token
             printed += f"{word:{form}}"
     if line.rstrip(" ") != printed and (header.exact or tokens != printed.split()):
-        lines.refuse(f"is no row of columns as {program} prints them")
+        ends = " and ".join(str(found.end()) for found in re.finditer(r"\S+", printed))
+        lines.refuse(
+            f"is no row of columns as {program} prints them, which end at characters {ends}"
+        )
     return values, word
 
 

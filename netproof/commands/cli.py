@@ -43,6 +43,7 @@ app = typer.Typer(
     help="Acceptance testing for cluster interconnects.",
     epilog=EXITS,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

@@ -46,8 +46,13 @@ def run(
     system, further = _measured(arguments)
     insist_on_site()
     from netproof.commands.reframe import run_reframe
-    from netproof.site import folders
+    from netproof.site import folders, site
+    from netproof.site.matrix import matrix
 
+    name, _, partition = (system or "").partition(":")
+    if partition:
+        # An unknown one is refused before anything is measured.
+        matrix(site.gather(folders.of_site()), name, [partition])
     report = folders.of_reports() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
     run_reframe(["-c", str(folders.of_checks()), *options], "measuring", report)

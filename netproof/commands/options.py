@@ -115,7 +115,9 @@ StoreOption = Annotated[
 ToOption = Annotated[
     Path | None,
     typer.Option(
-        "--to", metavar="FOLDER", help="Folder to write; next to the session if left out."
+        "--to",
+        metavar="FOLDER",
+        help="Folder to write; next to the report if left out, else here.",
     ),
 ]
 

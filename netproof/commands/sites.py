@@ -38,6 +38,9 @@ WaitOption = Annotated[
 EXAMPLE = "example"
 """The system of the examples."""
 
+COPY = "Copy this file to site-config/<your cluster>.py and change what it says."
+"""What the example says of itself, which a copy need not."""
+
 _SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 ACTIVATE = """\
@@ -111,9 +114,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     finally:
         os.umask(mask)
     out = terminal.console()
-    for name in files:
-        if not name.startswith("checks/"):
-            terminal.say(out, f"wrote {folder / name}")
+    for name in dict.fromkeys("checks" if one.startswith("checks/") else one for one in files):
+        terminal.say(out, f"wrote {folder / name}")
 
 
 def _insist_on_new(system: str, folder: Path) -> None:
@@ -191,6 +193,7 @@ def first_files(system: str) -> dict[str, str]:
     checks = folders.shipped("checks")
     named = (site / f"{EXAMPLE}.py").read_text()
     named = named.replace(f'"name": "{EXAMPLE}"', f'"name": "{system}"')
+    named = named.replace(COPY, "Change what this file says.")
     # The host names are the example's; without any ReFrame takes --system or RFM_SYSTEM.
     named = re.sub(r'"hostnames": \[[^\]]*\]', '"hostnames": []', named)
     bounds = re.sub(

@@ -11,6 +11,7 @@ from rich.text import Text
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
+from netproof.criteria.findings import figure
 from netproof.present.compared import summary
 from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences, show
 from netproof.present.html.content import LOOKS, CaseState, state_of, switch
@@ -92,7 +93,7 @@ def _score_cell(one: CaseVerdict | StoredResult | None, links: Links) -> str | C
         text = "none"
     elif measured.curve.sizes == (0,):
         # Of a function without sizes, the time of a call.
-        text, below = f"{measured.curve.time_us[0]:.3g} µs", ["no sizes"]
+        text, below = f"{figure(measured.curve.time_us[0])} µs", ["no sizes"]
     if isinstance(one, StoredResult):
         why = "; ".join([f"not judged: of session {one.session}, {one.date}", *one.marks])
         return Cell(text, "stored", below, why)

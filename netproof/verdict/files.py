@@ -59,7 +59,7 @@ Named = Pattern | NameList | Sets
 """Source of a file's configuration."""
 
 _DEVICE = re.compile(r"\b(?:CUDA|ROCM|OPENACC|ZE|SYCL|DEVICE)\b", re.IGNORECASE)
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MGmg])(?:[Bb]it/s|bps)?")
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,10 @@ def link(rate: str, mtu: int | None, transport: Transport) -> Link:
     """
     found = _RATE.fullmatch(rate.strip())
     if not found or float(found[1]) <= 0:
-        stated = rate.strip()
+        stated, bytes_s = rate.strip(), re.fullmatch(r"([0-9.]+) ?([MG])B(?:/s|ps)?", rate.strip())
         example = f"{stated}G or {stated}M" if stated.isdecimal() else "100G or 1000M"
+        if bytes_s:
+            example = f"{8 * float(bytes_s[1]):g}{bytes_s[2]}"
         raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, {example}")
     if mtu is not None and transport is Transport.SHARED_MEMORY:
         raise NetproofError(f"--mtu {mtu}: shared memory has none")

@@ -11,6 +11,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import figure
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
@@ -165,7 +166,7 @@ def missing(group: Group) -> dict[str, str]:
             found[name] = _why_not(judged)
         elif judged.measured.curve.sizes == (0,):
             time_us = judged.measured.curve.time_us[0]
-            found[name] = f"{function} has no message sizes; a call takes {time_us:.3g} µs"
+            found[name] = f"{function} has no message sizes; a call takes {figure(time_us)} µs"
         elif not case_points(judged):
             found[name] = f"{function} has no time that a logarithmic axis has a place for"
     return found

@@ -152,7 +152,12 @@ def test_what_a_launcher_says_of_a_program_that_it_killed_is_no_epilogue():
         ("5.3/latency.out", "331.18", "  0.00", "is 0, which nothing takes"),
         ("5.3/latency.out", "331.18", "   nan", "which no measurement gives"),
         ("5.3/latency.out", "331.18", "-31.18", "is negative"),
-        ("5.3/latency.out", "331.18", "31.180", "is no row of columns as OMB prints them"),
+        (
+            "5.3/latency.out",
+            "331.18",
+            "31.180",
+            "is no row of columns as OMB prints them, which end at characters ",
+        ),
         ("5.3/mbw_mr-4.out", "237893.39", "537893.39", "does not follow from bytes"),
         ("5.3/alltoall-f-4.out", " 3590.77", "93590.77", "expected min <= avg <= max"),
         ("7.4/latency-c.out", "Pass", "Okay", "Validation is Okay"),

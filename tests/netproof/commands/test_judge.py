@@ -228,6 +228,8 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         (["--baseline", "x"], "--baseline names a configuration"),
         (["--link", "fast"], "--link fast: give a rate in bit/s"),
         (["--link", "1"], "--link 1: give a rate in bit/s with its unit, 1G or 1M"),
+        (["--link", "100GB/s"], "give a rate in bit/s with its unit, 800G"),
+        (["--link", "12.5 GBps"], "give a rate in bit/s with its unit, 100G"),
         (["--mtu", "9000"], "give its rate with --link"),
         (["--transport", "roce"], "give its rate with --link"),
         (["--least", "90%"], "give the link's with --link"),

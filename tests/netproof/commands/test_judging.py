@@ -115,6 +115,19 @@ def test_the_readme_leads_to_a_healthy_and_a_faulty_recorded_session(verdict, na
     assert counts in said
 
 
+def test_a_run_of_an_unknown_partition_names_those_that_are_there(verdict):
+    ran = CliRunner().invoke(app, ["run", "testbed:nope"])
+    assert ran.exit_code == 2
+    assert "has no partition 'nope'; it has gige, fast-ethernet" in " ".join(ran.output.split())
+
+
+@pytest.mark.parametrize("words", [[], ["verdict"], ["site", "check"]])
+def test_help_has_a_short_option(words):
+    ran = CliRunner().invoke(app, [*words, "-h"])
+    assert ran.exit_code == 0
+    assert "Usage: " in ran.output
+
+
 def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
     text = (RECORDED / "passed.json").read_text()
     (tmp_path / "run-0.json").write_text(text[: len(text) // 2])
