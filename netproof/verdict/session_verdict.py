@@ -155,7 +155,7 @@ def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) 
         opened = Store(store)
         stored = opened.find(str(name))
     except NetproofError:
-        if name.is_dir():
+        if os.path.isdir(name):
             return session.load(name)
         raise
     return (questions.LazySession if lazily else questions.load)(opened, stored)

@@ -180,7 +180,7 @@ def test_references_are_rejudged_and_a_difference_is_reported(references):
     assert any("latency_us is" in why and "0.5 to 1.5 us" in why for why in case.said(Level.FAIL))
     (note,) = (note for note in verdict.notes if " now failed, and passed by those" in note)
     assert note.startswith(
-        "by the references as they are now failed, and passed by those of the run: 4"
+        "by the references as they are now failed, and passed by those of the run: 2"
     )
     assert NAME in note
 

@@ -245,7 +245,7 @@ def test_hostile_text_is_text_on_every_page(report, tmp_path):
         assert page.tags.count("script") - page.tags.count("figure") <= 3, name
     main = pages["index.html"].text
     assert f"started on {HOSTILE}; labelled kernel={HOSTILE}" in main
-    assert f"sanity error: {HOSTILE}" in main
+    assert f"fail in sanity: {HOSTILE}" in main
     assert f"git checkout {shlex.quote(HOSTILE)}" in main
     assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
 
