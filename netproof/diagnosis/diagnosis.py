@@ -29,6 +29,7 @@ from netproof.errors import NetproofError, counted
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.rounds import FEW_NODES
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import session
 from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
@@ -400,9 +401,32 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
         yield f"{counted(len(failing), 'case')} not measured: {failing[0].reason.why}"
 
 
+def _between_leaves(view: PartitionView, pairs: PairsVerdict) -> Iterator[str]:
+    """Yield that pairs alone across leaves are all slower than those within, if nobody is accused.
+
+    Launches of one pair alone share no uplink, however few there are.
+    """
+    leaf = {node: name for name, nodes in pairs.rounds.leaves.items() for node in nodes}
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for launch in pairs.rounds.launches:
+        ends = [leaf.get(node) for pair in launch.pairs for node in pair.nodes]
+        alone = len(ends) == 2 and None not in ends and not (launch.stream or launch.both_ways)
+        if alone and not disturbed(launch.loads, view.settings.disturbance):
+            rates[ends[0] == ends[1]].append(launch.pairs[0].rate_mb_s)
+    within, across = rates[True], rates[False]
+    least = min(map(len, (within, across))) > 1 and not pairs.accusations()
+    if least and max(across) < (1 - view.pair_settings.slower) * min(within):
+        share = statistics.median(across) / statistics.median(within)
+        yield (
+            f"whether an uplink is slow: pairs of {pairs.rounds.environment} across leaves get"
+            f" {share:.1%} of the rate of those within, in {len(across)} launches, too few to tell"
+        )
+
+
 def _not_judged(view: PartitionView) -> Iterator[str]:
     """Yield what was to be judged and could not be: a quantity of pairs, packets, the path."""
     for one in view.pairs:
+        yield from _between_leaves(view, one)
         for quantity in one.unjudged():
             yield f"whether the {quantity} of pairs of {one.rounds.environment} differs"
     environments = view.between_nodes()

@@ -113,6 +113,7 @@ class Decider:
         self._known: dict[int, PairLaunch] = {}
         self._observed: dict[int, tuple[PairObservation, ...]] = {}
         self._unconnected: set[frozenset[str]] = set()
+        self._tested: set[frozenset[str]] = set()
 
     def following(self, made: int) -> PlannedLaunch | None:
         """Return the next launch after ``made`` launches; None when all are made.
@@ -128,8 +129,11 @@ class Decider:
             before, rest = self.launches.launches[:made], self.launches.launches[made:]
             if not rest or not self._unconnected:
                 return rest[0] if rest else None
-            self.ask(rest[0].pairs)
-            self.note_paths()
+            new = [pair for pair in rest[0].pairs if frozenset(pair) not in self._tested]
+            if new:
+                self.ask(new)
+                self.note_paths()
+                self._tested |= set(map(frozenset, new))
             there = _connected(rest[0].pairs, self._unconnected)
             if there == rest[0].pairs:
                 return rest[0]

@@ -48,7 +48,7 @@ from netproof.pairs.model import Kind
 from netproof.pairs.verdict import path_of_rounds
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
-from netproof.session.pair_rounds import PairCurve
+from netproof.session.pair_rounds import PairCurve, PairLaunch
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import PASSED, limits
@@ -147,6 +147,32 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
         "4 nodes are alike in 130 facts",
     )
     assert found.not_known == (BELOW_A_DOUBLING,)
+
+
+@pytest.mark.parametrize(("slow", "told"), [(1.0, False), (1.1, False), (3.0, True)])
+def test_pairs_that_are_slower_across_leaves_than_within_are_not_nothing(slow, told):
+    """Of two leaves no uplink is accused in few rounds; launches of one pair share none."""
+    leaves = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
+    recorded = rounds(1)
+
+    def alone(number: int, pair: PairCurve) -> PairLaunch:
+        factor = slow if (pair.nodes[0] in NODES[:2]) != (pair.nodes[1] in NODES[:2]) else 1.0
+        curve = dataclasses.replace(
+            pair.curve, time_us=tuple(factor * one for one in pair.curve.time_us)
+        )
+        first = recorded.rounds.launches[0]
+        return dataclasses.replace(
+            first, number=number, round=number, pairs=(dataclasses.replace(pair, curve=curve),)
+        )
+
+    every = [pair for launch in recorded.rounds.launches for pair in launch.pairs]
+    launches = tuple(alone(number, pair) for number, pair in enumerate(every, 1))
+    of_leaves = dataclasses.replace(recorded.rounds, launches=launches, leaves=leaves)
+    found = of(**healthy(of_pairs=[dataclasses.replace(recorded, rounds=of_leaves)]))
+    said = [one for one in found.incomplete if one.startswith("whether an uplink is slow")]
+    assert bool(said) is told
+    if told:
+        assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
 
 
 def test_that_no_other_program_ran_is_ruled_out_where_that_is_judged():
