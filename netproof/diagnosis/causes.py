@@ -346,7 +346,7 @@ PAIRS_AGAIN = "'reframe -c checks/pairs.py -r'"
 CAUSES: tuple[Cause, ...] = (
     Cause(
         CauseName.NODE_DIED,
-        "{place}: the node died under a job, which Slurm requeued",
+        "{place}: the node died while a job had it, or waited for it",
         _signs(Sign.DIED),
         "see 'scontrol show node {node}', its console and 'last reboot', and run the whole test"
         " again once it is back",
@@ -531,7 +531,7 @@ BY_NAME = {cause.name: cause for cause in CAUSES}
 
 
 _STOPS_JOBS = (
-    *(CauseName.LINK_DOWN, CauseName.LINK_FLAPPED),
+    *(CauseName.NODE_DIED, CauseName.LINK_DOWN, CauseName.LINK_FLAPPED),
     *(CauseName.MTU, CauseName.NO_TCP, CauseName.CRASHES),
 )
 """Causes that make jobs fail."""

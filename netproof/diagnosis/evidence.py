@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from netproof.pairs.model import Kind
 from netproof.session.measured import Measured, RankUse
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
-from netproof.site.hostlist import fold
+from netproof.site.hostlist import fold, unfold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.limits import size_of
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
@@ -464,11 +465,22 @@ def _sign_of(finding: NodeFinding) -> Sign | None:
     return Sign.LINK if finding.fact in LINK_FACTS else Sign.SETTING
 
 
+_UNAVAILABLE = re.compile(r"UnavailableNodes:([\w.,\[\]-]+[\w\]])")
+"""Slurm's reason for a job whose nodes do not come back."""
+
+
 def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
     for one in view.requeued:
         for node in one.died:
             place = view.node(node.name, interface=False)
             yield _BY_HOST(Sign.DIED, place, str(one), Sure.SEEN, "Slurm says so")
+    # What could not be used when the run began is no news.
+    usable = {node for one in view.coverage for node in one.usable}
+    for why in view.failed_jobs:
+        if listed := _UNAVAILABLE.search(why):
+            for name in sorted(usable.intersection(unfold(listed[1]))):
+                place = view.node(name, interface=False)
+                yield _BY_HOST(Sign.DIED, place, why, Sure.SEEN, "Slurm says so")
 
 
 def _of_crashes(view: PartitionView) -> Iterator[Evidence]:

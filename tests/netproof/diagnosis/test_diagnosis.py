@@ -1001,3 +1001,19 @@ def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
     assert of(**healthy(requeued=[elsewhere])).culprits == ()
     preempted = dataclasses.replace(requeued, nodes=nodes[1:])
     assert of(**healthy(requeued=[preempted])).culprits == ()
+
+
+@pytest.mark.parametrize(
+    ("listed", "nodes"), [("gige-2,old", ["gige-2"]), ("gige-[2-3]", ["gige-2", "gige-3"])]
+)
+def test_a_node_for_which_a_job_waited_in_vain_is_named(listed, nodes):
+    why = (
+        "fail in run: job blocked error: [jobid=316] job cancelled because it was blocked due to"
+        f" reason: ReqNodeNotAvail, UnavailableNodes:{listed}"
+    )
+    cancelled = FailedTest("PairJob", "testbed", "gige", "mpich", why)
+    found = of(**healthy(failed_tests=[cancelled]))
+    named = [one for one in found.culprits if one.cause is CauseName.NODE_DIED]
+    assert [node for one in named for node in one.place.nodes] == nodes
+    assert [*found.culprits] == named
+    assert all(listed in one.evidence[0].sentence for one in named)
