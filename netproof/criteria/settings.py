@@ -105,9 +105,10 @@ def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         if name in _NO_MORE:
             yield f"{name!r} is gone: {_NO_MORE[name]}"
             continue
-        sets = set_by_sites(name)
-        for key in values:
-            if key not in sets:
+        sets, default = set_by_sites(name), _DEFAULTS.get(name)
+        for key, value in values.items():
+            # What is written as it is by default changes nothing.
+            if key not in sets and getattr(default, key, value) != value:
                 reason = _ONE_FOR_ALL.get(key, f"a site sets {' and '.join(sets)} of it")
                 yield f"{name!r}: {key!r} is gone: {reason}"
 

@@ -70,6 +70,10 @@ def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, r
     Settings.of_site(changes, 0)
 
 
+def test_what_is_written_as_it_is_by_default_is_not_gone():
+    assert [*gone({"envelope": {"warn": None, "fail": None}, "curves": {"least_size": 1}})] == []
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

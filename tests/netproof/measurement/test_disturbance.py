@@ -249,7 +249,7 @@ def rank(tmp_path: Path, *command: str, **further: str) -> subprocess.CompletedP
 
 
 def test_a_rank_keeps_its_status_input_and_output(tmp_path):
-    ran = rank(tmp_path, "sh", "-c", "cat; echo said >&2; exit 3")
+    ran = rank(tmp_path, "sh", "-c", "cat; echo said >&2; sleep 0.5; exit 3")
     assert (ran.returncode, ran.stdout) == (3, "read by the rank\n")
     assert ran.stderr.startswith("said\n")
     (one,) = disturbance.scheduled(ERRORS, ran.stderr).values()
