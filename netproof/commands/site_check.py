@@ -435,11 +435,11 @@ def _fits(
             "extras['nodes']",
             f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}",
         )
-    elif most < usable:
+    elif (count := min(most, stated)) < usable:
+        limit = f": {refusal}" if count == most else " by extras['nodes']"
         checked.unchecked.append(
-            f"{place}: pairs of nodes that are in no job together: rounds of pairs take"
-            f" {-(-usable // most)} jobs, since Slurm lets a job have {most} of {usable} usable"
-            f" nodes: {refusal}"
+            f"{place}: pairs of nodes that are in no job together, since a job of rounds of pairs"
+            f" has {count} of {usable} usable nodes{limit}"
         )
 
 

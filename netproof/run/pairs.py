@@ -19,7 +19,13 @@ from netproof.pairs.rounds import Mode
 from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
-from netproof.run.system_here import of_other_turns, pair_places, tree, usable_nodes
+from netproof.run.system_here import (
+    first_turn,
+    of_other_turns,
+    pair_places,
+    tree,
+    usable_nodes,
+)
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_files, pair_rounds, plan
 from netproof.site import slurm
@@ -90,7 +96,8 @@ class PairLaunches(TakesFewer, Job, InPairs):
         access = self.current_partition.access
         self.num_tasks, usable = usable_nodes(access, self.num_tasks)
         if len(usable) > self.num_tasks and not slurm.choosing_in(access):
-            self.left_to_others = of_other_turns(usable, self.num_tasks, self.turn)
+            turn = first_turn(self.current_partition.name) + self.turn
+            self.left_to_others = of_other_turns(usable, self.num_tasks, turn)
             self.job.options += [f"--exclude={fold(self.left_to_others)}"]
 
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:

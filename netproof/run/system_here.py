@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import time
 from collections.abc import Sequence
 
 from reframe.core.exceptions import ReframeError
@@ -36,7 +38,6 @@ def partition_names() -> list[str]:
 def pair_places() -> dict[tuple[str, int], list[str]]:
     """Return environment and turn of each job of pairs, with its ``SYSTEM:PARTITION``s.
 
-    A partition has a turn, 1, and more where Slurm lets a job have only some of its usable nodes.
     Only environments that ``-p`` selects count. Raises NetproofError as ``rank_counts`` does.
     """
     places: dict[tuple[str, int], list[str]] = {}
@@ -44,22 +45,37 @@ def pair_places() -> dict[tuple[str, int], list[str]]:
         settings = Partition.model_validate(one.extras).pair_settings()
         there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
         names = pair_environments(settings, there)
-        for turn in range(_turns(one) if names else 0):
-            for name in names:
+        for name in names:
+            for turn in range(pair_turns(one.name)):
                 places.setdefault((name, turn + 1), []).append(one.fullname)
     return places
 
 
-def _turns(partition: SystemPartition) -> int:
-    """Return how many jobs it takes until each usable node has been in one; 1 if not known."""
-    if slurm.choosing_in(partition.access):
+@functools.cache
+def pair_turns(partition: str) -> int:
+    """Return how many jobs it takes until the site's share of usable nodes has been in one.
+
+    One where a job can have them all, or a single one, and where that is not known.
+    """
+    (own,) = (one for one in _partitions() if one.name == partition)
+    if slurm.choosing_in(own.access):
         return 1
     try:
-        count, usable = usable_nodes(partition.access, partition.extras["nodes"])
+        count, usable = usable_nodes(own.access, own.extras["nodes"])
     except ReframeError:
         # The job asks again, and fails with the reason.
         return 1
-    return max(1, -(-len(usable) // count))
+    needed = math.ceil(len(usable) * own.extras["coverage_percent"] / 100)
+    return max(1, math.ceil(needed / count)) if count > 1 else 1
+
+
+_TODAY = int(time.time() // 86400)
+"""The day on which the run began."""
+
+
+def first_turn(partition: str) -> int:
+    """Return the number of today's first turn: of more nodes than needed each has its day."""
+    return _TODAY * pair_turns(partition)
 
 
 def _partitions() -> list[SystemPartition]:
@@ -97,12 +113,12 @@ def slurm_now() -> list[slurm_nodes.PartitionNodes]:
 
 
 def of_other_turns(usable: Sequence[str], count: int, turn: int) -> tuple[str, ...]:
-    """Return the nodes that the job of a turn, from 1, leaves to others; ``count``: those it takes.
+    """Return the nodes that the job of a turn leaves to others; ``count``: those that it takes.
 
-    Each turn goes on where the one before ended, and the last one takes some of the first's.
+    Each turn goes on where the one before ended, again from the first node after the last.
     """
     ordered = sorted(usable)
-    own = {ordered[((turn - 1) * count + n) % len(ordered)] for n in range(count)}
+    own = {ordered[(turn * count + n) % len(ordered)] for n in range(count)}
     return tuple(name for name in ordered if name not in own)
 
 

@@ -58,7 +58,7 @@ def test_the_site_is_ready_with_a_hidden_partition_and_under_the_users_umask(sit
     checked = site("netproof site check kestrel")
     assert checked.returncode == 0, checked.stdout
     assert "kestrel: ready" in checked.stdout
-    assert "rounds of pairs take 2 jobs, since Slurm lets a job have 4 of 7" in checked.stdout
+    assert "since a job of rounds of pairs has 4 of 7 usable nodes: " in checked.stdout
 
 
 def test_where_a_job_has_four_of_seven_nodes_pairs_take_turns_until_all_are_measured(site):

@@ -308,7 +308,7 @@ def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
     names = [*placed, *sorted(cells.keys() - set(placed))]
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
     rows = [
-        [node, *("\n".join(cells[node][title]) or NONE for title in _HEAD[1:])] for node in shown
+        [node, *("; ".join(cells[node][title]) or NONE for title in _HEAD[1:])] for node in shown
     ]
     return rows, len(names) - len(shown)
 
