@@ -321,7 +321,8 @@ def reason_of(result: CheckResult) -> str:
     # ReFrame repeats some reasons on lines of their own.
     lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
     phase = result.phase or "an unknown phase"
-    return f"{result.result} in {phase}: {' '.join(lines).removeprefix(f'{phase} error: ')}"
+    why = " ".join(lines).removeprefix(f"{phase} error: ")
+    return f"{result.result} in {phase}: {why.removeprefix('file not found error: [Errno 2] ')}"
 
 
 def _absent_fabrics(session: Session) -> list[str]:

@@ -283,7 +283,7 @@ class Verdict:
         Nothing failed where a job died or was not submitted, and what waited for it did not run.
         """
         # Not those that fail in setup, as where references are missing, or that nobody ran.
-        died = ("fail in run:", "fail in sanity:")
+        died = ("fail in run:", "fail in sanity:", "fail in cleanup:")
         unmeasured = {str(one) for one in self.failed_tests if one.why.startswith(died)}
         if unmeasured:
             unmeasured |= {f"coverage: {one}" for one in self.coverage if one.failed}

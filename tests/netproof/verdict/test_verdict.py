@@ -102,11 +102,22 @@ def test_a_case_that_passed_without_a_measurement_fails(expected, passed):
     ]
 
 
-def test_a_job_that_died_is_no_network_that_failed_and_no_pass_either(expected, passed):
-    died = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
+@pytest.mark.parametrize(
+    ("phase", "reason", "said"),
+    [
+        ("run", "job died\njob died\n", "job died"),
+        ("sanity", "sanity error: job died", "job died"),
+        # Somebody removed its folder.
+        ("cleanup", "file not found error: [Errno 2] No such file: 'x'", "No such file: 'x'"),
+    ],
+)
+def test_a_job_that_died_is_no_network_that_failed_and_no_pass_either(
+    expected, passed, phase, reason, said
+):
+    died = altered(passed, job=True, result="fail", phase=phase, reason=reason)
     verdict = judge(expected, died)
     (fault,) = verdict.faults
-    assert fault.endswith(": fail in run: job died")
+    assert fault.endswith(f": fail in {phase}: {said}")
     assert verdict.status == INCONCLUSIVE
     waited = altered(died, job=False, result="fail_deps", phase="", reason="", measured=None)
     assert judge(expected, waited).status == INCONCLUSIVE
