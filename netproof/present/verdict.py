@@ -42,7 +42,7 @@ _PARTITIONS = 4
 _LINE = 120
 """Most characters of a line on one failure."""
 
-_FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+")
+_FOLDERS = re.compile(r"(?<![^\s'])/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
 _MOST = {"FAIL": (5, "red"), "INCONCLUSIVE": (4, "yellow"), "WARN": (3, "yellow")}
