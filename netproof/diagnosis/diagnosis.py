@@ -28,8 +28,9 @@ from netproof.diagnosis.evidence import (
 from netproof.errors import NetproofError, counted
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
+from netproof.pairs.alone import LEAST_LONE, across_and_within, two_by_two
 from netproof.pairs.rounds import FEW_NODES
-from netproof.pairs.verdict import PairsVerdict
+from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
 from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
@@ -402,24 +403,17 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
 
 
 def _between_leaves(view: PartitionView, pairs: PairsVerdict) -> Iterator[str]:
-    """Yield that pairs alone across leaves are all slower than those within, if nobody is accused.
-
-    Launches of one pair alone share no uplink, however few there are.
-    """
-    leaf = {node: name for name, nodes in pairs.rounds.leaves.items() for node in nodes}
-    rates: dict[bool, list[float]] = {True: [], False: []}
-    for launch in pairs.rounds.launches:
-        ends = [leaf.get(node) for pair in launch.pairs for node in pair.nodes]
-        alone = len(ends) == 2 and None not in ends and not (launch.stream or launch.both_ways)
-        if alone and not disturbed(launch.loads, view.settings.disturbance):
-            rates[ends[0] == ends[1]].append(launch.pairs[0].rate_mb_s)
-    within, across = rates[True], rates[False]
-    least = min(map(len, (within, across))) > 1 and not pairs.accusations()
-    if least and max(across) < (1 - view.pair_settings.slower) * min(within):
-        share = statistics.median(across) / statistics.median(within)
+    """Yield that too few pairs alone show what is between two leaves of two nodes."""
+    switches, rounds = topology(pairs.rounds), pairs.rounds
+    if switches is None or not two_by_two(rounds.nodes, switches) or pairs.accusations():
+        return
+    lone = lone_observations(rounds, view.settings.disturbance)
+    count = min(map(len, across_and_within(lone, switches)))
+    if count < LEAST_LONE:
         yield (
-            f"whether an uplink is slow: pairs of {pairs.rounds.environment} across leaves get"
-            f" {share:.1%} of the rate of those within, in {len(across)} launches, too few to tell"
+            f"whether an uplink is slow: with two nodes of each of two leaves only pairs of"
+            f" {rounds.environment} alone show it, and of these {count} within or across were"
+            f" undisturbed, of at least {LEAST_LONE}"
         )
 
 

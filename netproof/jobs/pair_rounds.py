@@ -14,11 +14,13 @@ from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import judge
+from netproof.pairs.alone import across_and_within, two_by_two
 from netproof.pairs.model import Pair, PairObservation
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     both_ways_round,
     confirming_rounds,
+    leaf_rounds,
     next_round,
     stream_rounds,
 )
@@ -235,7 +237,12 @@ def _more(
             return Planned((*planned.launches, replace(loading, round=done + 1, pairs=there)))
     alone = confirming_rounds(judgement, seen)
     streams = stream_rounds(rounds.nodes, judgement)
-    last = [one for one in (*alone, *streams) if _connected(one.pairs, apart)][:MOST_ALONE]
+    between: tuple[PlannedLaunch, ...] = ()
+    if switches is not None and not judgement.accusations and two_by_two(rounds.nodes, switches):
+        lone = pairs.lone_observations(rounds, partition.settings().disturbance)
+        between = leaf_rounds(switches, min(map(len, across_and_within(lone, switches))))
+    several = (*alone, *streams, *between)
+    last = [one for one in several if _connected(one.pairs, apart)][:MOST_ALONE]
     more = [replace(one, round=done + place) for place, one in enumerate(last, 1)]
     return Planned((*planned.launches, *more), last=True)
 

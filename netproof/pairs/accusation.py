@@ -297,7 +297,8 @@ FAR = 10.0
 ENOUGH_NODES = 8
 """Least number of nodes whose own scatter is distinguished from noise."""
 
-_SHARES = {Kind.NODE: 0.8, Kind.PAIR: 0.1, Kind.SWITCH: 0.05, Kind.UPLINK: 0.05}
+SHARES = {Kind.NODE: 0.8, Kind.PAIR: 0.1, Kind.SWITCH: 0.05, Kind.UPLINK: 0.05}
+"""Share of the error for each kind of thing."""
 
 _CLIP = 2.5
 
@@ -402,7 +403,7 @@ def judge_table(
     }
     accused = []
     for place, thing in enumerate(fit.things):
-        error = settings.error / quantities * _SHARES[thing.kind] / max(among[thing.kind], 1)
+        error = settings.error / quantities * SHARES[thing.kind] / max(among[thing.kind], 1)
         where = posterior(fit, place)
         if (
             where is not None

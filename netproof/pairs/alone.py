@@ -1,4 +1,4 @@
-"""Nodes measured alone: whether they stay slow, and in which direction of their link.
+"""Pairs measured alone: whether a node stays slow, which direction is, and what is between leaves.
 
 A slow port stays slow while all others are silent; what was shared with others recovers.
 """
@@ -6,17 +6,17 @@ A slow port stays slow while all others are silent; what was shared with others 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
 import scipy
 
 from netproof.measurement.interval import CONFIDENCE
-from netproof.pairs.accusation import Accusation, Effect, Judgement, State, effect_of
-from netproof.pairs.model import Kind, Pair, PairObservation
+from netproof.pairs.accusation import SHARES, Accusation, Effect, Judgement, State, effect_of
+from netproof.pairs.model import Kind, Pair, PairObservation, Topology, table_of
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
 
@@ -97,7 +97,9 @@ def _judged(
             )
             continue
         together = [value for several in controls for value in several]
-        effect, least, most = _loss(quantity, mine, together, [mine, *controls], settings)
+        effect, least, most = _loss(
+            quantity, mine, together, [mine, *controls], settings, settings.missed
+        )
         effects.append(effect)
         bar = abs(math.log(concurrent.ratio)) / 2
         recovery = Recovery.UNDECIDED
@@ -118,19 +120,20 @@ def _loss(
     controls: Sequence[float],
     groups: Sequence[Sequence[float]],
     settings: PairSettings,
+    error: float,
 ) -> tuple[Effect, float, float]:
     """Return the effect of slownesses against those of controls, and its least and most loss.
 
     ``groups``: launches that are alike, whose scatter is the noise; least and most are logarithms,
-    at an error of ``settings.missed`` each.
+    at that error each.
     """
     freedom = sum(map(len, groups)) - len(groups)
     squares = sum((value - fmean(several)) ** 2 for several in groups for value in several)
     scale = max(math.sqrt(squares / freedom), settings.resolution)
     loss = fmean(mine) - fmean(controls)
-    error = scale * math.sqrt(1 / len(mine) + 1 / len(controls))
-    half = error * float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-    far = error * float(scipy.special.stdtrit(freedom, 1 - settings.missed))
+    width = scale * math.sqrt(1 / len(mine) + 1 / len(controls))
+    half = width * float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    far = width * float(scipy.special.stdtrit(freedom, 1 - error))
     effect = effect_of(quantity, loss, loss - half, loss + half, len(mine))
     return effect, loss - far, loss + far
 
@@ -183,7 +186,7 @@ def slow_ways(
         if min(map(len, groups)) < LEAST_STREAMS:
             continue
         losses = {
-            way: _loss(PairQuantity.RATE, values, controls, groups, settings)
+            way: _loss(PairQuantity.RATE, values, controls, groups, settings, settings.missed)
             for way, values in ways.items()
         }
         bar, counts = math.log(2 / ratio - 1) / 2, settings.counts(PairQuantity.RATE)
@@ -192,3 +195,59 @@ def slow_ways(
         if len(slow) == len(rest) == 1:
             found[node] = {way: losses[way][0] for way in (*slow, *rest)}
     return found
+
+
+LEAST_LONE = 3
+"""Launches of a pair alone within two leaves, and across, that show what is between them."""
+
+
+def two_by_two(nodes: Sequence[str], topology: Topology | None) -> bool:
+    """Check whether the nodes are two of each of two leaves.
+
+    All pairs of a round are across these or none is, so rounds do not show what is between them.
+    """
+    leaf = {} if topology is None else topology.leaf_of
+    below = Counter(leaf[node] for node in nodes if node in leaf)
+    return len(nodes) == 4 and sorted(below.values()) == [2, 2]
+
+
+def across_and_within(
+    lone: Sequence[PairObservation], topology: Topology
+) -> tuple[list[float], list[float]]:
+    """Return the slownesses of pairs across leaves, and within."""
+    leaf = topology.leaf_of
+    by_place: dict[bool, list[float]] = {True: [], False: []}
+    for seen in lone:
+        value = seen.slowness(PairQuantity.RATE)
+        if value is not None and not seen.disturbed:
+            by_place[len({leaf[node] for node in seen.nodes}) > 1].append(value)
+    return by_place[True], by_place[False]
+
+
+def slow_uplink(
+    nodes: Sequence[str],
+    lone: Sequence[PairObservation],
+    topology: Topology | None,
+    settings: PairSettings = DEFAULTS,
+) -> Accusation | None:
+    """Return the uplink of two leaves of two nodes, if pairs across certainly lose what counts.
+
+    ``lone``: pairs while all others were silent, which share no uplink.
+    """
+    if topology is None or not two_by_two(nodes, topology):
+        return None
+    across, within = across_and_within(lone, topology)
+    if min(len(across), len(within)) < LEAST_LONE:
+        return None
+    error = settings.error * SHARES[Kind.UPLINK]
+    effect, least, _ = _loss(PairQuantity.RATE, across, within, [across, within], settings, error)
+    if least <= settings.counts(PairQuantity.RATE):
+        return None
+    together = [replace(seen, round=1, alone=False) for seen in lone]
+    things = table_of(together, nodes, PairQuantity.RATE, topology).groups
+    first, *others = sorted(
+        (one for one in things if len(one.rows) == len(across)),
+        key=lambda one: one.kind is not Kind.UPLINK,
+    )
+    members = tuple(nodes[number] for number in first.nodes)
+    return Accusation(first.kind, first.name, members, (effect,), tuple(map(str, others)))

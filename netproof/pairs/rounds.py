@@ -11,6 +11,7 @@ import numpy as np
 
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import Judgement, State
+from netproof.pairs.alone import LEAST_LONE
 from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation, Topology
 from netproof.pairs.search import LEAST_ROUNDS
 from netproof.session.pair_rounds import PlannedLaunch
@@ -406,6 +407,20 @@ def confirming_rounds(
         PlannedLaunch(0, (pair,), alone=True, why=f"{pair[0]} – {pair[1]} alone")
         for _ in range(REPEATS)
         for pair in (*pairs, *controls)
+    )
+
+
+def leaf_rounds(topology: Topology, made: int) -> tuple[PlannedLaunch, ...]:
+    """Return pairs alone within two leaves of two nodes, and across, in turn.
+
+    ``made``: launches of a pair alone so far, within or across, the fewer.
+    """
+    (a, b), (c, d) = (below for below in topology.leaves.values() if below)
+    within, across = ((a, b), (c, d)), ((a, c), (b, d), (a, d), (b, c))
+    return tuple(
+        PlannedLaunch(0, (pair,), alone=True, why=f"{pair[0]} – {pair[1]} alone, {where}")
+        for turn in range(made, LEAST_LONE)
+        for pair, where in ((within[turn % 2], WITHIN), (across[turn % 4], ACROSS))
     )
 
 

@@ -31,7 +31,7 @@ from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
 from netproof.pairs import accusation
 from netproof.pairs.accusation import Effect, Judgement, State
-from netproof.pairs.alone import Alone, Way, measured_alone, slow_ways
+from netproof.pairs.alone import Alone, Way, measured_alone, slow_uplink, slow_ways
 from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation, Topology
 from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
 from netproof.session.pair_rounds import PairLaunch, PairRounds
@@ -452,6 +452,14 @@ def observations(
     return tuple(found)
 
 
+def lone_observations(
+    rounds: PairRounds, disturbance: DisturbanceSettings
+) -> tuple[PairObservation, ...]:
+    """Return what pairs measured that were alone in their launch."""
+    lone = (one for one in rounds.launches if len(one.pairs) == 1 and not one.both_ways)
+    return observations(lone, disturbance)
+
+
 def topology(rounds: PairRounds) -> Topology | None:
     """Return the tree of switches of the job's rounds; None where Slurm knows none."""
     return Topology(rounds.leaves, rounds.parents) if rounds.leaves else None
@@ -475,11 +483,16 @@ def judge(
     _, settings = settings_of(rounds, settings)
     seen = observations(rounds.launches, disturbance)
     judgement = accusation.judge(seen, rounds.nodes, topology(rounds), settings)
+    alone = measured_alone(seen, judgement, settings)
+    if not judgement.accusations:
+        lone = lone_observations(rounds, disturbance)
+        between = slow_uplink(rounds.nodes, lone, topology(rounds), settings)
+        judgement = dataclasses.replace(judgement, accusations=(between,) if between else ())
     line_rate = None if link is None else link.line_rate_mb_s()
     return PairsVerdict(
         rounds,
         judgement,
-        measured_alone(seen, judgement, settings),
+        alone,
         _never_calm(rounds, disturbance),
         bisection_of(rounds, line_rate, disturbance),
         settings.bisection,
