@@ -84,7 +84,7 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
     levels = Counter(one.level for one in cases)
     failed = [one for one in cases if one.failed and one.ran]
     expected = sum(one.level is Level.PASS and bool(one.expected) for one in cases)
-    undecided = sum(len(one.undecided_nodes()) for one in verdict.pairs)
+    undecided = len({node for one in verdict.pairs for node in one.undecided_nodes()})
     waited_for = sum(len(one.waited_for) for one in verdict.coverage if one.short)
     counts = {
         "of them with a warning": levels[Level.WARN],
