@@ -431,13 +431,15 @@ _BY_PAIRS = partial(Evidence, EvidenceSource.PAIRS)
 
 
 def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
+    between = _between_leaves(view)
     for one in view.findings:
         sign = _sign_of(one)
         if sign is None:
             continue
         place = view.several(one.nodes)
         if one.kind in (NodeFindingKind.PATH, NodeFindingKind.TCP) and len(one.nodes) == 2:
-            place = Place(PlaceKind.PAIR, " to ".join(one.nodes), one.nodes, view.interface)
+            pair = Place(PlaceKind.PAIR, " to ".join(one.nodes), one.nodes, view.interface)
+            place = between or pair
         if sign is Sign.SETTING:
             place = Place(PlaceKind.SETTING, f"{one.fact} on {place.name}", one.nodes)
         yield _BY_HOST(
@@ -450,6 +452,30 @@ def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
             asserted=one.level is Level.FAIL,
             setting=one.value or "" if sign is Sign.NO_TCP else one.fact,
         )
+
+
+def _between_leaves(view: PartitionView) -> Place | None:
+    """Return what is between two leaves, if all pairs without a path are across, and share no node.
+
+    Every node tests its path to the next one, so of nodes within a leaf most were tested too.
+    """
+    leaf = {
+        node: name
+        for one in view.pairs
+        for name, nodes in one.rounds.leaves.items()
+        for node in nodes
+    }
+    kinds = (NodeFindingKind.PATH, NodeFindingKind.TCP)
+    several = [one.nodes for one in view.findings if one.kind in kinds]
+    ends = {tuple(sorted({leaf.get(node, "") for node in nodes})) for nodes in several}
+    if len(ends) != 1 or set.intersection(*map(set, several)):
+        return None
+    (leaves,) = ends
+    if len(leaves) != 2 or "" in leaves:
+        return None
+    nodes = tuple(dict.fromkeys(node for pair in several for node in pair))
+    name = f"what is between {' and '.join(leaves)}"
+    return Place(PlaceKind.UPLINK, name, nodes, view.interface)
 
 
 def _sign_of(finding: NodeFinding) -> Sign | None:

@@ -245,9 +245,10 @@ def slow_uplink(
         return None
     together = [replace(seen, round=1, alone=False) for seen in lone]
     things = table_of(together, nodes, PairQuantity.RATE, topology).groups
-    first, *others = sorted(
-        (one for one in things if len(one.rows) == len(across)),
-        key=lambda one: one.kind is not Kind.UPLINK,
-    )
+    crossed = [one for one in things if len(one.rows) == len(across)]
+    if not crossed:
+        # Slurm knows of no switch that joins the two.
+        return None
+    first, *others = sorted(crossed, key=lambda one: one.kind is not Kind.UPLINK)
     members = tuple(nodes[number] for number in first.nodes)
     return Accusation(first.kind, first.name, members, (effect,), tuple(map(str, others)))

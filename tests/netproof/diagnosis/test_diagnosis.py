@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pytest
 from made_sessions import (
+    BUSY,
     NODES,
     accusing,
     few,
@@ -45,7 +46,7 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.pairs.accusation import State
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
-from netproof.pairs.verdict import path_of_rounds
+from netproof.pairs.verdict import PairsVerdict, judge, path_of_rounds
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve, PairLaunch
@@ -149,11 +150,12 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     assert found.not_known == (BELOW_A_DOUBLING,)
 
 
-@pytest.mark.parametrize(("slow", "told"), [(1.0, False), (1.1, False), (3.0, True)])
-def test_pairs_that_are_slower_across_leaves_than_within_are_not_nothing(slow, told):
-    """Of two leaves no uplink is accused in few rounds; launches of one pair share none."""
-    leaves = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
-    recorded = rounds(1)
+LEAVES = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
+
+
+def in_two_leaves(times: int, slow: float) -> PairsVerdict:
+    """Rounds in which each pair is alone in its launch, slower across two leaves of two nodes."""
+    recorded = rounds(times)
 
     def alone(number: int, pair: PairCurve) -> PairLaunch:
         factor = slow if (pair.nodes[0] in NODES[:2]) != (pair.nodes[1] in NODES[:2]) else 1.0
@@ -167,12 +169,37 @@ def test_pairs_that_are_slower_across_leaves_than_within_are_not_nothing(slow, t
 
     every = [pair for launch in recorded.rounds.launches for pair in launch.pairs]
     launches = tuple(alone(number, pair) for number, pair in enumerate(every, 1))
-    of_leaves = dataclasses.replace(recorded.rounds, launches=launches, leaves=leaves)
-    found = of(**healthy(of_pairs=[dataclasses.replace(recorded, rounds=of_leaves)]))
-    said = [one for one in found.incomplete if one.startswith("whether an uplink is slow")]
-    assert bool(said) is told
-    if told:
-        assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
+    tree = {"leaves": LEAVES, "parents": dict.fromkeys(LEAVES, "spine")}
+    made = dataclasses.replace(recorded.rounds, launches=launches, **tree)
+    return judge(made, site().pair_settings(), BUSY)
+
+
+def test_pairs_alone_name_the_uplink_of_two_leaves_of_two_nodes():
+    (culprit,) = of(**healthy(of_pairs=[in_two_leaves(2, 3.0)])).culprits
+    assert (culprit.cause, culprit.place.name) == (CauseName.SLOW_UPLINK, "uplink of leaf1")
+    assert "uplink of leaf2" in culprit.alternatives
+    assert not of(**healthy(of_pairs=[in_two_leaves(2, 1.0)])).culprits
+
+
+def test_with_too_few_pairs_alone_an_uplink_is_not_known_to_be_fine():
+    found = of(**healthy(of_pairs=[in_two_leaves(1, 1.0)]))
+    assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
+    assert any(one.startswith("whether an uplink is slow: ") for one in found.incomplete)
+
+
+def test_packets_that_stop_between_two_leaves_alone_accuse_no_node_of_them():
+    def without(**ends: str) -> list[Node]:
+        stops = {"path_asked_bytes": 8972, "path_passed_bytes": 1472}
+        changes = {node: {"path_to": to, **stops} for node, to in ends.items()}
+        return in_job(**changes)
+
+    across = without(gige_1="gige-3", gige_4="gige-2")
+    (culprit,) = of(described=across, of_pairs=[in_two_leaves(2, 1.0)]).culprits
+    assert culprit.cause is CauseName.MTU
+    assert str(culprit.place) == "what is between leaf1 and leaf2 (eth1)"
+    one_node = without(gige_1="gige-3", gige_4="gige-1")
+    found = of(described=one_node, of_pairs=[in_two_leaves(2, 1.0)]).culprits
+    assert [one.place.kind for one in found] == [PlaceKind.PAIR] * 2
 
 
 def test_that_no_other_program_ran_is_ruled_out_where_that_is_judged():
