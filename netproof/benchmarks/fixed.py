@@ -245,6 +245,13 @@ def half_a_unit(token: str) -> float:
     return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 
 
+def is_rate(rate: float, rate_error: float, amount: float, time: float, error: float) -> bool:
+    """Check whether a rate follows from an amount and a time, both printed with these errors."""
+    least = amount / (time + error) - rate_error
+    most = amount / (time - error) + rate_error if time > error else math.inf
+    return least * (1 - 1e-9) <= rate <= most * (1 + 1e-9)
+
+
 def numbers(lines: Lines, tokens: Sequence[str], names: Sequence[str]) -> list[float]:
     """Return ``tokens`` as ``number`` does; ParseError unless there is one for each name."""
     if len(tokens) != len(names):

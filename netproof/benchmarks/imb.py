@@ -614,6 +614,7 @@ class Imb(MpiBenchmark):
     features: ClassVar[Mapping[str, str]] = {"imb": "Intel MPI Benchmarks (IMB-MPI1)"}
     probes: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "imb"}
     figures = FIGURES
+    programs_are = "IMB-MPI1"
     heads = re.compile(
         r"(?P<program># {4}Intel ?\(R\) MPI Benchmarks )"
         r"|(?P<table># Benchmarking )"
@@ -654,20 +655,12 @@ class Imb(MpiBenchmark):
         """Return the functions of all its programs."""
         return FUNCTIONS
 
-    def program(self, function: str) -> str:
-        """Return the one program that has all functions."""
-        return "IMB-MPI1"
-
     def command(
         self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
         """Return the command; ``-npmin`` avoids measurements on fewer ranks first."""
         listed = [] if function.least_bytes is None else ["-msglen", size_file]
         return ["IMB-MPI1", "-npmin", str(ranks), *listed, *arguments, function.name]
-
-    def least_run(self) -> list[str]:
-        """Return the command of one barrier on two ranks."""
-        return self.start("Barrier", 2)
 
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of one barrier on all ranks."""

@@ -403,6 +403,7 @@ class Osu(MpiBenchmark):
     features: ClassVar[Mapping[str, str]] = {"osu": "OSU Micro-Benchmarks (OMB)"}
     probes: ClassVar[Mapping[str, str]] = {"osu_bw": "osu"}
     figures = FIGURES
+    programs_are = "osu_{}"
     arguments_meaning = "further arguments of the OSU Micro-Benchmarks, for instance `-i 100 -x 10`"
     few_calls = ("-i", "10", "-x", "1")
     functions = (
@@ -430,10 +431,6 @@ class Osu(MpiBenchmark):
         r"|(?P<columns># Size +(?:Avg Latency ?\(|Latency ?\(|B|MB/s|Overall))"
     )
 
-    def program(self, function: str) -> str:
-        """Return the function's program."""
-        return f"osu_{function}"
-
     def command(
         self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
@@ -454,10 +451,6 @@ class Osu(MpiBenchmark):
             runs.append(tuple(run))
             left = [size for size in left if size not in run]
         return tuple(runs)
-
-    def least_run(self) -> list[str]:
-        """Return the command of one message there and back."""
-        return [self.program("latency"), "-m", "1:1", "-i", "1", "-x", "0"]
 
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of one barrier."""

@@ -149,7 +149,7 @@ class Subject:
         measured, case = self.measured, self.case
         benchmark, function = registry.of(case), registry.function_of(case)
         used, seconds = _cpu_seconds(measured)
-        inside, over_tcp = case.path == "intra-node", benchmark.compared_over_tcp(case.function)
+        inside, over_tcp = case.path == "intra-node", benchmark.over_tcp.get(case.function)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
         counted, alongside, crashes = [], [], [*map(str, measured.crashes)]
         for one in measured.launches:
