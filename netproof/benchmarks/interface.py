@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -11,7 +11,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
-from netproof.benchmarks.fixed import ROUNDED_TO_ZERO, ROW, UNITS, Lines, Row, printed_lines
+from netproof.benchmarks.fixed import (
+    ROUNDED_TO_ZERO,
+    ROW,
+    UNITS,
+    Lines,
+    Row,
+    TableError,
+    printed_lines,
+)
 from netproof.errors import NetproofError, ParseError
 from netproof.intake.models import Written
 from netproof.measurement.case import Case
@@ -477,6 +485,35 @@ class Benchmark:
             if self._is_own(line):
                 lines.refuse("a second output follows the first, or a part of one")
         return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
+
+    def guessed(
+        self,
+        lines: Lines,
+        functions: Sequence[str],
+        read: Callable[[str], Output],
+        first_line: int,
+    ) -> Output:
+        """Return a table whose header comes next, of the first of ``functions`` that it can be."""
+        start, faults = lines.number + 1, []
+        for function in functions:
+            lines.go_to(start)
+            try:
+                output = read(function)
+            except ParseError as fault:
+                faults.append(fault)
+                continue
+            note = self.guess_note(f"{lines.path}:{first_line}", function)
+            tables = tuple(replace(table, remark=GUESS) for table in output.tables)
+            return replace(output, tables=tables, note=note)
+        if further := [fault for fault in faults if fault.line > start]:
+            raise further[0]
+        lines.go_to(start)
+        lines.take("the header of a table")
+        reason = f"say it with --from '{self.name} Allreduce'"
+        lines.refuse(
+            f"the line above it is missing that names what {self.label} measured: {reason}",
+            TableError,
+        )
 
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
         """Return the sentence that a table's function is guessed, and how to say which it is."""
