@@ -152,22 +152,25 @@ class Header(NamedTuple):
     exact: bool
 
 
-def header_in(line: str, layouts: Iterable[Layout]) -> Header | None:
-    """Return the header that a line is."""
-    collapsed = None
-    for layout in layouts:
-        header = "".join(f"{name:{form.partition('.')[0]}}" for name, form in layout)
-        if line.rstrip(" ") == header:
-            return Header(layout, exact=True)
-        if collapsed is None and line.split() == header.split():
-            collapsed = Header(layout, exact=False)
-    return collapsed
+def take_header(lines: Lines, layouts: Iterable[Layout], *, may_lack: bool) -> Header | None:
+    """Take the header of a table, None where it has none of these ``layouts``.
 
-
-def by_count(row: str, layouts: Iterable[Layout]) -> Header | None:
-    """Return the first layout with as many columns as a row has words, whose header is missing."""
-    words = len(row.split())
-    return next((Header(one, exact=False) for one in layouts if len(one) == words), None)
+    ``may_lack``: it may be missing, so that a row comes next, whose layout is the first with as
+    many columns.
+    """
+    every, line = tuple(layouts), lines.peek() or ""
+    if may_lack and re.match(r" *[0-9]", line):
+        words = len(line.split())
+        if fitting := [one for one in every if len(one) == words]:
+            return Header(fitting[0], exact=False)
+    lines.take("the header of a table")
+    for exact in (True, False):
+        for layout in every:
+            header = "".join(f"{name:{form.partition('.')[0]}}" for name, form in layout)
+            shown = line if layout[0][0].startswith("#") else line.removeprefix("# ")
+            if shown.rstrip(" ") == header or (not exact and shown.split() == header.split()):
+                return Header(layout, exact=exact)
+    return None
 
 
 def row_in(lines: Lines, header: Header, *, program: str) -> tuple[dict[str, float], str]:
@@ -243,6 +246,13 @@ def half_a_unit(token: str) -> float:
     """Return half a unit of the last place of a printed number."""
     mantissa, _, exponent = token.partition("e")
     return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+def is_rate(rate: float, rate_error: float, amount: float, time: float, error: float) -> bool:
+    """Check whether a rate follows from an amount and a time, both printed with these errors."""
+    least = amount / (time + error) - rate_error
+    most = amount / (time - error) + rate_error if time > error else math.inf
+    return least * (1 - 1e-9) <= rate <= most * (1 + 1e-9)
 
 
 def numbers(lines: Lines, tokens: Sequence[str], names: Sequence[str]) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError
@@ -34,7 +34,7 @@ _LEGEND = re.compile(r" *(Legend|[\w+]+ = .*)")
 _RULE = re.compile(r" *\+[+-]{70,}\+ *")
 _ROW = re.compile(r" *\|(.+)\| *")
 _NUMBER = re.compile(r"\d{1,15}\.\d")
-_SIZE = re.compile(r"(.+) \((\d{1,12}) B\)")
+_TEST = re.compile(r"(.+) \((\d{1,12}) B\)")
 _HEADS = (
     ["Name", "Avg", "99%", "Units"],
     ["Name", "Min", "Max", "Avg", "Avg(Worst)", "99%", "99.9%", "Units"],
@@ -42,7 +42,7 @@ _HEADS = (
 _VERBOSE = re.compile(rf"{CONGESTED} \( *(.+) Network Test\)")
 _LAST = "Multiple Alltoall"
 """Last test of ``network_test``."""
-_BESIDE = "beside congestors"
+_MEAN, BESIDE = "mean of the ranks", "beside congestors"
 
 TIME, RATE = "usec", "MiB/s/rank"
 
@@ -51,50 +51,6 @@ _RATES = (
     *("RR Two-sided BW", "RR Put BW", "RR Get BW", "RR Two-sided BW+Sync"),
     *("Nat Two-sided BW", "Multiple Alltoall"),
 )
-
-
-@dataclass(frozen=True)
-class NetworkTest:
-    """One line of a table: the mean and the 99th percentile of a test, in its unit.
-
-    A percentile of a rate is a low one: 99 in 100 are above it.
-    """
-
-    name: str
-    mean: float
-    tail: float
-    unit: str
-    line: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
-class GpcnetOutput:
-    """One run: its ranks and nodes, and each test ``alone`` and ``congested``.
-
-    Of ``network_test``, none are congested, and all nodes run tests.
-    """
-
-    version: str
-    ranks: int
-    nodes: int
-    nodes_of_tests: int
-    alone: tuple[NetworkTest, ...]
-    congested: tuple[NetworkTest, ...]
-
-
-def read(text: str, path: str) -> GpcnetOutput:
-    """Return one run of ``network_load_test``; ParseError with the line for other text.
-
-    Others may print before it and after it.
-    """
-    lines = Lines(text, path)
-    every = lines.between(1, len(lines))
-    starts = (number for number, line in enumerate(every, 1) if _FIRST.fullmatch(line))
-    lines.go_to(next(starts, 1))
-    run = _read_run(lines)
-    if not run.congested:
-        lines.refuse("is of network_test, and not of network_load_test")
-    return run
 
 
 def _match(lines: Lines, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -107,7 +63,9 @@ def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
     return lines.expect(pattern, what)
 
 
-def _read_run(lines: Lines) -> GpcnetOutput:
+def _read_run(lines: Lines) -> tuple[str, dict[str, int], list[Table]]:
+    """Return the version, the ranks and nodes of a run, and its tables."""
+    number = lines.number + 1
     first = _expect(lines, _FIRST, "'NetworkLoad Tests v…'")
     ranks, nodes = map(int, _expect(lines, _RANKS, "ranks and nodes").groups())
     tests = nodes
@@ -116,22 +74,29 @@ def _read_run(lines: Lines) -> GpcnetOutput:
         _expect(lines, _NODES_OF_CONGESTORS, "the nodes of the congestion tests")
     while _match(lines, _LEGEND):
         pass
-    title, alone = _tests(lines)
+    empty = Table(lines.path, "", ranks * tests // nodes, (), number, direction=BOTH_WAYS)
+    title, alone = _tests(lines, replace(empty, remark=_MEAN))
     if title != ALONE:
         lines.refuse(f"is not the title {[ALONE]}")
-    congested: tuple[NetworkTest, ...] = ()
+    congested: list[Table] = []
     if first[1]:
-        title, congested = _tests(lines)
+        empty = replace(empty, remark=f"{_MEAN}, {BESIDE}")
+        title, congested = _tests(lines, empty)
         if title == CONGESTORS:
-            congested = tuple(_congested(lines, test) for test in alone)
+            congested = [_congested(lines, empty, test) for test in alone]
         elif title != CONGESTED:
             lines.refuse(f"is not the title {[CONGESTED]}")
-        if [(one.name, one.unit) for one in alone] != [(one.name, one.unit) for one in congested]:
+        if list(map(name_of, alone)) != list(map(name_of, congested)):
             lines.refuse("the tests alone and those with congestors are not the same")
-        _insist_on_factors(lines, [one.name for one in alone])
-    elif not alone[-1].name.startswith(_LAST):
+        _insist_on_factors(lines, list(map(name_of, alone)))
+    elif alone[-1].function != _LAST:
         lines.refuse(f"the table ends before {_LAST}", TableError)
-    return GpcnetOutput(first[2], ranks, nodes, tests, alone, congested)
+    for test in alone + congested:
+        if not test.rows[0].size:
+            reason = f"is no test of GPCNeT in {test.facts['unit']} with its size, such as (8 B)"
+            raise TableError(lines.path, test.rows[0].line, test.function, reason)
+    of_run = {"ranks": ranks, "nodes": nodes, "nodes_of_tests": tests}
+    return first[2], of_run, alone + congested
 
 
 def _cells(lines: Lines, what: str) -> list[str]:
@@ -148,8 +113,8 @@ def _at_row(lines: Lines) -> bool:
     return at_row
 
 
-def _tests(lines: Lines) -> tuple[str, tuple[NetworkTest, ...]]:
-    """Return the title and the rows of a table of tests."""
+def _tests(lines: Lines, empty: Table) -> tuple[str, list[Table]]:
+    """Return the title and the tests of a table, each as ``empty`` with one row."""
     title, heads = " ".join(_cells(lines, "the title")), _cells(lines, "the columns")
     if heads not in _HEADS:
         lines.refuse(f"is not the title {_HEADS[0]}")
@@ -165,20 +130,31 @@ def _tests(lines: Lines) -> tuple[str, tuple[NetworkTest, ...]]:
         values = {key: float(figure) for key, figure in row.items()}
         if min(values.values()) <= 0:
             lines.refuse("is of no time or rate above 0")
-        mean, tail = values["Avg"], values["99%"]
+        mean, rated = values["Avg"], unit == RATE
         if not values.get("Min", mean) <= mean <= values.get("Max", mean):
             lines.refuse("expected min <= avg <= max")
-        found.append(NetworkTest(name, mean, tail, unit, lines.number))
+        test = _TEST.fullmatch(name)
+        known = test is not None and test[1] in (_RATES if rated else _FUNCTIONS)
+        function, size = (test[1], int(test[2])) if test and known else (name, 0)
+        time = size / (mean * MEBI) * 1e6 if rated else mean
+        rows = (Row(lines.number, size, {"mean": mean}, time),)
+        facts = {"unit": unit, "mean": mean, "percentile_99": values["99%"]}
+        found.append(replace(empty, function=function, rows=rows, messages=int(rated), facts=facts))
     _expect(lines, _RULE, "the last line of the table")
-    return title, tuple(found)
+    return title, found
 
 
-def _congested(lines: Lines, alone: NetworkTest) -> NetworkTest:
+def name_of(test: Table) -> str:
+    """Return the name of a test as it is printed, with its size."""
+    return f"{test.function} ({test.rows[0].size} B)"
+
+
+def _congested(lines: Lines, empty: Table, alone: Table) -> Table:
     """Return a test beside congestors, from the table that a verbose program has for each."""
-    title, tests = _tests(lines)
+    title, tests = _tests(lines, empty)
     found = _VERBOSE.fullmatch(title)
-    if found is None or not tests[0].name.startswith(f"{found[1]} ("):
-        lines.refuse(f"is not of {alone.name} beside congestors")
+    if found is None or tests[0].function != found[1]:
+        lines.refuse(f"is not of {name_of(alone)} beside congestors")
     return tests[0]
 
 
@@ -213,32 +189,8 @@ class Gpcnet(Benchmark):
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return a table of one size for each test, alone and beside congestors."""
-        first = lines.number + 1
-        run = _read_run(lines)
-        tables = [
-            _table(lines, first, run, test, remark)
-            for tests, remark in ((run.alone, ""), (run.congested, _BESIDE))
-            for test in tests
-        ]
-        facts = {"ranks": run.ranks, "nodes": run.nodes, "nodes_of_tests": run.nodes_of_tests}
-        return Output(self, lines.path, tuple(tables), run.version, facts)
-
-
-def _table(lines: Lines, first: int, run: GpcnetOutput, test: NetworkTest, remark: str) -> Table:
-    found = _SIZE.fullmatch(test.name)
-    known = _FUNCTIONS if test.unit == TIME else _RATES
-    if found is None or not int(found[2]) or found[1] not in known:
-        reason = f"is no test of GPCNeT in {test.unit} with its size, such as (8 B)"
-        raise TableError(lines.path, test.line, test.name, reason)
-    size, values = int(found[2]), {"mean": test.mean}
-    time = test.mean if test.unit == TIME else size / (test.mean * MEBI) * 1e6
-    ranks, row = run.ranks * run.nodes_of_tests // run.nodes, Row(test.line, size, values, time)
-    return Table(
-        *(lines.path, found[1], ranks, (row,), first, 0 if test.unit == TIME else 1),
-        direction=BOTH_WAYS,
-        remark=", ".join(filter(None, ("mean of the ranks", remark))),
-        facts={"unit": test.unit, "mean": test.mean, "percentile_99": test.tail},
-    )
+        version, facts, tables = _read_run(lines)
+        return Output(self, lines.path, tuple(tables), version, facts)
 
 
 BENCHMARK = Gpcnet()

@@ -23,15 +23,14 @@ from netproof.benchmarks.fixed import (
     Lines,
     Row,
     TableError,
-    by_count,
     check_means,
     check_order,
-    header_in,
+    is_rate,
     row_in,
+    take_header,
 )
 from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
-    GUESS,
     Function,
     ListedSizes,
     MpiBenchmark,
@@ -145,9 +144,9 @@ _PART_OF |= {"MPI-RMA part": "RMA", "IMB-P2P part": "P2P"}
 _MACHINE = re.compile(r"#(?!bytes|.*#processes| Benchmarking )(?: .*)?")
 """A line on the machine, the command or the data's types."""
 
-_USER_LENGTHS = re.compile(r"# Message lengths were user defined")
-_LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]{1,15})")
-_MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]{1,15})")
+_USER_LENGTHS = re.compile(r"^# Message lengths were user defined$", re.MULTILINE)
+_LEAST = re.compile(r"^# Minimum message length in bytes: {3}([0-9]{1,15})$", re.MULTILINE)
+_MOST = re.compile(r"^# Maximum message length in bytes: {3}([0-9]{1,15})$", re.MULTILINE)
 _RANGE = re.compile(r" -msglog ([0-9]{1,2}):")
 """Range of sizes in IMB's command, as powers of two."""
 
@@ -239,31 +238,22 @@ class _Reader:
         if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
             place = self._place(named or "", number, multi=title is not None and bool(title[1]))
         lines.match(_RULE)
-        functions, header = _read_header(lines, GUESSED if named is None else (named,))
-        first, every = lines.number + 1, self._megabytes
-        tables, faults = [], []
-        for function in functions:
-            lines.go_to(first)
+        every = self._megabytes
+
+        def read(function: str) -> Output:
             self._megabytes = every
+            header = _read_header(lines, function, may_lack=named is not None)
             ranks = 2 if function in SINGLE_TRANSFER else None
             empty = place or Table(lines.path, function, ranks, (), number)
-            try:
-                tables = self._rows(replace(empty, function=function), header)
-                break
-            except ParseError as fault:
-                faults.append(fault)
-        else:
-            raise faults[0]
-        here = lines.number
-        lines.skip_blank()
-        ended = lines.match(_END) is not None
-        if not ended:
-            lines.go_to(here + 1)
-        note = ""
-        if named is None:
-            note = BENCHMARK.guess_note(f"{lines.path}:{start}", tables[0].function)
-            tables = [replace(table, remark=GUESS) for table in tables]
-        return replace(self._output(tables), ended=ended, note=note)
+            tables = self._rows(replace(empty, function=function), header)
+            here = lines.number
+            lines.skip_blank()
+            ended = lines.match(_END) is not None
+            if not ended:
+                lines.go_to(here + 1)
+            return replace(self._output(tables), ended=ended)
+
+        return read(named) if named else BENCHMARK.guessed(lines, GUESSED, read, start)
 
     def _output(self, tables: Sequence[Table]) -> Output:
         last, path = tables[-1], self._lines.path
@@ -286,7 +276,7 @@ class _Reader:
         remark = "" if self._part != "P2P" else "IMB-P2P"
         while (mode := lines.match(_MODE)) or lines.match(_HASH):
             remark = mode[1].lower() if mode else remark
-        _, header = _read_header(lines, (function,))
+        header = _read_header(lines, function)
         tables = self._rows(replace(empty, remark=remark), header)
         for table in tables:
             if self._lengths is not None:
@@ -342,18 +332,17 @@ class _Reader:
         rate = row.values.get(RATE_COLUMN)
         if rate is None:
             return
-        if MESSAGES in row.values:
-            least = row.size * max(row.values[MESSAGES] - 0.5, 0)
-            most = row.size * (row.values[MESSAGES] + 0.5)
-        else:
-            moved, time = POINT_TO_POINT.get(function, 1) * row.size * 1e6, row.time_us
-            least = moved / (time + 0.005)
-            most = moved / (time - 0.005) if time > 0.005 else float("inf")
-        # Two printed decimals, and a margin for the rounding of the bounds themselves.
-        margin = 0.005 + 1e-9 * rate
-        every = self._megabytes
+        every, moved = self._megabytes, POINT_TO_POINT.get(function, 1) * row.size
+        counted, time, error = row.values.get(MESSAGES), row.time_us / 1e6, 0.005e-6
         self._megabytes = tuple(
-            unit for unit in every if least / unit - margin <= rate <= most / unit + margin
+            unit
+            for unit in every
+            if (
+                is_rate(rate, 0.005, moved / unit, time, error)
+                if counted is None
+                else abs(rate - row.size * counted / unit)
+                <= 0.005 + row.size * 0.5 / unit + 1e-9 * rate
+            )
         )
         if not self._megabytes:
             units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in every)
@@ -415,36 +404,32 @@ def _read_processes(path: str, tables: Sequence[Table]) -> int | None:
 
 def _read_preamble(lines: Lines) -> tuple[_Lengths | None, list[str]]:
     """Return the lengths of messages, None with a file of them, and functions to come."""
-    lengths: dict[re.Pattern[str], re.Match[str]] = {}
     announced: list[str] = []
-    doubling_from = 1
+    preamble: list[str] = []
     while not _RULE.fullmatch(lines.peek() or "") and not _INVALID.fullmatch(lines.peek() or ""):
         if lines.skip_blank() or lines.match(_WINDOW):
             continue
-        for one in (_USER_LENGTHS, _LEAST, _MOST):
-            if found := lines.match(one):
-                lengths[one] = found
-                break
-        else:
-            if not lines.match(_LIST):
-                what = "a table" if announced else "the list of benchmarks to run"
-                if range_of := _RANGE.search(lines.expect(_MACHINE, what)[0]):
-                    doubling_from = 2 ** int(range_of[1])
-                continue
-            while lines.skip_blank() or lines.match(_HASH):
-                pass
-            while found := lines.match(_LISTED):
-                if found[1] not in FUNCTIONS:
-                    lines.refuse("no benchmark of IMB that is known here")
-                announced.append(found[1])
+        if not lines.match(_LIST):
+            what = "a table" if announced else "the list of benchmarks to run"
+            preamble.append(lines.expect(_MACHINE, what)[0])
+            continue
+        while lines.skip_blank() or lines.match(_HASH):
+            pass
+        while found := lines.match(_LISTED):
+            if found[1] not in FUNCTIONS:
+                lines.refuse("no benchmark of IMB that is known here")
+            announced.append(found[1])
     if not announced:
         lines.expect(_LISTED, "the list of benchmarks to run")
-    if _USER_LENGTHS not in lengths and not {_LEAST, _MOST} <= lengths.keys():
+    printed = "\n".join(preamble)
+    ranges = _RANGE.findall(printed)
+    least, most = _LEAST.search(printed), _MOST.search(printed)
+    if _USER_LENGTHS.search(printed):
+        return None, announced
+    if least is None or most is None:
         lines.take("a table")
         lines.refuse("the least and the largest message length are not there")
-    if _USER_LENGTHS in lengths:
-        return None, announced
-    return (int(lengths[_LEAST][1]), doubling_from, int(lengths[_MOST][1])), announced
+    return (int(least[1]), 2 ** int(ranges[-1]) if ranges else 1, int(most[1])), announced
 
 
 def _time_us(function: str, values: Mapping[str, float]) -> float:
@@ -499,29 +484,11 @@ def _layouts(function: str) -> Iterator[Layout]:
                 yield tuple((name, f">13.{0 if name in _WHOLE else 2}f") for name in whole)
 
 
-def _read_header(lines: Lines, functions: tuple[str, ...]) -> tuple[tuple[str, ...], Header]:
-    """Return those of ``functions`` that have the next header, and it.
-
-    It may be missing where a row of the one function comes next.
-    """
-    line = lines.peek() or ""
-    if len(functions) == 1 and re.match(r" *[0-9]", line):
-        header = by_count(line, _layouts(functions[0]))
-        if header is not None:
-            return functions, header
-    lines.take("the header of a table")
-    found = {function: header_in(line, _layouts(function)) for function in functions}
-    there = [(function, header) for function, header in found.items() if header is not None]
-    if there:
-        _, header = there[0]
-        return tuple(function for function, one in there if one == header), header
-    if len(functions) == 1:
-        lines.refuse(f"is no header that IMB prints for {functions[0]}")
-    lines.refuse(
-        "the line above it is missing that names the function, such as `# Benchmarking Allreduce`:"
-        " say it with --from 'imb Allreduce'",
-        TableError,
-    )
+def _read_header(lines: Lines, function: str, *, may_lack: bool = True) -> Header:
+    header = take_header(lines, _layouts(function), may_lack=may_lack)
+    if header is None:
+        lines.refuse(f"is no header that IMB prints for {function}")
+    return header
 
 
 def _size_follows(lines: Lines, by_group: bool) -> bool:
@@ -614,6 +581,7 @@ class Imb(MpiBenchmark):
     features: ClassVar[Mapping[str, str]] = {"imb": "Intel MPI Benchmarks (IMB-MPI1)"}
     probes: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "imb"}
     figures = FIGURES
+    programs_are = "IMB-MPI1"
     heads = re.compile(
         r"(?P<program># {4}Intel ?\(R\) MPI Benchmarks )"
         r"|(?P<table># Benchmarking )"
@@ -654,20 +622,12 @@ class Imb(MpiBenchmark):
         """Return the functions of all its programs."""
         return FUNCTIONS
 
-    def program(self, function: str) -> str:
-        """Return the one program that has all functions."""
-        return "IMB-MPI1"
-
     def command(
         self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
         """Return the command; ``-npmin`` avoids measurements on fewer ranks first."""
         listed = [] if function.least_bytes is None else ["-msglen", size_file]
         return ["IMB-MPI1", "-npmin", str(ranks), *listed, *arguments, function.name]
-
-    def least_run(self) -> list[str]:
-        """Return the command of one barrier on two ranks."""
-        return self.start("Barrier", 2)
 
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of one barrier on all ranks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -11,7 +11,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
-from netproof.benchmarks.fixed import ROUNDED_TO_ZERO, ROW, UNITS, Lines, Row, printed_lines
+from netproof.benchmarks.fixed import (
+    ROUNDED_TO_ZERO,
+    ROW,
+    UNITS,
+    Lines,
+    Row,
+    TableError,
+    printed_lines,
+)
 from netproof.errors import NetproofError, ParseError
 from netproof.intake.models import Written
 from netproof.measurement.case import Case
@@ -316,14 +324,16 @@ class Benchmark:
     people; ``output_of``: its programs, if called otherwise; ``functions``: that runs measure,
     ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
     environment that has all of it, each with its meaning, empty where outputs are only read;
-    ``probes``: programs that show that a node has it, each with the feature; ``suffix``: of a
-    launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``, from
-    which a run came that far. ``heads``: beginning of the lines at which an output of it begins in
-    a log, or a pasted table: the group ``program`` names a program, ``columns`` is below another
-    head if there is one. ``own_before``: lines of its own before these; ``several_tables``: an
-    output can have more than one. ``sizes``: a site's settings of its message sizes.
-    ``by_protocol``: its functions are protocols, measured between nodes and inside one in two
-    directions, and all charts are on one page.
+    ``probes``: programs that show that a node has it, each with the feature; ``programs_are``: the
+    name of a function's program, which {} stands for; ``over_tcp``: the TCP function that one over
+    MPI is compared with, to show what MPI loses; ``suffix``: of a launch's file with its figures;
+    ``figures``: beginning of a row of it, for ``grep -E``, from which a run came that far.
+    ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
+    the group ``program`` names a program, ``columns`` is below another head if there is one.
+    ``own_before``: lines of its own before these; ``several_tables``: an output can have more than
+    one. ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are
+    protocols, measured between nodes and inside one in two directions, and all charts are on one
+    page.
     """
 
     number: ClassVar[int]
@@ -336,6 +346,8 @@ class Benchmark:
     only_read: ClassVar[tuple[Function, ...]] = ()
     figures: ClassVar[str]
     suffix: ClassVar[str] = "out"
+    programs_are: ClassVar[str] = "{}"
+    over_tcp: ClassVar[Mapping[str, str]] = {}
     sizes: ClassVar[type[MessageSizes]] = MessageSizes
     by_protocol: ClassVar[bool] = False
     several_tables: ClassVar[bool] = False
@@ -360,8 +372,7 @@ class Benchmark:
 
     def feature(self, function: str) -> str:
         """Return the feature of the environments that can run a function."""
-        (only,) = self.features
-        return only
+        return f"{self.name}-{function}" if self.by_protocol else self.name
 
     def names(self, *, default: bool) -> list[str]:
         """Return the names of the functions of a plain acceptance run, or of those beyond it."""
@@ -396,7 +407,7 @@ class Benchmark:
 
     def program(self, function: str) -> str:
         """Return the program that measures a function, whose hash is stored."""
-        return function
+        return self.programs_are.format(function)
 
     def programs(self) -> Iterator[str]:
         """Return all programs, each once."""
@@ -475,6 +486,35 @@ class Benchmark:
                 lines.refuse("a second output follows the first, or a part of one")
         return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
 
+    def guessed(
+        self,
+        lines: Lines,
+        functions: Sequence[str],
+        read: Callable[[str], Output],
+        first_line: int,
+    ) -> Output:
+        """Return a table whose header comes next, of the first of ``functions`` that it can be."""
+        start, faults = lines.number + 1, []
+        for function in functions:
+            lines.go_to(start)
+            try:
+                output = read(function)
+            except ParseError as fault:
+                faults.append(fault)
+                continue
+            note = self.guess_note(f"{lines.path}:{first_line}", function)
+            tables = tuple(replace(table, remark=GUESS) for table in output.tables)
+            return replace(output, tables=tables, note=note)
+        if further := [fault for fault in faults if fault.line > start]:
+            raise further[0]
+        lines.go_to(start)
+        lines.take("the header of a table")
+        reason = f"say it with --from '{self.name} Allreduce'"
+        lines.refuse(
+            f"the line above it is missing that names what {self.label} measured: {reason}",
+            TableError,
+        )
+
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
         """Return the sentence that a table's function is guessed, and how to say which it is."""
         return (
@@ -501,10 +541,6 @@ class Benchmark:
         """
         raise NotImplementedError
 
-    def least_run(self) -> list[str]:
-        """Return the command of its least run over MPI on two ranks, empty without one."""
-        return []
-
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of a run on these ranks that does little but start and end."""
         return []
@@ -517,24 +553,17 @@ class Benchmark:
         """
         return f"how much {self.label} sends is not known"
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Nodes) -> Payload:
-        """Return the payload that a launch must send between nodes; arguments as for ``sent``."""
-        return replace(self._payload(case, printed, said, nodes), messages=None)
+    def payload(self, case: Case, printed: str, said: str, nodes: Nodes = ()) -> Payload:
+        """Return the payload that a launch must send between ``nodes``; without, between its ranks.
 
-    def exchanged(self, case: Case, printed: str, said: str) -> Payload:
-        """Return the payload between a launch's ranks, as if each had its own node."""
-        return self._payload(case, printed, said, [f"rank {rank}" for rank in range(case.ranks)])
-
-    def _payload(self, case: Case, printed: str, said: str, nodes: Nodes) -> Payload:
-        sent = self.sent(case, printed, said, nodes)
+        Arguments as for ``sent``.
+        """
+        apart = nodes or [f"rank {rank}" for rank in range(case.ranks)]
+        sent = self.sent(case, printed, said, apart)
         if isinstance(sent, str):
             return Payload(None, sent)
         total = sum(size * count for size, count in sent.items())
-        return Payload(total, messages=sum(sent.values()))
-
-    def compared_over_tcp(self, function: str) -> str | None:
-        """Return the TCP function to compare one over MPI with, None without."""
-        return None
+        return Payload(total, messages=None if nodes else sum(sent.values()))
 
 
 class MpiBenchmark(Benchmark):

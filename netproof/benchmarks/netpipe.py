@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +27,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, numbers
+from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, is_rate, numbers
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ITS_OWN,
@@ -161,7 +160,16 @@ def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
     return tuple(visited)
 
 
-def _missing_sizes(there: Sequence[int], least_doubling: int) -> tuple[int, ...] | None:
+def _runs(there: Sequence[int], upper: int) -> Iterator[tuple[int, ...]]:
+    """Yield the sizes up to ``upper`` of each run of NetPIPE that may have begun with ``there``."""
+    steps = Counter(after - before for before, after in pairwise(there))
+    for perturbation in (0, *(step for step, _ in steps.most_common(MOST_PERTURBATIONS))):
+        for lower in dict.fromkeys((there[0], there[0] + perturbation)):
+            with contextlib.suppress(NetproofError):
+                yield sizes(lower, upper, perturbation)
+
+
+def _missing_sizes(there: Sequence[int], least_doubling: int) -> list[int] | None:
     """Return the sizes between the first and the last that NetPIPE would have measured too.
 
     ``there``: in bytes, increasing. Start and perturbation are those of the run that lacks fewest,
@@ -171,22 +179,12 @@ def _missing_sizes(there: Sequence[int], least_doubling: int) -> tuple[int, ...]
     """
     doubling = all(after == 2 * before for before, after in pairwise(there))
     if len(there) < 3 or (doubling and len(there) >= least_doubling):
-        return ()
-    steps = Counter(after - before for before, after in pairwise(there))
-    perturbations = [0, *(step for step, _ in steps.most_common(MOST_PERTURBATIONS))]
-    fewest: list[int] | None = None
-    for perturbation in perturbations:
-        for lower in dict.fromkeys((there[0], there[0] + perturbation)):
-            try:
-                visited = sizes(lower, there[-1], perturbation)
-            except NetproofError:
-                continue
-            within = [size for size in visited if there[0] <= size <= there[-1]]
-            missing = sorted(set(within) - set(there))
-            foreign = set(there) - set(within)
-            if not foreign and (fewest is None or len(missing) < len(fewest)):
-                fewest = missing
-    return None if fewest is None else tuple(fewest)
+        return []
+    within = (
+        {size for size in run if there[0] <= size <= there[-1]} for run in _runs(there, there[-1])
+    )
+    lacking = (sorted(run.difference(there)) for run in within if run.issuperset(there))
+    return min(lacking, key=len, default=None)
 
 
 def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
@@ -199,32 +197,51 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     """
     lines = Lines(text, path)
     newer = len((lines.peek() or "").split()) == len(FILE_COLUMNS_5)
+    named, columns = ("5.x", FILE_COLUMNS_5) if newer else ("3.7.2", FILE_COLUMNS_3)
+    form = "{:9.0f} {:9.3f} {:9.3f} {:9.3f} {:7.2f}" if newer else "{:8.0f} {:f} {:12.8f}"
     points: list[Row] = []
     while lines.peek() is not None:
         line = lines.take("a row")
-        moved, time_us = (_read_file_row_5 if newer else _read_file_row_3)(lines, line)
+        moved, rate, *extremes, time = figures = numbers(lines, line.split(), columns)
+        if line != form.format(*figures):
+            lines.refuse(f"is no row as NetPIPE {named} writes it: {', '.join(columns)}")
+        if newer:
+            _check_rate(lines, moved, rate, 0.0005, time, 0.005, newer=True)
+            _check_extremes(lines, moved, rate, *extremes)
+        else:
+            _check_rate(lines, int(moved), rate, 0.5e-6, us(time), 0.5e-2)
+            time = round(us(time), 2)
         if moved != int(moved):
             lines.refuse("a message of no whole number of bytes")
         if bidirectional and moved % 2:
             lines.refuse("an odd number of bytes is no two messages: the run was one way")
-        _append(lines, points, int(moved) // 2 if bidirectional else int(moved), time_us)
+        _append(lines, points, int(moved) // 2 if bidirectional else int(moved), time)
     there = [row.size for row in points]
     missing = _missing_sizes(there, LEAST_DOUBLING_5 if newer else LEAST_DOUBLING)
-    named = "NetPIPE 5.x" if newer else "NetPIPE 3.7.2"
     if missing is None:
-        lines.refuse(f"lines are missing: no run of {named} measures these sizes alone")
+        lines.refuse(f"lines are missing: no run of NetPIPE {named} measures these sizes alone")
     if missing:
         # Every line is a row.
         line_number, after = next((at, one) for at, one in enumerate(there, 1) if one > missing[0])
         listed = ", ".join(map(str, missing[:MOST_LISTED]))
         more = len(missing) - MOST_LISTED
         listed += f" and {more} more sizes" if more > 0 else ""
-        reason = f"lines are missing: {named} measures {listed} bytes before {after}"
+        reason = f"lines are missing: NetPIPE {named} measures {listed} bytes before {after}"
         # All are even in the file of a bidirectional run.
         if not bidirectional and all(size % 2 == 0 for size in there):
             reason += "; a run both ways counts twice: say --bidirectional if it was one"
         raise ParseError(path, line_number, "", reason)
-    return _output(lines, "5" if newer else "3", points, bidirectional=bidirectional)
+    return _output(lines, named[0], points, bidirectional=bidirectional)
+
+
+def _check_extremes(lines: Lines, moved: float, rate: float, least: float, most: float) -> None:
+    """Raise ParseError unless the rates in Gbit/s of the longest and shortest time may be theirs.
+
+    Apart by printed decimals, or the shortest time was below its least value.
+    """
+    of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
+    if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
+        lines.refuse("expected minimum <= average <= maximum of the rates")
 
 
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
@@ -249,9 +266,9 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
         lines.take("a row")
         number, size, repetitions = (int(found[at]) for at in (1, 2, 3))
         rate, time = numbers(lines, found.groups()[3:], ("Mbps", "sec" if older else "usec"))
-        seconds, error, time_us = time / 1e6, 0.005e-6, time
+        error = 0.005
         if older:
-            release, seconds, error, time_us = "2", time, half_a_unit(found[5]), us(time)
+            release, time, error = "2", us(time), us(half_a_unit(found[5]))
             if number != len(points):
                 lines.refuse(f"is no row {len(points)}: a row is missing")
         elif line != (
@@ -259,8 +276,8 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
             f" {rate:8.2f} Mbps in {time:10.2f} usec"
         ):
             lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
-        _check_rate_3(lines, size * 2 if bidirectional else size, rate, 0.005, seconds, error)
-        _append(lines, points, size, time_us, may_be_empty=older is not None)
+        _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
+        _append(lines, points, size, time, may_be_empty=older is not None)
     if not points:
         if lines.peek() is None:
             lines.refuse("the run ends before its first size", TableError)
@@ -300,7 +317,7 @@ def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
     for number, (found, size) in enumerate(zip(printed, visited, strict=True), first):
         (rate, rate_error), (seconds, error) = (_printed_5(found, at) for at in (4, 6))
         bits = BITS_PER_BYTE * size
-        ways = [way for way in (1, 2) if _is_rate(rate, rate_error, way * bits, seconds, error)]
+        ways = [way for way in (1, 2) if is_rate(rate, rate_error, way * bits, seconds, error)]
         if (2 if bidirectional else 1) not in ways:
             reason = f"the rate does not follow from {size} bytes and time"
             if ways:
@@ -322,19 +339,16 @@ def _visited(printed: Sequence[re.Match[str]]) -> tuple[int, ...] | None:
     known = [round(_printed_5(found, 2)[0]) for found in printed if found[3] in ("", "K")]
     if not known or known[0] < 1:
         return None
-    count, end = len(printed), int(_printed_5(printed[-1], 2)[0] * 1.001) + 1
-    runs = [tuple(known[0] * 2**power for power in range(count))]
-    for perturbation in dict.fromkeys([0, *(after - one for one, after in pairwise(known[-3:]))]):
-        for lower in dict.fromkeys((known[0], known[0] + perturbation)):
-            with contextlib.suppress(NetproofError):
-                runs.append(sizes(lower, end, perturbation)[:count])
+    end = int(_printed_5(printed[-1], 2)[0] * 1.001) + 1
+    doubling = tuple(known[0] * 2**power for power in range(len(printed)))
     shown = [f"{float(found[2]):.3f}{found[3]}" for found in printed]
-    return next((run for run in runs if [*map(_shown_5, run)] == shown), None)
-
-
-def _shown_5(size: int) -> str:
-    unit = next((one for one in "GMK" if size >= _UNITS[one]), "")
-    return f"{size / _UNITS[unit]:.3f}{unit}"
+    for run in (doubling, *_runs(known, end)):
+        visited = run[: len(printed)]
+        units = (next((one for one in "GMK" if size >= _UNITS[one]), "") for size in visited)
+        named = zip(visited, units, strict=True)
+        if [f"{size / _UNITS[unit]:.3f}{unit}" for size, unit in named] == shown:
+            return visited
+    return None
 
 
 def _append(
@@ -347,59 +361,30 @@ def _append(
     points.append(Row(lines.number, size, {"usec": time_us}, time_us))
 
 
-def _is_rate(rate: float, rate_error: float, bits: float, time: float, error: float) -> bool:
-    """Check whether a rate follows from bits and time, both printed with these errors."""
-    least = bits / (time + error) - rate_error
-    most = bits / (time - error) + rate_error if time > error else math.inf
-    return least * (1 - 1e-9) <= rate <= most * (1 + 1e-9)
-
-
-def _check_rate_3(
-    lines: Lines, moved: int, rate: float, rate_error: float, seconds: float, error: float
+def _check_rate(
+    lines: Lines,
+    moved: float,
+    rate: float,
+    rate_error: float,
+    time_us: float,
+    time_error: float,
+    *,
+    newer: bool = False,
 ) -> None:
-    """Raise ParseError unless ``rate``, in 2²⁰ bit/s, follows from ``moved`` and ``seconds``."""
-    mebits = moved * BITS_PER_BYTE / MEBI
-    _check_time(lines, seconds)
-    if not _is_rate(rate, rate_error, mebits, seconds, error):
-        lines.refuse(
-            f"the rate does not follow from bytes and time: {moved} bytes would be "
-            f"{mebits / seconds:.6g} Mbps of 2^20 bit/s"
-        )
+    """Raise ParseError unless a rate follows from bytes and time, both printed with these errors.
 
-
-def _check_time(lines: Lines, time: float) -> None:
-    if time <= 0:
+    It is in Mbps of 2²⁰ bit/s, ``newer`` in Gbit/s.
+    """
+    if time_us <= 0:
         lines.refuse("a time of 0, which no message takes")
-
-
-def _read_file_row_3(lines: Lines, line: str) -> tuple[float, float]:
-    """Return the bytes and the time in µs of a row."""
-    moved, rate, seconds = numbers(lines, line.split(), FILE_COLUMNS_3)
-    if line != f"{moved:8.0f} {rate:f} {seconds:12.8f}":
-        lines.refuse("is no row as NetPIPE 3.7.2 writes it: bytes, Mbps, seconds")
-    _check_rate_3(lines, int(moved), rate, 0.5e-6, seconds, 0.5e-8)
-    return moved, round(us(seconds), 2)
-
-
-def _read_file_row_5(lines: Lines, line: str) -> tuple[float, float]:
-    """Return the bytes and the time in µs of a row."""
-    moved, average, least, most, time_us = numbers(lines, line.split(), FILE_COLUMNS_5)
-    if line != f"{moved:9.0f} {average:9.3f} {least:9.3f} {most:9.3f} {time_us:7.2f}":
-        lines.refuse(f"is no row as NetPIPE 5.x writes it: {', '.join(FILE_COLUMNS_5)}")
-    _check_time(lines, time_us)
-    gbit_us, rate_error = moved * BITS_PER_BYTE / 1000, 0.0005
-    if not _is_rate(average, rate_error, gbit_us, time_us, 0.005):
-        made = gbit_us / time_us
-        several = "; that of several pairs of ranks at once is not read" if average > made else ""
+    amount = moved * BITS_PER_BYTE / 1000 if newer else us(moved * BITS_PER_BYTE / MEBI)
+    if not is_rate(rate, rate_error, amount, time_us, time_error):
+        made, unit = amount / time_us, "Gbit/s" if newer else "Mbps of 2^20 bit/s"
+        several = "; that of several pairs of ranks at once is not read" if rate > made else ""
         lines.refuse(
-            "the average rate does not follow from bytes and time: "
-            f"{moved:.0f} bytes would be {made:.3f} Gbit/s{several}"
+            f"the rate does not follow from bytes and time: {moved:.0f} bytes would be"
+            f" {made:.6g} {unit}{several if newer else ''}"
         )
-    # Apart by printed decimals, or the shortest time was below its least value.
-    clamped = abs(most - gbit_us / SHORTEST_US_5) <= rate_error * (1 + 1e-9)
-    if least > average or (most < average and not clamped):
-        lines.refuse("expected minimum <= average <= maximum of the rates")
-    return moved, time_us
 
 
 PROTOCOLS = ("tcp", "mpi")
@@ -478,15 +463,13 @@ class Netpipe(Benchmark):
     probes: ClassVar[Mapping[str, str]] = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi"}
     figures = FIGURES
     suffix = "np"
+    programs_are = "NP{}"
+    over_tcp: ClassVar[Mapping[str, str]] = {"mpi": "tcp"}
     sizes = PerturbedSizes
     by_protocol = True
     own_before = _PREAMBLE
     heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
     functions = (_function("tcp"), _function("mpi", ping_pong=True))
-
-    def feature(self, function: str) -> str:
-        """Return the feature of its protocol."""
-        return f"{self.name}-{function}"
 
     def cases(
         self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
@@ -519,10 +502,6 @@ class Netpipe(Benchmark):
         direction = "one way" if case.direction == "oneway" else case.direction
         return f"{case.path}, {direction}"
 
-    def program(self, function: str) -> str:
-        """Return the protocol's program."""
-        return f"NP{function}"
-
     def subject(self, case: Case) -> str:
         """Return ``tcp-inter-node-oneway``."""
         return subject(case.function, case.path, case.direction)
@@ -535,10 +514,6 @@ class Netpipe(Benchmark):
         """Read the file that ``-o`` wrote."""
         bidirectional = case.direction == "bidirectional"
         return read_file(text, str(path), bidirectional=bidirectional).curve()
-
-    def least_run(self) -> list[str]:
-        """Return the command of one round trip of a few sizes."""
-        return ["NPmpi", *_FEWEST]
 
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of one round trip of a few sizes."""
@@ -568,10 +543,6 @@ class Netpipe(Benchmark):
         if self.is_one(text):
             return read_file(text, path, bidirectional=bidirectional)
         return super().read(text, path, bidirectional=bidirectional)
-
-    def compared_over_tcp(self, function: str) -> str | None:
-        """Return TCP for MPI, to show what MPI loses."""
-        return "tcp" if function == "mpi" else None
 
 
 BENCHMARK = Netpipe()

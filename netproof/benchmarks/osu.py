@@ -30,15 +30,13 @@ from netproof.benchmarks.fixed import (
     Lines,
     Row,
     TableError,
-    by_count,
     check_means,
     check_order,
-    header_in,
     row_in,
+    take_header,
 )
 from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
-    GUESS,
     Function,
     MpiBenchmark,
     Nodes,
@@ -182,7 +180,7 @@ def _time_us(size: int, values: Mapping[str, float]) -> float:
     return next(values[name] for name in names if name in values)
 
 
-def _output(lines: Lines, header: Header, table: Table, version: str | None, note: str) -> Output:
+def _output(lines: Lines, header: Header, table: Table, version: str | None = None) -> Output:
     """Return the output of a program whose rows come next, of a ``table`` without them.
 
     Its facts: ``device``, memory of the messages, empty for the host's; ``datatype``, None of
@@ -214,7 +212,7 @@ def _output(lines: Lines, header: Header, table: Table, version: str | None, not
     whole = one or last >= (_LARGEST if _between_two(function) else _LARGEST_COLLECTIVE)
     following = "" if one else str(max(2 * last, 1))
     own = (BENCHMARK, lines.path, (table,), version)
-    return Output(*own, ended=False, whole=whole, next_word=following, note=note)
+    return Output(*own, ended=False, whole=whole, next_word=following)
 
 
 def _read_named(lines: Lines) -> Output:
@@ -245,7 +243,7 @@ def _read_named(lines: Lines) -> Output:
             found[stated.re] = stated
         elif not lines.match(_REMARK):
             break
-    header = _header(lines.take("the header of the table"), function)
+    header = take_header(lines, _layouts(function), may_lack=False)
     if header is None:
         reason = f"is no header that OMB prints for {function} and that is read here"
         lines.refuse(reason, TableError)
@@ -259,7 +257,7 @@ def _read_named(lines: Lines) -> Output:
     remark = ", ".join(filter(None, (*stated_of, device)))
     facts = {"device": device, "datatype": found[_TYPE][1] if _TYPE in found else None}
     table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=facts)
-    return _output(lines, header, table, version, "")
+    return _output(lines, header, table, version)
 
 
 def _read_pasted(lines: Lines, named: str | None) -> Output:
@@ -267,35 +265,20 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
 
     ``named``: the function, if the user says which it is; its header may be missing.
     """
-    start = lines.number + 1
-    line = lines.peek() or ""
-    for function in [named] if named else _GUESSED.values():
-        if named and _ROW.fullmatch(line):
-            header = by_count(line, _layouts(named))
-        else:
-            lines.go_to(start)
-            header = _header(lines.take("the header of a table"), function)
-        if header is None:
-            continue
+
+    def read(function: str) -> Output:
+        header = take_header(lines, _layouts(function), may_lack=named is not None)
         others = (SIZE, VALIDATION, *TAILS, *RATE_TAILS)
-        columns = tuple(name for name, _ in header.layout if name not in others)
-        if named or _GUESSED.get(columns) == function:
-            break
-    else:
-        lines.refuse(
-            f"is no header that OMB prints for {named}"
-            if named
-            else "the line above it is missing that names the test, such as `# OSU MPI Allreduce"
-            " Latency Test v7.4`: say it with --from 'osu allreduce'",
-            TableError,
-        )
-    number = lines.number
-    datatype = lines.match(_TYPE)
-    note = "" if named else BENCHMARK.guess_note(f"{lines.path}:{number}", function)
-    facts = {"device": "", "datatype": datatype[1] if datatype else None}
-    remark = GUESS if note else ""
-    table = Table(lines.path, function, None, (), number, remark=remark, facts=facts)
-    return _output(lines, header, table, None, note)
+        columns = [name for name, _ in header.layout if name not in others] if header else []
+        if header is None or not (named or _GUESSED.get(tuple(columns)) == function):
+            lines.refuse(f"is no header that OMB prints for {function}", TableError)
+        number, datatype = lines.number, lines.match(_TYPE)
+        facts = {"device": "", "datatype": datatype[1] if datatype else None}
+        return _output(lines, header, Table(lines.path, function, None, (), number, facts=facts))
+
+    if named:
+        return read(named)
+    return BENCHMARK.guessed(lines, tuple(_GUESSED.values()), read, lines.number + 1)
 
 
 def function_of(title: str, one_sided: str) -> str | None:
@@ -315,10 +298,6 @@ def function_of(title: str, one_sided: str) -> str | None:
     name = found[3].replace("-", "").replace("broadcast", "bcast")
     first = f"{'i' if found[1] else ''}{'neighbor_' if found[2] else ''}"
     return f"{first}{name}{'_persistent' if found[4] else ''}"
-
-
-def _header(line: str, function: str) -> Header | None:
-    return header_in(line.removeprefix("# ") if "barrier" in function else line, _layouts(function))
 
 
 def _read_rows(lines: Lines, function: str, header: Header) -> tuple[Row, ...]:
@@ -403,6 +382,7 @@ class Osu(MpiBenchmark):
     features: ClassVar[Mapping[str, str]] = {"osu": "OSU Micro-Benchmarks (OMB)"}
     probes: ClassVar[Mapping[str, str]] = {"osu_bw": "osu"}
     figures = FIGURES
+    programs_are = "osu_{}"
     arguments_meaning = "further arguments of the OSU Micro-Benchmarks, for instance `-i 100 -x 10`"
     few_calls = ("-i", "10", "-x", "1")
     functions = (
@@ -430,10 +410,6 @@ class Osu(MpiBenchmark):
         r"|(?P<columns># Size +(?:Avg Latency ?\(|Latency ?\(|B|MB/s|Overall))"
     )
 
-    def program(self, function: str) -> str:
-        """Return the function's program."""
-        return f"osu_{function}"
-
     def command(
         self, function: Function, ranks: int, sizes: Sequence[int], size_file: str, arguments: Words
     ) -> list[str]:
@@ -454,10 +430,6 @@ class Osu(MpiBenchmark):
             runs.append(tuple(run))
             left = [size for size in left if size not in run]
         return tuple(runs)
-
-    def least_run(self) -> list[str]:
-        """Return the command of one message there and back."""
-        return [self.program("latency"), "-m", "1:1", "-i", "1", "-x", "0"]
 
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of one barrier."""

@@ -24,7 +24,7 @@ from netproof.criteria.findings import (
 from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.links import Crossing
+from netproof.measurement.links import Link
 
 
 class Layer(StrEnum):
@@ -110,7 +110,7 @@ class CaseCurves:
     function: tuple[Any, ...] = ()
     configuration: tuple[str, ...] = ()
     place: tuple[Any, ...] = ()
-    crossing: Crossing | None = None
+    crossing: Link | None = None
     on_link: float = 0
     disturbances: tuple[str, ...] = ()
 

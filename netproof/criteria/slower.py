@@ -36,7 +36,7 @@ from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
 from netproof.measurement.curve import Curve
-from netproof.measurement.links import Crossing
+from netproof.measurement.links import Link
 
 ENVELOPE = Above(None, 10.0)
 """Multiples of what others need: an order of magnitude is red."""
@@ -102,8 +102,8 @@ class _Envelope:
         self.faults: dict[str, str] = {}
         self._able: dict[int, list[CaseCurves]] = defaultdict(list)
         self._crossed: dict[str, Mapping[int, float]] = {}
-        self._added: dict[tuple[str, Crossing | None], Mapping[int, float]] = {}
-        self._expected: dict[tuple[int, Crossing | None], _Expected] = {}
+        self._added: dict[tuple[str, Link | None], Mapping[int, float]] = {}
+        self._expected: dict[tuple[int, Link | None], _Expected] = {}
         for case in compared.cases.values():
             times, self.faults[case.where] = settings.times_or_reason(case.curve)
             self.times[case.where] = times
@@ -114,7 +114,7 @@ class _Envelope:
                 every = replace(settings, least_size=1).times_or_reason(case.curve)[0] or times
                 self._crossed[case.where] = links.messages(every, case.crossing)
 
-    def expected(self, size: int, crossing: Crossing | None) -> _Expected:
+    def expected(self, size: int, crossing: Link | None) -> _Expected:
         """Return what the cases with a size would take over another link."""
         if (size, crossing) not in self._expected:
             able = self._able[size]
@@ -124,7 +124,7 @@ class _Envelope:
             self._expected[size, crossing] = _Expected(able, added, np.array(times), places)
         return self._expected[size, crossing]
 
-    def _added_us(self, case: CaseCurves, slower: Crossing | None) -> Mapping[int, float]:
+    def _added_us(self, case: CaseCurves, slower: Link | None) -> Mapping[int, float]:
         """Return what another link adds to a configuration's times; most have the same link."""
         key = case.where, slower
         if key not in self._added:
@@ -245,7 +245,7 @@ def _of_size(
         if added[decides] > 0 and case.crossing is not None and other.crossing is not None:
             whose = (
                 f"the {theirs + added[decides]:.4g} µs that {other.where} would take over"
-                f" {case.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+                f" {case.crossing}, by its {theirs:.4g} µs over {other.crossing}"
             )
         if both:
             whose += f", in {len(both)} interleaved pairs of launches"

@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from netproof.benchmarks.gpcnet import RATE, TIME, GpcnetOutput, read
+from netproof.benchmarks.gpcnet import BENCHMARK, RATE, TIME, name_of
+from netproof.benchmarks.interface import Output
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
 from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, known_factor, too_few
@@ -50,12 +51,30 @@ def steps(partition: Partition, rounds: int, nodes: int, srun: Sequence[str]) ->
 
 
 @dataclass(frozen=True)
-class GpcnetRound:
-    """One run of the program, or the reason for its failure; ``loads``: other load on its nodes."""
+class NetworkTest:
+    """A test alone and beside congestors: each time the mean and the 99th percentile, in its unit.
 
-    output: GpcnetOutput | None
+    A percentile of a rate is a low one: 99 in 100 are above it.
+    """
+
+    name: str
+    unit: str
+    alone: tuple[float, float]
+    congested: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class GpcnetRound:
+    """One run of the program, or the reason for its failure; ``loads``: other load on its nodes.
+
+    ``version``: the program's; ``nodes_of_tests``: on how many nodes its tests ran.
+    """
+
+    tests: tuple[NetworkTest, ...]
     loads: tuple[NodeLoad, ...] = ()
     fault: str = ""
+    version: str = ""
+    nodes_of_tests: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,20 +103,34 @@ def of_job(
         step = f"{FOLDER}.{number}"
         fault = job_files.failure(folder, step, recorded)
         if fault:
-            return GpcnetRound(None, fault=fault)
+            return GpcnetRound((), fault=fault)
         path = folder / f"{step}.out"
         try:
             _, loads = job_files.reported(folder / f"{step}.err", ranks)
-            output = read(text_of(path), str(path))
+            output = BENCHMARK.read(text_of(path), str(path))
         except (NetproofError, OSError) as error:
-            return GpcnetRound(None, fault=str(error))
-        if (output.ranks, output.nodes) == (ranks, nodes):
-            return GpcnetRound(output, loads)
-        ran = f"{output.ranks} ranks on {output.nodes} nodes"
-        return GpcnetRound(None, loads, f"{path}: it ran {ran}, and was to run {ranks} on {nodes}")
+            return GpcnetRound((), fault=str(error))
+        ran = output.facts
+        if len(output.tables) == len({name_of(one) for one in output.tables}):
+            return GpcnetRound((), fault=f"{path}: is of network_test, and not of {PROGRAM}")
+        if (ran["ranks"], ran["nodes"]) == (ranks, nodes):
+            tests = network_tests(output)
+            return GpcnetRound(tests, loads, "", str(output.version), ran["nodes_of_tests"])
+        why = f"it ran {ran['ranks']} ranks on {ran['nodes']} nodes, and was to run {ranks} on"
+        return GpcnetRound((), loads, f"{path}: {why} {nodes}")
 
     several = tuple(map(round_of, range(1, rounds + 1)))
     return GpcnetRuns(*where, jobid, node_facts.nodes_of_job(folder, jobid), extras, several)
+
+
+def network_tests(output: Output) -> tuple[NetworkTest, ...]:
+    """Return the tests of an output, whose first tables are alone and the others congested."""
+    half = len(output.tables) // 2
+    figures = [(one.facts["mean"], one.facts["percentile_99"]) for one in output.tables]
+    return tuple(
+        NetworkTest(name_of(one), one.facts["unit"], *both)
+        for one, *both in zip(output.tables[:half], figures[:half], figures[half:], strict=True)
+    )
 
 
 def findings(runs: GpcnetRuns) -> LoadFindings:
@@ -105,29 +138,27 @@ def findings(runs: GpcnetRuns) -> LoadFindings:
     whole, refused = [], []
     for number, one in enumerate(runs.rounds, 1):
         why = one.fault or "; ".join(disturbed(one.loads, runs.where.settings().disturbance))
-        if why or one.output is None:
+        if why:
             refused.append(f"round {number}: {why}")
         else:
-            whole.append(one.output)
-    names = list(dict.fromkeys(test.name for output in whole for test in output.alone))
+            whole.append(one.tests)
+    names = list(dict.fromkeys(test.name for tests in whole for test in tests))
     return LoadFindings(
         tuple(_impact(name, whole, tuple(refused), runs.where) for name in names), tuple(refused)
     )
 
 
 def _impact(
-    name: str, outputs: list[GpcnetOutput], refused: tuple[str, ...], partition: Partition
+    name: str,
+    outputs: list[tuple[NetworkTest, ...]],
+    refused: tuple[str, ...],
+    partition: Partition,
 ) -> Impact:
-    pairs = [
-        (alone, congested)
-        for output in outputs
-        for alone, congested in zip(output.alone, output.congested, strict=True)
-        if alone.name == name
-    ]
-    unit, settings = pairs[0][0].unit, partition.load_settings()
+    tests = [test for output in outputs for test in output if test.name == name]
+    unit, settings = tests[0].unit, partition.load_settings()
 
-    def factor(figure: str, most: float | None, why: str) -> Factor:
-        figures = [(getattr(alone, figure), getattr(loaded, figure)) for alone, loaded in pairs]
+    def factor(which: int, most: float | None, why: str) -> Factor:
+        figures = [(test.alone[which], test.congested[which]) for test in tests]
         if why:
             return Factor(None, None, most, None, why, *map(median, zip(*figures, strict=True)))
         ratios = [alone / loaded if unit == RATE else loaded / alone for alone, loaded in figures]
@@ -136,13 +167,13 @@ def _impact(
     few = too_few(len(outputs))
     # Version 1.3 prints such figures of Allreduce where few nodes run the tests.
     odd = any(
-        test.tail < test.mean if unit == TIME else test.tail > test.mean
-        for pair in pairs
-        for test in pair
+        tail < mean if unit == TIME else tail > mean
+        for test in tests
+        for mean, tail in (test.alone, test.congested)
     )
     why = "a 99th percentile is better than the mean, which cannot be" if odd else few
     factors = {
-        Statistic.MEAN: factor("mean", settings.most, few),
-        Statistic.TAIL: factor("tail", settings.most_99th, why),
+        Statistic.MEAN: factor(0, settings.most, few),
+        Statistic.TAIL: factor(1, settings.most_99th, why),
     }
     return Impact("", name, "the congestors", factors, len(outputs), refused, unit=unit)

@@ -19,7 +19,7 @@ from netproof.intake.models import Maybe, Positive, PositiveWhole, Several, Text
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 from netproof.measurement.units import MEBI, bandwidth_mb_s, line_rate_share, mb_s, us
 from netproof.session.session import CheckResult, Session
 from netproof.site import folders
@@ -210,7 +210,8 @@ def _of_line(rates: list[float], link_mbit_s: float | None, mtu: int | None) -> 
     """Return shares of TCP's line rate; none where link or MTU are not known."""
     if link_mbit_s is None or mtu is None:
         return ()
-    return tuple(line_rate_share(rate, line_rate_mb_s(link_mbit_s, mtu)) for rate in rates)
+    line_rate = Link(link_mbit_s, mtu).line_rate_mb_s()
+    return tuple(line_rate_share(rate, line_rate) for rate in rates)
 
 
 def _mb_s(value: float, mbps: tuple[int, ...]) -> list[float]:

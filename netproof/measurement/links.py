@@ -121,29 +121,28 @@ def packet(mtu_bytes: int, transport: Transport) -> tuple[int, int]:
     return mtu_bytes - headers, headers + ETHERNET_OVERHEAD_BYTES
 
 
-def line_rate_mb_s(
-    link_mbit_s: float, mtu_bytes: int, transport: Transport = Transport.TCP
-) -> float:
-    """Return the most payload in MB/s on a link in Mbit/s: its rate · P / (P + overhead).
-
-    InfiniBand's rate is that after coding, as in products' names: 100 Gbit/s for EDR. Raise
-    NetproofError as ``packet``.
-    """
-    payload, overhead = packet(mtu_bytes, transport)
-    return mb_s(link_mbit_s) * payload / (payload + overhead)
-
-
 @dataclass(frozen=True)
 class Link:
-    """A node's link: its rate in Mbit/s (10⁶), its MTU in bytes, and its transport."""
+    """A node's link: its rate in Mbit/s (10⁶), its MTU in bytes, and its transport.
+
+    ``least``, ``most``: message sizes of a case that cross it one after the other in the
+    benchmark's time, by any algorithm; equal where the function determines it.
+    """
 
     mbit_s: float
     mtu: int
     transport: Transport = Transport.TCP
+    least: float = 1.0
+    most: float = 1.0
 
     def line_rate_mb_s(self) -> float:
-        """Return the most payload in MB/s that it carries."""
-        return line_rate_mb_s(self.mbit_s, self.mtu, self.transport)
+        """Return the most payload in MB/s that it carries: its rate · P / (P + overhead).
+
+        InfiniBand's rate is that after coding, as in products' names: 100 Gbit/s for EDR. Raise
+        NetproofError as ``packet``.
+        """
+        payload, overhead = packet(self.mtu, self.transport)
+        return mb_s(self.mbit_s) * payload / (payload + overhead)
 
     def wire_us(self, size: int) -> float:
         """Return the µs that a message of ``size`` bytes takes from a node over a switch to a node.
@@ -162,18 +161,11 @@ class Link:
         return f"{self.mbit_s:g} Mbit/s with MTU {self.mtu}{over}"
 
 
-def link_of(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link | None:
+def link_of(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link:
     """Return so many links of a partition's node as one; ``extras``: the partition's keys.
 
-    None where it is not TCP, and the site does not name the transport, ``rdma``.
+    With TCP's headers, the largest, where the site does not name the transport, ``rdma``.
     """
-    if over_tcp or extras.get("rdma"):
-        return link_or_tcp(extras, over_tcp=over_tcp, rails=rails)
-    return None
-
-
-def link_or_tcp(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link:
-    """Return ``link_of``, with TCP's headers, the largest, where the transport is not known."""
     rate, mtu, named = rails * extras["link_mbit_s"], extras["mtu"], extras.get("rdma", "")
     if over_tcp or not named:
         return Link(rate, mtu)
@@ -183,20 +175,7 @@ def link_or_tcp(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) ->
     return Link(rate, extras.get("rdma_mtu", 0) or mtu, transport)
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """The link that the messages of a case cross.
-
-    ``least``, ``most``: message sizes that cross it one after the other in the benchmark's time, by
-    any algorithm; equal where the function determines it.
-    """
-
-    link: Link
-    least: float
-    most: float
-
-
-def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, float]:
+def messages(time_us: Mapping[int, float], link: Link) -> dict[int, float]:
     """Return how many message sizes cross the link one after the other, by size, from a curve.
 
     ``time_us``: by size in bytes, increasing, above 0. At a size it is the slope of time over time
@@ -204,9 +183,9 @@ def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, floa
     not count. Where the wire's part is lost in noise, or the size is the least, larger sizes are
     better: it is never below the median of theirs. The function's limits apply.
     """
-    if crossing.least == crossing.most or len(time_us) == 1:
-        return dict.fromkeys(time_us, crossing.most)
-    points = [(size, time, crossing.link.wire_us(size)) for size, time in time_us.items()]
+    if link.least == link.most or len(time_us) == 1:
+        return dict.fromkeys(time_us, link.most)
+    points = [(size, time, link.wire_us(size)) for size, time in time_us.items()]
     slopes = [
         median((time - before) / (wire - shorter) for _, before, shorter in points[:place])
         for place, (_, time, wire) in enumerate(points)
@@ -216,12 +195,12 @@ def messages(time_us: Mapping[int, float], crossing: Crossing) -> dict[int, floa
     for place, size in enumerate(time_us):
         larger = [median(slopes[place:])] if place < len(slopes) else []
         by_slope = [*larger, *slopes[max(place - 1, 0) : place]]
-        found[size] = min(max(crossing.least, *by_slope), crossing.most)
+        found[size] = min(max(link.least, *by_slope), link.most)
     return found
 
 
 def explained_us(
-    crossed: Mapping[int, float], own: Crossing | None, slower: Crossing | None
+    crossed: Mapping[int, float], own: Link | None, slower: Link | None
 ) -> dict[int, float]:
     """Return the µs by size that another configuration's link adds to a time; never below 0.
 
@@ -233,6 +212,6 @@ def explained_us(
     added = {}
     for size, count in crossed.items():
         there = max(slower.least, count * slower.most / own.most)
-        more = there * slower.link.wire_us(size) - count * own.link.wire_us(size)
+        more = there * slower.wire_us(size) - count * own.wire_us(size)
         added[size] = max(0.0, more)
     return added

@@ -210,10 +210,9 @@ def _factor(factor: Factor) -> dict[str, Any]:
 def gpcnet_answer(runs: GpcnetRuns, found: LoadFindings) -> tuple[str, list[Block]]:
     """Return the title, the worst factor of a mean, a row for each test, and remarks."""
     remarks = []
-    outputs = [one.output for one in runs.rounds if one.output is not None]
-    if outputs:
+    if ran := [one for one in runs.rounds if one.tests]:
         remarks.append(
-            f"GPCNeT {outputs[0].version} on {len(runs.nodes)} nodes, {outputs[0].nodes_of_tests}"
+            f"GPCNeT {ran[0].version} on {len(runs.nodes)} nodes, {ran[0].nodes_of_tests}"
             f" of them for its tests; {counted(len(runs.rounds), 'round')}, {_usable(found)} of"
             " them usable. A factor is the median over rounds, with its 95 % interval."
         )

@@ -351,7 +351,7 @@ class NetpipeLaunches(PartitionJob):
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return NPmpi's command if the environment has it."""
         has = netpipe.BENCHMARK.feature("mpi") in environment.features
-        return netpipe.BENCHMARK.least_run() if has else []
+        return netpipe.BENCHMARK.start("mpi", 2) if has else []
 
     def variants_in(self, environment: Environment) -> tuple[tuple[str, str, str], ...]:
         """Return the variants of the environment's protocols; raise NetproofError for none."""
@@ -388,7 +388,7 @@ class MpiLaunches(PartitionJob):
 
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return its benchmark's command."""
-        return registry.mpi(self.benchmark).least_run()
+        return registry.mpi(self.benchmark).start("", 2)
 
     def functions_here(self) -> list[Function]:
         """Return the functions that this partition runs at this rank count, each once.

@@ -255,7 +255,7 @@ def _exchanged(folder: Path, step: str, case: Case) -> Payload:
     """Return the bytes that the step's ranks had to send to each other, by its output."""
     try:
         printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
-        return registry.of(case).exchanged(case, *printed)
+        return registry.of(case).payload(case, *printed)
     except (NetproofError, OSError) as error:
         # The curve is whole without it.
         return Payload(None, str(error))

@@ -311,9 +311,10 @@ def line_rate_of_case(extras: Mapping[str, Any], case: Case, *, mpi_over_tcp: bo
     site does not say what carries it. Of MPI it is that of all rails together; a stream of TCP has
     one of them.
     """
-    link = link_of(extras, over_tcp=mpi_over_tcp or case.function == "tcp")
-    if case.path == "intra-node" or link is None:
+    over_tcp = mpi_over_tcp or case.function == "tcp"
+    if case.path == "intra-node" or not (over_tcp or extras.get("rdma")):
         return None
+    link = link_of(extras, over_tcp=over_tcp)
     factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
     rails = 1 if case.function == "tcp" else max(1, len(extras.get("rails") or ()))
     return factor * rails * link.line_rate_mb_s()

@@ -19,7 +19,7 @@ from netproof.benchmarks.registry import FEATURES, MPI_BENCHMARKS, STARTED
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.intake.models import Written, expression
-from netproof.measurement.links import RDMA, Transport, line_rate_mb_s
+from netproof.measurement.links import RDMA, Transport, packet
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
@@ -298,7 +298,7 @@ class PartitionExtras(_OfBenchmarks):
             raise ValueError("is the MTU of RDMA, and rdma does not say which")
         if value:
             try:
-                line_rate_mb_s(1, value, Transport(rdma))
+                packet(value, Transport(rdma))
             except NetproofError as error:
                 raise ValueError(str(error)) from error
         return value

@@ -20,7 +20,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.criteria.rate import LineRateSettings
 from netproof.errors import NetproofError, shortened
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 from netproof.site import slurm
 from netproof.site.hostlist import fold
 from netproof.site.site_file import OWN_ENVIRONMENT
@@ -109,7 +109,7 @@ class Looked:
 
         Only the token bucket of an emulated link lets small messages pass faster.
         """
-        most = 8 * line_rate_mb_s(link_mbit_s, mtu) * (LineRateSettings().fail or 1)
+        most = 8 * Link(link_mbit_s, mtu).line_rate_mb_s() * (LineRateSettings().fail or 1)
         faster = [size for size, rate in self.tcp.get(interface, {}).items() if rate > most]
         return 1 << max(faster).bit_length() if faster else 0
 

@@ -14,7 +14,7 @@ from netproof.benchmarks.interface import MessageSizes
 from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.links import Link, link_or_tcp
+from netproof.measurement.links import Link, link_of
 from netproof.site.keys import PartitionExtras
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
@@ -60,7 +60,7 @@ class Partition(PartitionExtras):
 
     def link(self, *, over_tcp: bool = True) -> Link:
         """Return one link of each of its nodes; TCP's where the site names no other transport."""
-        return link_or_tcp(vars(self), over_tcp=over_tcp)
+        return link_of(vars(self), over_tcp=over_tcp)
 
 
 def makes_pairs(features: Collection[str]) -> bool:

@@ -44,7 +44,7 @@ from netproof.measurement.disturbance import (
     unlike,
 )
 from netproof.measurement.interval import FEWEST_RANKED
-from netproof.measurement.links import Crossing, Link, link_or_tcp
+from netproof.measurement.links import Link, link_of
 from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
@@ -87,7 +87,7 @@ class Subject:
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
         # A stream of TCP has one of them.
         stream = measured.case.function == "tcp"
-        link = link_or_tcp(
+        link = link_of(
             extras,
             over_tcp=stream or environment.get("mpi_over_tcp", True),
             rails=1 if stream else max(1, len(rails)),
@@ -149,7 +149,7 @@ class Subject:
         measured, case = self.measured, self.case
         benchmark, function = registry.of(case), registry.function_of(case)
         used, seconds = _cpu_seconds(measured)
-        inside, over_tcp = case.path == "intra-node", benchmark.compared_over_tcp(case.function)
+        inside, over_tcp = case.path == "intra-node", benchmark.over_tcp.get(case.function)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
         counted, alongside, crashes = [], [], [*map(str, measured.crashes)]
         for one in measured.launches:
@@ -196,7 +196,9 @@ class Subject:
             function=group(case),
             configuration=(case.system, case.partition, case.environment, self.measured_on),
             place=(case.system, case.partition, self.link, measured.line_rate_mb_s is None),
-            crossing=None if self.link is None or inside else Crossing(self.link, least, most),
+            crossing=None
+            if self.link is None or inside
+            else dataclasses.replace(self.link, least=least, most=most),
             on_link=most if function.collective else 0,
             disturbances=self.disturbances,
         )

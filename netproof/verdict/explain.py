@@ -286,7 +286,7 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
         if cost.cpu_s is None:
             unknown[cost.why("cpu_s")] += 1
             continue
-        over_tcp = registry.of(case).compared_over_tcp(case.function) or ""
+        over_tcp = registry.of(case).over_tcp.get(case.function, "")
         other = costs.get(dataclasses.replace(case, function=over_tcp).key())
         of_tcp = None
         if other and other[1].s_per_gb and cost.s_per_gb is not None:

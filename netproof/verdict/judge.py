@@ -348,7 +348,7 @@ def _notes_on_cases(
     without = []
     for case in (one.case for one in judged):
         benchmark = registry.of(case)
-        over_tcp = benchmark.compared_over_tcp(case.function)
+        over_tcp = benchmark.over_tcp.get(case.function)
         feature = benchmark.feature(over_tcp) if over_tcp else ""
         if (case.partition, case.environment, feature) in absent:
             without.append(str(case))

@@ -17,7 +17,7 @@ from made_testbed import TESTBED, done, eventually, refused, verb
 from ci.testbed import network, processes, state, topology_reading
 from ci.testbed.daemons import roles
 from ci.testbed.requirements import PACKAGES
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 
 pytestmark = [
     pytest.mark.testbed,
@@ -263,7 +263,8 @@ def test_mpi_runs_over_the_switch_on_two_nodes(up, tmp_path, pmi, program):
     assert rows
     # Over the management network it would be many times the line rate; 2 % above are allowed.
     assert all(
-        float(time) * 1e6 * 1.02 * line_rate_mb_s(100, 1500) > float(size) for size, _, time in rows
+        float(time) * 1e6 * 1.02 * Link(100, 1500).line_rate_mb_s() > float(size)
+        for size, _, time in rows
     )
 
 

@@ -126,11 +126,11 @@ def test_what_omb_does_not_print_is_not_known():
 def test_ranks_exchange_messages_on_whatever_nodes_they_are():
     case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
     said = (HEALTHY / "tcp-inter-node-oneway.1.err").read_text()
-    found = registry.of(case).exchanged(case, "", said)
+    found = registry.of(case).payload(case, "", said)
     assert registry.of(case).payload(case, "", said, ["n1", "n1"]) == Payload(0)
     rows = said.count(" times --> ")
     assert found == Payload(110100240, messages=2 * 3 * 10 * rows)
-    assert registry.of(case).exchanged(case, "", "nothing").why.startswith("NetPIPE printed no row")
+    assert registry.of(case).payload(case, "", "nothing").why.startswith("NetPIPE printed no row")
 
 
 def test_messages_of_a_collective_are_those_that_any_algorithm_has_to_send():
@@ -138,4 +138,4 @@ def test_messages_of_a_collective_are_those_that_any_algorithm_has_to_send():
     text = (OSU / "allreduce-f-4.out").read_text()
     rows = [line.split() for line in text.splitlines() if line[:1].isdigit()]
     calls = sum(int(row[4]) for row in rows)
-    assert registry.of(case).exchanged(case, text, "").messages == 6 * calls
+    assert registry.of(case).payload(case, text, "").messages == 6 * calls

@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.measurement.links import Transport, line_rate_mb_s
+from netproof.measurement.links import Link, Transport
 from netproof.present import judged_files
 from netproof.verdict import files
 
@@ -387,7 +387,10 @@ def test_the_transport_says_what_a_link_carries():
     ("rate", "mbit_s"), [("100G", 100_000), ("40 Gbit/s", 40_000), ("2.5G", 2500)]
 )
 def test_rates_are_read_as_people_write_them(rate, mbit_s):
-    assert files.link(rate, None, Transport.TCP).line_rate_mb_s() == line_rate_mb_s(mbit_s, 1500)
+    assert (
+        files.link(rate, None, Transport.TCP).line_rate_mb_s()
+        == Link(mbit_s, 1500).line_rate_mb_s()
+    )
 
 
 class TestAgainst:

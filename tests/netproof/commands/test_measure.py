@@ -10,19 +10,21 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from netproof.benchmarks.gpcnet import read
+from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.commands import studies
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.experiments import literature, load, tails
-from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, network_tests
 from netproof.session.labelled import MeasuredJob
 from netproof.site import folders
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data"
 SESSIONS = DATA / "sessions"
-RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
+RECORDED = network_tests(
+    BENCHMARK.read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
+)
 TIMES = [30.0] * 49_800 + [90.0] * 199 + [2_400_000.0]
 TWICE = "at worst RR Two-sided Lat (8 B) is 2.15 times worse"
 
@@ -64,7 +66,7 @@ def long_launch(times: list[float]) -> MeasuredJob:
 def of_gpcnet(rounds: int) -> MeasuredJob:
     extras = json.loads((DATA / "jobs" / "tails" / "plan.json").read_text())["extras"]
     nodes = tuple(f"node-{number}" for number in range(10))
-    several = (GpcnetRound(RECORDED),) * rounds
+    several = (GpcnetRound(RECORDED, version="1.3", nodes_of_tests=2),) * rounds
     return GpcnetRuns("testbed", "tree", "mpich", "1", nodes, extras, several)
 
 

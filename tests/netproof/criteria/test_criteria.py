@@ -18,7 +18,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.links import Crossing, Link, line_rate_mb_s
+from netproof.measurement.links import Link
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
 inversion, jump, roughness, line_rate = (
@@ -204,8 +204,8 @@ class TestEnvelopeIntervals:
     def test_what_the_link_explains_is_added_to_each_launch(self):
         slow, fast = Link(100, 1500), Link(1000, 1500)
         more = slow.wire_us(4) - fast.wire_us(4)
-        one = case(three(600, 600, 600), "slow", crossing=Crossing(slow, 1, 1))
-        other = case(three(19, 20, 21), "fast", crossing=Crossing(fast, 1, 1))
+        one = case(three(600, 600, 600), "slow", crossing=slow)
+        other = case(three(19, 20, 21), "fast", crossing=fast)
         found, _ = above_envelope({"slow": one, "fast": other})
         assert found.value == pytest.approx(600 / (20 + more))
         expected = interval.of_ratio([600] * 3, [19 + more, 20 + more, 21 + more])
@@ -388,7 +388,7 @@ def test_without_bandwidth_there_is_no_dropout_and_two_sizes_have_no_middle():
 
 
 class TestLineRate:
-    gige = line_rate_mb_s(1000, 1500)
+    gige = Link(1000, 1500).line_rate_mb_s()
     sizes = tuple(2**power for power in range(22))
 
     def found(self, *shares: float, **settings: float):

@@ -13,7 +13,7 @@ from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.score import score as score_of
 from netproof.criteria.shape import JUMP
 from netproof.measurement.curve import median_curve
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 
 CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
 FROM_BURSTS_UP = 65536
@@ -82,7 +82,7 @@ def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away(
 
 
 def test_only_what_never_left_the_node_is_above_the_line_rate():
-    most = line_rate_mb_s(1000, 1500)
+    most = Link(1000, 1500).line_rate_mb_s()
     for name, level in (
         ("gige-tcp-1", Level.PASS),
         ("gige-open-mpi-1", Level.PASS),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks.gpcnet import GpcnetOutput, NetworkTest, read
+from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.errors import NetproofError
 from netproof.experiments import gpcnet
-from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, NetworkTest, network_tests
 from netproof.experiments.load import Statistic
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.interval import Side
@@ -20,21 +19,18 @@ from netproof.site.partition import Partition
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 MEAN, TAIL = Statistic.MEAN, Statistic.TAIL
-RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
+PRINTED = (DATA / "gpcnet" / "mpich-10-nodes.out").read_text()
+RECORDED = network_tests(BENCHMARK.read(PRINTED, "recorded"))
 EXTRAS = json.loads((DATA / "jobs" / "tails" / "plan.json").read_text())["extras"]
 LATENCY, RATE = "RR Two-sided Lat (8 B)", "RR Two-sided BW+Sync (131072 B)"
 
 
-def output(latency: float, rate: float) -> GpcnetOutput:
-    """The recorded one, alongside with these means; alone a latency of 10 and a rate of 1000."""
-
-    def tests(mean: float, other: float) -> tuple[NetworkTest, ...]:
-        return (
-            NetworkTest(LATENCY, mean, 3 * mean, "usec"),
-            NetworkTest(RATE, other, other / 3, "MiB/s/rank"),
-        )
-
-    return dataclasses.replace(RECORDED, alone=tests(10, 1000), congested=tests(latency, rate))
+def output(latency: float, rate: float) -> tuple[NetworkTest, ...]:
+    """Two tests, alongside with these means; alone a latency of 10 and a rate of 1000."""
+    return (
+        NetworkTest(LATENCY, "usec", (10, 30), (latency, 3 * latency)),
+        NetworkTest(RATE, "MiB/s/rank", (1000, 1000 / 3), (rate, rate / 3)),
+    )
 
 
 def runs(*rounds: GpcnetRound, **settings: float) -> GpcnetRuns:
@@ -78,11 +74,11 @@ def test_fewer_than_three_rounds_say_nothing():
 
 def test_a_round_that_failed_or_was_disturbed_does_not_count():
     disturbed = NodeLoad("node-1", "m", 2, 10.0, 10.0, 0.5, 0.0, 0.0, 0.0, 0.0)
-    whole = [GpcnetRound(one.output) for one in three().rounds]
+    whole = [GpcnetRound(one.tests) for one in three().rounds]
     found = gpcnet.findings(
         runs(
             *whole,
-            GpcnetRound(None, fault="gpcnet.4 ended with status 1"),
+            GpcnetRound((), fault="gpcnet.4 ended with status 1"),
             GpcnetRound(output(90, 10), (disturbed,)),
         )
     )
@@ -105,14 +101,14 @@ def test_a_percentile_that_is_better_than_the_mean_is_not_believed():
 
 
 def test_a_report_keeps_all_of_it():
-    kept = runs(GpcnetRound(RECORDED), GpcnetRound(None, fault="it said no"))
+    kept = runs(GpcnetRound(RECORDED), GpcnetRound((), fault="it said no"))
     assert GpcnetRuns.from_json(json.loads(json.dumps(kept.as_json()))) == kept
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("rounds", [{"output": {}, "loads": [], "fault": ""}], "cannot be read"),
+        ("rounds", [{"tests": {}, "loads": [], "fault": ""}], "cannot be read"),
         ("nodes", "node-1", "cannot be read"),
         ("partition_extras", {}, "cannot be read"),
     ],
@@ -145,10 +141,10 @@ def recorded(folder: Path = JOB) -> GpcnetRuns:
 def test_a_recorded_job_is_read_whole():
     kept = recorded()
     (only,) = kept.rounds
-    assert (only.fault, only.output.nodes, only.output.nodes_of_tests) == ("", 10, 2)
+    assert (only.fault, only.version, only.nodes_of_tests) == ("", "1.3", 2)
     assert kept.nodes == tuple(f"ten-{number}" for number in range(1, 11))
     assert {load.node for load in only.loads} == set(kept.nodes)
-    assert only.output.alone[0] == NetworkTest(LATENCY, 69.4, 233.1, "usec")
+    assert only.tests[0].alone == (69.4, 233.1)
 
 
 @pytest.mark.parametrize(
@@ -172,5 +168,5 @@ def test_a_run_that_is_not_whole_says_why(tmp_path, name, old, new, said):
     assert old in text
     (folder / name).write_text(text.replace(old, new))
     (only,) = recorded(folder).rounds
-    assert only.output is None
+    assert not only.tests
     assert said in only.fault

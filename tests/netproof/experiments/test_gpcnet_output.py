@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.benchmarks.gpcnet import NetworkTest, read
+from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.errors import ParseError
+from netproof.experiments.gpcnet import NetworkTest, network_tests
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "gpcnet" / "mpich-10-nodes.out"
 TEXT = RECORDED.read_text()
@@ -19,23 +20,19 @@ LATENCY, RATE, ALLREDUCE = (
 
 
 def test_every_figure_is_read():
-    output = read(TEXT, "recorded")
-    assert (output.version, output.ranks, output.nodes, output.nodes_of_tests) == ("1.3", 10, 10, 2)
-    assert output.alone == (
-        NetworkTest(LATENCY, 14.1, 39.5, "usec"),
-        NetworkTest(RATE, 937.8, 339.3, "MiB/s/rank"),
-        NetworkTest(ALLREDUCE, 21.7, 1.6, "usec"),
-    )
-    assert output.congested == (
-        NetworkTest(LATENCY, 30.3, 255.4, "usec"),
-        NetworkTest(RATE, 901.5, 112.3, "MiB/s/rank"),
-        NetworkTest(ALLREDUCE, 44.9, 1.2, "usec"),
+    output = BENCHMARK.read(TEXT, "recorded")
+    assert output.version == "1.3"
+    assert output.facts == {"ranks": 10, "nodes": 10, "nodes_of_tests": 2}
+    assert network_tests(output) == (
+        NetworkTest(LATENCY, "usec", (14.1, 39.5), (30.3, 255.4)),
+        NetworkTest(RATE, "MiB/s/rank", (937.8, 339.3), (901.5, 112.3)),
+        NetworkTest(ALLREDUCE, "usec", (21.7, 1.6), (44.9, 1.2)),
     )
 
 
 def test_what_a_library_prints_before_and_after_is_no_part_of_it():
     text = f"[0] MPI startup(): library\n{TEXT}\nsrun: done\n"
-    assert read(text, "recorded") == read(TEXT, "recorded")
+    assert network_tests(BENCHMARK.read(text, "")) == network_tests(BENCHMARK.read(TEXT, ""))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +52,7 @@ def test_what_a_library_prints_before_and_after_is_no_part_of_it():
 def test_anything_else_is_refused_with_its_line(old, new, said):
     assert old in TEXT
     with pytest.raises(ParseError) as refused:
-        read(TEXT.replace(old, new, 1), "x.out")
+        BENCHMARK.read(TEXT.replace(old, new, 1), "x.out")
     assert said in str(refused.value)
     assert str(refused.value).startswith("x.out:")
 
@@ -65,16 +62,16 @@ def test_a_line_of_something_else_within_a_table_is_refused():
     place = next(number for number, line in enumerate(lines) if ALLREDUCE in line)
     lines.insert(place, "slurmstepd: error: something")
     with pytest.raises(ParseError):
-        read("\n".join(lines), "x.out")
+        BENCHMARK.read("\n".join(lines), "x.out")
 
 
 @given(st.integers(0, len(TEXT.rstrip()) - 1))
 def test_a_text_that_was_cut_is_refused(length):
     with pytest.raises(ParseError):
-        read(TEXT[:length], "x.out")
+        BENCHMARK.read(TEXT[:length], "x.out")
 
 
 @given(st.text())
 def test_no_text_makes_any_other_error(text):
     with pytest.raises(ParseError):
-        read(text, "x.out")
+        BENCHMARK.read(text, "x.out")

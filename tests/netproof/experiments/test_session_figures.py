@@ -9,10 +9,10 @@ from made_tables import RECORDED, shown
 
 from netproof.criteria.rate import loss
 from netproof.errors import NetproofError
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 from netproof.session import session
 
-GIGE_MB_S = line_rate_mb_s(1000, 1500)
+GIGE_MB_S = Link(1000, 1500).line_rate_mb_s()
 
 
 class TestAlongsideASession:

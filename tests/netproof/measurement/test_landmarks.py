@@ -12,11 +12,11 @@ from netproof.measurement import twin
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
 from netproof.measurement.landmarks import LANDMARK_NAMES, landmarks
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 
 
 def test_gige_at_its_line_rate_has_a_share_of_one():
-    line_rate = line_rate_mb_s(1000, 1500)
+    line_rate = Link(1000, 1500).line_rate_mb_s()
     times = [40 + size / line_rate for size in POWERS]
     found = landmarks(curve(POWERS, times), line_rate)
     assert found.line_rate_share == pytest.approx(1)

@@ -20,13 +20,10 @@ from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import (
     ETHERNET_OVERHEAD_BYTES,
-    Crossing,
     Link,
     Transport,
     explained_us,
-    line_rate_mb_s,
     link_of,
-    link_or_tcp,
     messages,
 )
 from netproof.measurement.units import line_rate_share
@@ -73,7 +70,7 @@ def like_configurations(draw):
     several = draw(st.lists(all_links, min_size=2, max_size=3))
     return (
         {str(n): ideal(link, latency, count, sizes) for n, link in enumerate(several)},
-        {str(n): Crossing(link, least, most) for n, link in enumerate(several)},
+        {str(n): replace(link, least=least, most=most) for n, link in enumerate(several)},
     )
 
 
@@ -99,8 +96,8 @@ def test_ten_times_what_its_own_rate_explains_is_red_at_that_size(configurations
     curves, crossings = configurations
     where = data.draw(st.sampled_from(sorted(curves)))
     size = data.draw(st.sampled_from(curves[where].sizes))
-    own = crossings[where].link.wire_us(size)
-    assume(any(c.link.wire_us(size) <= own for label, c in crossings.items() if label != where))
+    own = crossings[where].wire_us(size)
+    assume(any(c.wire_us(size) <= own for label, c in crossings.items() if label != where))
     curves = {**curves, where: slowed(curves[where], size, 10.01)}
     found = compared(curves, crossings, replace(ENVELOPE, least_size=1))
     assert [f.size for f in found if f.where == where and f.level is Level.FAIL] == [size]
@@ -122,11 +119,11 @@ def test_nor_is_one_whose_switch_cuts_through_at_tcps_line_rate(several, latency
     curves = {
         str(n): Curve(
             POWERS,
-            tuple(latency + size / line_rate_mb_s(one.mbit_s, one.mtu) for size in POWERS),
+            tuple(latency + size / Link(one.mbit_s, one.mtu).line_rate_mb_s() for size in POWERS),
         )
         for n, one in enumerate(several)
     }
-    crossings = {str(n): Crossing(one, 1, 1) for n, one in enumerate(several)}
+    crossings = {str(n): one for n, one in enumerate(several)}
     assert {f.level for f in compared(curves, crossings)} == {Level.PASS}
 
 
@@ -136,14 +133,14 @@ def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
     curves = {
         part.switch: Curve(
             POWERS,
-            tuple(10 + s / line_rate_mb_s(part.link_mbit_s, part.mtu) for s in POWERS),
+            tuple(10 + s / Link(part.link_mbit_s, part.mtu).line_rate_mb_s() for s in POWERS),
         )
         for part in parts
     }
     bounds = parts[0].settings().envelope
     bare = compared(curves, dict.fromkeys(curves), bounds)
     assert [f.size for f in bare if f.level is Level.FAIL] == [s for s in POWERS if s >= 262144]
-    crossings = {part.switch: Crossing(part.link(), 1, 1) for part in parts}
+    crossings = {part.switch: part.link() for part in parts}
     slow, _ = compared(curves, crossings, bounds)
     assert (slow.level, slow.where) == (Level.PASS, "Summit X450")
     assert slow.value < 1.1
@@ -152,7 +149,7 @@ def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
 def test_the_sentence_says_what_the_slower_link_would_take():
     slow, fast = Link(100, 1500), Link(1000, 1500)
     curves = {"slow": slowed(ideal(slow, 20, 1), 65536, 12), "fast": ideal(fast, 20, 1)}
-    crossings = {"slow": Crossing(slow, 1, 1), "fast": Crossing(fast, 1, 1)}
+    crossings = {"slow": slow, "fast": fast}
     red, _ = compared(curves, crossings)
     theirs = curves["fast"].time_us[POWERS.index(65536)]
     assert (red.size, red.against, red.value) == (65536, "fast", pytest.approx(12))
@@ -164,12 +161,15 @@ def test_the_sentence_says_what_the_slower_link_would_take():
 
 
 def test_a_faster_link_is_compared_with_the_time_itself():
-    own, other = Crossing(Link(10_000, 9000), 1, 1), Crossing(Link(1000, 1500), 1, 1)
+    own, other = (
+        Link(10_000, 9000),
+        Link(1000, 1500),
+    )
     assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
 
 
 def test_without_a_link_nothing_is_explained():
-    link = Crossing(Link(1000, 1500), 1, 1)
+    link = Link(1000, 1500)
     for own, other in ((None, link), (link, None), (None, None)):
         assert explained_us({4: 1.0}, own, other) == {4: 0.0}
 
@@ -184,14 +184,16 @@ def test_time_on_the_wire_is_that_of_all_frames_and_the_first_once_more():
 
 def test_many_frames_take_what_the_line_rate_says():
     link = Link(10_000, 9000)
-    assert 2**26 / link.wire_us(2**26) == pytest.approx(line_rate_mb_s(10_000, 9000), rel=1e-3)
+    assert 2**26 / link.wire_us(2**26) == pytest.approx(
+        Link(10_000, 9000).line_rate_mb_s(), rel=1e-3
+    )
 
 
 class TestMessages:
     LINK = Link(1000, 1500)
 
     def found(self, times: dict[int, float], least=1, most=100) -> dict[int, float]:
-        return messages(times, Crossing(self.LINK, least, most))
+        return messages(times, replace(self.LINK, least=least, most=most))
 
     @given(st.floats(1, 100), st.floats(0, 1000))
     def test_are_those_of_an_ideal_curve(self, count, latency):
@@ -218,7 +220,7 @@ class TestMessages:
 
     def test_more_ranks_on_a_node_put_more_messages_on_its_link(self):
         dense, sparse = (
-            Crossing(self.LINK, *IMB.function("Bcast").messages_on_link(16, a_node))
+            Link(1000, 1500, Transport.TCP, *IMB.function("Bcast").messages_on_link(16, a_node))
             for a_node in (2, 8)
         )
         added = explained_us({65536: 14.0}, dense, sparse)
@@ -300,10 +302,9 @@ class TestLinkOfANode:
         roce = {**NODE, "rdma": "roce", "rdma_mtu": 4192}
         assert link_of(roce, over_tcp=False) == Link(100_000, 4192, Transport.ROCE)
 
-    def test_where_nothing_says_what_carries_mpi_there_is_none_or_tcps(self):
+    def test_where_nothing_says_what_carries_mpi_it_is_tcps(self):
         unknown = {"link_mbit_s": 100_000, "mtu": 1500}
-        assert link_of(unknown, over_tcp=False) is None
-        assert link_or_tcp(unknown, over_tcp=False) == Link(100_000, 1500)
+        assert link_of(unknown, over_tcp=False) == Link(100_000, 1500)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +329,7 @@ class TestLinkOfANode:
     ],
 )
 def test_a_line_rate_is_what_a_link_leaves_for_payload(link, mtu, transport, rate):
-    assert line_rate_mb_s(link, mtu, Transport(transport)) == pytest.approx(rate, abs=0.01)
+    assert Link(link, mtu, Transport(transport)).line_rate_mb_s() == pytest.approx(rate, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ def test_a_line_rate_is_what_a_link_leaves_for_payload(link, mtu, transport, rat
 )
 def test_a_packet_of_roce_has_the_largest_path_mtu_that_linux_lets_fit(mtu, payload):
     wire = payload + 44 + ETHERNET_OVERHEAD_BYTES
-    assert line_rate_mb_s(8, mtu, Transport.ROCE) == pytest.approx(payload / wire)
+    assert Link(8, mtu, Transport.ROCE).line_rate_mb_s() == pytest.approx(payload / wire)
 
 
 @pytest.mark.parametrize(
@@ -352,12 +353,12 @@ def test_a_packet_of_roce_has_the_largest_path_mtu_that_linux_lets_fit(mtu, payl
 )
 def test_an_mtu_that_carries_nothing_is_refused(mtu, transport, said):
     with pytest.raises(NetproofError, match=said):
-        line_rate_mb_s(1000, mtu, Transport(transport))
+        Link(1000, mtu, Transport(transport)).line_rate_mb_s()
 
 
 def test_each_transport_has_a_usual_mtu_that_it_carries():
     for transport in Transport:
-        share = line_rate_mb_s(8, transport.usual_mtu, transport)
+        share = Link(8, transport.usual_mtu, transport).line_rate_mb_s()
         assert share == 1 if transport is Transport.SHARED_MEMORY else 0.9 < share < 1
 
 

@@ -14,14 +14,14 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 def test_the_step_asks_every_library():
-    command = transport.step(registry.named("imb").least_run(), ["srun", "--mpi=pmix"], 2)
+    command = transport.step(registry.named("imb").start("", 2), ["srun", "--mpi=pmix"], 2)
     assert {"I_MPI_DEBUG=4", "UCX_LOG_LEVEL=info", "--nodes=2"} <= set(command)
     assert command[-1] == "Barrier"
 
 
 def test_every_benchmark_that_checks_start_can_ask():
     for name in ("netpipe", "imb", "osu"):
-        assert registry.named(name).least_run()
+        assert registry.named(name).start("mpi", 2)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.links import Crossing, Link, Transport
+from netproof.measurement.links import Link, Transport
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
 from netproof.site.partition import ScoreBaseline
@@ -333,7 +333,7 @@ class TestAcross:
 
     def test_inside_a_node_no_link_explains_anything(self, sick):
         subject = dataclasses.replace(sick["mpich tcp"], link=Link(1000, 1500))
-        assert subject.data.crossing == Crossing(Link(1000, 1500), 1, 1)
+        assert subject.data.crossing == Link(1000, 1500)
         case = dataclasses.replace(subject.case, path="intra-node")
         measured = dataclasses.replace(subject.measured, case=case)
         assert dataclasses.replace(subject, measured=measured).data.crossing is None
@@ -359,7 +359,7 @@ class TestAcross:
         measured = dataclasses.replace(sick["mpich tcp"].measured, case=case)
         link = Link(1000, 1500)
         subject = dataclasses.replace(sick["mpich tcp"], measured=measured, link=link)
-        assert subject.data.crossing == Crossing(link, 1, 62)
+        assert subject.data.crossing == replace(link, least=1, most=62)
 
     def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")

@@ -12,7 +12,7 @@ from made_few import among
 
 from netproof.intake import json_reading
 from netproof.measurement.disturbance import DisturbanceSettings
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import State
 from netproof.session import pair_rounds
@@ -179,7 +179,7 @@ def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
     rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in rounds.launches]
     assert found.mb_s == pytest.approx(median(rates))
     assert (found.rounds, found.pairs) == (6, 2)
-    line = line_rate_mb_s(PARTITION.link_mbit_s, PARTITION.mtu)
+    line = Link(PARTITION.link_mbit_s, PARTITION.mtu).line_rate_mb_s()
     assert found.share == pytest.approx(median(rates) / line)
     assert found.worst == pytest.approx(min(rates) / line)
     infiniband = PARTITION.model_copy(update={"rdma": "infiniband"}).link(over_tcp=False)

@@ -91,7 +91,7 @@ def figures(values: dict) -> dict:
     launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
     case, extras = Case(**values["case"]), values["partition_extras"]
     functions = 2 if case.function == "Sendrecv" else 1
-    rate = functions * links.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
+    rate = functions * links.Link(extras["link_mbit_s"], extras["mtu"]).line_rate_mb_s()
     rate = rate if values["line_rate_mb_s"] else None
     peak_from = extras["line_rate_from_bytes"] if rate else 0
     return Measured(case, launches, rate, peak_from).as_json()
