@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -145,18 +144,19 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
         table.add_column(head, justify="left" if head == "attack" else "right", no_wrap=True)
     wrong: list[str] = []
     err = terminal.console(stderr=True)
-    with ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), _limited, max_tasks_per_child=1
-    ) as pool:
+    forked = multiprocessing.get_context("fork")
+    with forked.Pool(jobs, _limited, maxtasksperchild=1) as pool:
         begun = [
             [
-                pool.submit(batch, name, int(f"{seed}{number:06d}"), min(BATCH, tries - begin))
+                pool.apply_async(
+                    batch, (name, int(f"{seed}{number:06d}"), min(BATCH, tries - begin))
+                )
                 for number, begin in enumerate(range(0, tries, BATCH))
             ]
             for name in names
         ]
         for name, several in zip(names, begun, strict=True):
-            done = [one.result() for one in several]
+            done = [one.get(len(names) * BATCH_SECONDS) for one in several]
             counts: Counter[str] = Counter()
             for one in done:
                 counts.update(one.counts)
