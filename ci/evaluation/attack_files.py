@@ -24,11 +24,9 @@ from ci.evaluation.attack_inputs import (
     Input,
     Judge,
     mutated,
-    of_files,
     of_texts,
 )
 from ci.evaluation.testbed import ROOT
-from ci.testbed import topology, topology_reading
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -368,34 +366,6 @@ def _wrong_site(configuration: dict[str, Any], draw: random.Random) -> None:
         configuration["environments"].append(copy.deepcopy(environment))
 
 
-def _topology(folder: Path) -> Judge:
-    path = folder / "topology.yaml"
-
-    @cache
-    def truth(origin: str) -> topology.Topology:
-        return topology_reading.load(Path(origin))
-
-    def judge(given: Input) -> str:
-        path.write_text(given.text, errors="surrogatepass")
-        found = topology_reading.load(path)
-        if found == truth(given.origin):
-            return RIGHT
-        stated = _stated_yaml(given.text)["switches"]
-        for switch in found.switches:
-            values = (switch.link_mbps, switch.mtu, switch.buffer, switch.cpus, len(switch.nodes))
-            there = stated[switch.name]
-            keys = ("link_mbps", "mtu", "buffer", "cpus", "nodes")
-            if values != tuple(there[key] for key in keys):
-                return f"{switch} is not what the file says"
-        return WRITTEN
-
-    return judge
-
-
-def _bomb_of_topology(text: str, origin: str, draw: random.Random) -> Input | None:
-    return Input(text + bomb(draw).replace(".b", "b"), origin, must_refuse=True)
-
-
 def of_files_read(folder: Path) -> tuple[Attack, ...]:
     """Return the attacks on readers of files; ``folder`` gets recorded ones and the inputs."""
     references = {
@@ -405,10 +375,8 @@ def of_files_read(folder: Path) -> tuple[Attack, ...]:
     (folder / "recorded-testbed.yaml").write_text(references["testbed.yaml"])
     for name, text in reports.items():
         (folder / name).write_text(text)
-    topologies = sorted((ROOT / "ci" / "testbed").glob("*.yaml"))
     return (
         Attack("session report", of_texts(reports, _second_json_key), _report(folder)),
         Attack("references", of_texts(references, _second_key), _references(folder)),
         Attack("site file", _site_input, _site(folder)),
-        Attack("topology", of_files(topologies, _bomb_of_topology), _topology(folder)),
     )

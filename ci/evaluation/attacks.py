@@ -10,71 +10,52 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
+import multiprocessing
 import os
 import platform
 import random
 import resource
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NamedTuple, NoReturn
 
 from rich import box
 from rich.table import Table
 
-from ci.evaluation import attack_files, attack_inputs, store_flips
+from ci.evaluation import attack_files, attack_inputs
 from ci.evaluation.attack_inputs import REFUSED, RIGHT, WRITTEN, WRONG, Attack, Input
-from ci.evaluation.testbed import ROOT
 from netproof.errors import NetproofError
 from netproof.present import terminal
 
-MUTATED = (
-    *("NetPIPE file", "NetPIPE print", *attack_inputs.READERS, "session report", "references"),
-    *("site file", "topology", "patterns"),
-)
+MUTATED = (*attack_inputs.READERS, "patterns", "session report", "references", "site file")
 """Names of the attacks by mutated inputs, in the order of the table."""
-FLIPS = "bits of a store flipped, files cut"
-
-
-def flips(tries: int, seed: int) -> tuple[int, str, list[str]]:
-    """Damage a store; return the number of faults, their outcome, and those not found."""
-    with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
-        found = store_flips.run(Path(folder), store_flips.REPORTS, tries=tries, seed=seed)
-    count = sum(one.tries for one in found)
-    named = sum(min(one.named, one.checked) for one in found)
-    wrong = [
-        f"{one.name}: {one.named} named when read, {one.checked} by the check, of {one.tries}"
-        for one in found
-        if not one.named == one.checked == one.tries
-    ]
-    return count, f"{named:,} found and named", wrong
-
-
 SECONDS, MIB = 1.0, 200
 ENDLESS_SECONDS = 20.0
 """CPU seconds after which an input is given up."""
 MOST_MIB = 4096
 """Memory limit of a process of attacks."""
-BATCH = 20_000
-
-
-BATCH_SECONDS = 3600
-"""Time limit of a batch, for an input that not even a signal ends."""
+BATCH, BATCH_SECONDS = 20_000, 3600
+"""Inputs that a process tries, and its CPU seconds, for an input that not even a signal ends."""
 
 
 def attacks(folder: Path) -> dict[str, Attack]:
     """Return all attacks by name; ``folder`` is for inputs read from a file."""
     several = (*attack_inputs.of_outputs(), *attack_files.of_files_read(folder))
-    found = {attack.name: attack for attack in several}
-    return {name: found[name] for name in MUTATED}
+    return {attack.name: attack for attack in several}
+
+
+class Batch(NamedTuple):
+    """Outcomes of a process' inputs: counts, sentences, CPU seconds of the slowest, and memory."""
+
+    counts: Counter[str]
+    wrong: list[str]
+    slowest_s: float
+    mib: float
 
 
 class _Endless(BaseException):
@@ -101,8 +82,14 @@ def outcome(attack: Attack, given: Input) -> str:
     return found
 
 
-def batch(name: str, seed: int, tries: int) -> dict[str, Any]:
-    """Try inputs in this process; return counts, wrong ones, slowest in s, most MiB."""
+def _limited() -> None:
+    """Limit this process: it ends by a signal, and the whole command by an error."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MIB * 2**20, MOST_MIB * 2**20))
+    resource.setrlimit(resource.RLIMIT_CPU, (BATCH_SECONDS, BATCH_SECONDS))
+
+
+def batch(name: str, seed: int, tries: int) -> Batch:
+    """Try inputs in this process."""
     signal.signal(signal.SIGPROF, _give_up)
     with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
         attack = attacks(Path(folder))[name]
@@ -126,30 +113,7 @@ def batch(name: str, seed: int, tries: int) -> dict[str, Any]:
             counts[kind] += 1
             if kind == WRONG:
                 wrong.append(f"seed {seed}, try {number}, {Path(given.origin).name}: {found}"[:300])
-    return {"counts": counts, "wrong": wrong, "slowest": slowest, "mib": max(mib, 0.0)}
-
-
-def one_batch(name: str, seed: int, tries: int) -> dict[str, Any]:
-    """Run ``batch`` in a process of its own; if it is killed, all its tries count as wrong."""
-    command = [sys.executable, "-m", "ci.evaluation", "attacks", "--batch", name]
-    try:
-        ran = subprocess.run(
-            [*command, "--seed", f"{seed}", "--tries", f"{tries}"],
-            capture_output=True,
-            text=True,
-            timeout=BATCH_SECONDS,
-            check=True,
-            cwd=ROOT,
-        )
-        return json.loads(ran.stdout)
-    except subprocess.TimeoutExpired:
-        return _lost(tries, f"seed {seed}: did not end within {BATCH_SECONDS} s")
-    except subprocess.CalledProcessError as error:
-        return _lost(tries, f"seed {seed}: status {error.returncode}: {error.stderr[-300:]}")
-
-
-def _lost(tries: int, why: str) -> dict[str, Any]:
-    return {"counts": {WRONG: tries}, "wrong": [why], "slowest": 0.0, "mib": 0.0}
+    return Batch(counts, wrong, slowest, max(mib, 0.0))
 
 
 SHOWN = 5
@@ -166,11 +130,7 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
         f"{datetime.now(UTC):%Y-%m-%d}, netproof {importlib.metadata.version('netproof')},"
         f" Python {platform.python_version()}, {versions}; seed {seed}",
     )
-    wrong = _run_mutated([name for name in names if name in MUTATED], seed, tries, jobs)
-    if FLIPS in names:
-        count, came, sentences = flips(max(1, tries // 10), seed)
-        terminal.say(out, f"{FLIPS}: {count:,} tried, {came}")
-        wrong += [f"{FLIPS}: {sentence}" for sentence in sentences[:SHOWN]]
+    wrong = _run_mutated(names, seed, tries, jobs)
     for sentence in wrong:
         terminal.say(out, sentence)
     return 1 if wrong else 0
@@ -184,56 +144,52 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
         table.add_column(head, justify="left" if head == "attack" else "right", no_wrap=True)
     wrong: list[str] = []
     err = terminal.console(stderr=True)
-    with ThreadPoolExecutor(jobs) as pool:
+    forked = multiprocessing.get_context("fork")
+    with forked.Pool(jobs, _limited, maxtasksperchild=1) as pool:
         begun = [
             [
-                pool.submit(one_batch, name, int(f"{seed}{number:06d}"), min(BATCH, tries - begin))
+                pool.apply_async(
+                    batch, (name, int(f"{seed}{number:06d}"), min(BATCH, tries - begin))
+                )
                 for number, begin in enumerate(range(0, tries, BATCH))
             ]
             for name in names
         ]
         for name, several in zip(names, begun, strict=True):
-            done = [one.result() for one in several]
+            done = [one.get(len(names) * BATCH_SECONDS) for one in several]
             counts: Counter[str] = Counter()
             for one in done:
-                counts.update(one["counts"])
-            sentences = [sentence for one in done for sentence in one["wrong"]]
+                counts.update(one.counts)
+            sentences = [sentence for one in done for sentence in one.wrong]
             wrong += [f"{name}: {sentence}" for sentence in sentences[:SHOWN]]
             terminal.say(err, f"{name}: {sum(counts.values()):,} tried, {counts[WRONG]:,} wrong")
             table.add_row(
                 name,
                 f"{sum(counts.values()):,}",
                 *(f"{counts[kind]:,}" for kind in (REFUSED, RIGHT, WRITTEN, WRONG)),
-                f"{max(one['slowest'] for one in done):.2f}",
-                f"{max(one['mib'] for one in done):.0f}",
+                f"{max(one.slowest_s for one in done):.2f}",
+                f"{max(one.mib for one in done):.0f}",
             )
-    if names:
-        terminal.console().print(table)
+    terminal.console().print(table)
     return wrong
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
-    every = (*MUTATED, FLIPS)
     parser = argparse.ArgumentParser(prog="ci/attacks", description=__doc__.split("\n")[0])
     parser.add_argument(
         "--tries", type=int, default=1000, help="mutated inputs of each kind (default 1000)"
     )
     parser.add_argument("--seed", type=int, default=1, help="the same one makes the same inputs")
-    parser.add_argument("--only", action="append", choices=every, help="this attack alone")
+    parser.add_argument("--only", action="append", choices=MUTATED, help="this attack alone")
     parser.add_argument(
         "--jobs",
         type=int,
         default=len(os.sched_getaffinity(0)),
         help="processes at a time (default: the CPUs)",
     )
-    parser.add_argument("--batch", choices=MUTATED, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     for name in ("tries", "jobs"):
         if getattr(options, name) < 1:
             parser.error(f"--{name}: at least 1")
-    if options.batch:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MIB * 2**20, MOST_MIB * 2**20))
-        print(json.dumps(batch(options.batch, options.seed, options.tries)))
-        return 0
-    return run(options.only or every, options.seed, options.tries, options.jobs)
+    return run(options.only or MUTATED, options.seed, options.tries, options.jobs)

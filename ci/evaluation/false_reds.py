@@ -15,7 +15,6 @@ from typing import Any
 from ci.evaluation import command, engine, load
 from ci.evaluation.engine import (
     Answer,
-    Campaign,
     Evaluation,
     Grade,
     Plant,
@@ -35,14 +34,13 @@ from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 QUIET, ONE_CPU, BURSTS, COMPILER, SICK = "quiet", "one-cpu", "bursts", "compiler", "sick"
 CONDITIONS = {
     QUIET: Plant(said="quiet"),
-    ONE_CPU: Plant(said="one CPU taken throughout"),
-    BURSTS: Plant(said="all CPUs taken in bursts"),
-    COMPILER: Plant(said="a compiler alongside"),
-    SICK: Plant(said="sick switch, quiet", topology="docs/criteria/sick-switch.yaml"),
+    ONE_CPU: Plant(said="one CPU taken throughout", least_runs=7),
+    BURSTS: Plant(said="all CPUs taken in bursts", least_runs=7),
+    COMPILER: Plant(said="a compiler alongside", least_runs=6),
+    SICK: Plant(
+        said="sick switch, quiet", topology="docs/criteria/sick-switch.yaml", least_runs=20
+    ),
 }
-COUNTS = {QUIET: 10, ONE_CPU: 7, BURSTS: 7, COMPILER: 6, SICK: 20}
-LEAST_HEALTHY, LEAST_QUIET, LEAST_SICK = 30, 10, 20
-"""Aim: healthy runs without a red one, quiet runs among them, and sick runs."""
 MOST_INCONCLUSIVE = 0.1
 """Aim: largest share of quiet runs that may be inconclusive."""
 
@@ -57,7 +55,7 @@ class FalseReds(Evaluation):
     name = "false-reds"
     plants = CONDITIONS
     faults: Mapping[str, Plant] = {}
-    counts = tuple((name, count, CONDITIONS[name].said) for name, count in COUNTS.items())
+    counts = tuple((name, plant.least_runs, plant.said) for name, plant in CONDITIONS.items())
     heads = (
         *("condition", "runs"),
         *(Grade.GREEN, Grade.INCONCLUSIVE, Grade.RED, Grade.NOT_JUDGED),
@@ -109,12 +107,11 @@ class FalseReds(Evaluation):
     def load(self, run: Run, settings: Mapping[str, Any], folder: Path) -> list[str]:
         """Return the load program's arguments."""
         cpus = sorted(os.sched_getaffinity(0))
-        means = ["--burst", str(settings["burst"]), "--pause", str(settings["pause"])]
-        seed = ["--seed", str(run.seed)]
+        bursts = {"burst_s": settings["burst"], "pause_s": settings["pause"], "seed": run.seed}
         return {
-            ONE_CPU: ["one-cpu", "--cpu", str(random.Random(run.seed).choice(cpus))],
-            BURSTS: ["bursts", *seed, *means, "--cpus", *map(str, cpus)],
-            COMPILER: ["compiler", *seed, "--folder", str(folder)],
+            ONE_CPU: load.words(ONE_CPU, cpu=random.Random(run.seed).choice(cpus)),
+            BURSTS: load.words(BURSTS, cpus=cpus, **bursts),
+            COMPILER: load.words(COMPILER, folder=str(folder), seed=run.seed),
         }.get(run.kind, [])
 
     def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str]:
@@ -133,12 +130,8 @@ class FalseReds(Evaluation):
         return judge(status, document)
 
     def is_wrong(self, result: Result) -> bool:
-        """Red or not judged; for a sick one, anything but red by a criterion."""
-        judged = result.judged
-        if result.run.kind == SICK:
-            # A job that did not start does not show a sick switch.
-            return judged.found is not Grade.RED or not judged.by
-        return judged.found in (Grade.RED, Grade.NOT_JUDGED)
+        """Red or not judged; on a sick switch, anything but red by a criterion."""
+        return _is_wrong(result.judged, result.run.kind == SICK)
 
     def is_odd(self, result: Result) -> bool:
         """A healthy run is also listed if it is inconclusive."""
@@ -177,37 +170,24 @@ class FalseReds(Evaluation):
             " on average"
         )
 
-    def missed(self, campaign: Campaign, results: Sequence[Result]) -> list[str]:
-        """Return a sentence for each aim that was missed or that takes more runs."""
-        sentences = []
-        if len(results) < len(campaign.runs):
-            sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
-        healthy = [one for one in results if one.run.kind != SICK]
-        sick = [one for one in results if one.run.kind == SICK]
-        quiet = [one for one in healthy if one.run.kind == QUIET]
-        for what, made, least in (
-            ("healthy runs", healthy, LEAST_HEALTHY),
-            ("quiet runs", quiet, LEAST_QUIET),
-            ("runs on the sick switch", sick, LEAST_SICK),
-        ):
-            if len(made) < least:
-                sentences.append(f"{what}: {len(made)} of the {least} that it takes")
-        made = {one.run.kind for one in results}
-        sentences += [
-            f"no run was made with this: {plant.said}"
-            for name, plant in CONDITIONS.items()
-            if name not in made
-        ]
-        wrong = sum(map(self.is_wrong, healthy))
-        if wrong:
-            sentences.append(f"{wrong} of {len(healthy)} healthy runs were red or not judged")
-        undecided = sum(one.judged.found is Grade.INCONCLUSIVE for one in quiet)
-        if undecided > MOST_INCONCLUSIVE * len(quiet):
-            sentences.append(f"{undecided} of {len(quiet)} quiet runs were inconclusive")
-        unseen = sum(map(self.is_wrong, sick))
-        if unseen:
-            sentences.append(f"{unseen} of {len(sick)} sick runs were not red by a criterion")
-        return sentences
+    def aim(self, plant: Plant, judged: Sequence[Answer]) -> str | None:
+        """No healthy run is wrong, few quiet ones are inconclusive, and every sick one is red."""
+        sick, runs = plant is CONDITIONS[SICK], len(judged)
+        if wrong := sum(_is_wrong(one, sick) for one in judged):
+            how = "not red by a criterion" if sick else "red or not judged"
+            return f"{plant.said}: {wrong} of {runs} runs were {how}"
+        undecided = sum(one.found is Grade.INCONCLUSIVE for one in judged)
+        if plant is CONDITIONS[QUIET] and undecided > MOST_INCONCLUSIVE * runs:
+            return f"{plant.said}: {undecided} of {runs} runs were inconclusive"
+        return None
+
+
+def _is_wrong(judged: Answer, sick: bool) -> bool:
+    """Red or not judged; on a sick switch, anything but red by a criterion."""
+    if sick:
+        # A job that did not start does not show a sick switch.
+        return judged.found is not Grade.RED or not judged.by
+    return judged.found in (Grade.RED, Grade.NOT_JUDGED)
 
 
 def _system(run: Run, settings: Mapping[str, Any]) -> str:

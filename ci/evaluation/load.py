@@ -6,8 +6,8 @@ that ends.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
+import json
 import os
 import random
 import shutil
@@ -192,47 +192,37 @@ def source(seed: int, number: int, functions: int = FUNCTIONS) -> str:
     return "".join(texts)
 
 
-def compile_on(folder: Path, seed: int) -> None:
+def compile_on(folder: str, seed: int) -> None:
     """Compile one generated C file after the other in ``folder``, for ever.
 
     Raises CalledProcessError if the compiler fails.
     """
     for number in count():
-        file = folder / "generated.c"
+        file = Path(folder, "generated.c")
         file.write_text(source(seed, number))
         subprocess.run(
             # The children of gcc end with it, as gcc does with this process.
             [
                 *(COMPILER, "-wrapper", "setpriv,--pdeathsig,KILL", "-O2", "-c"),
-                *("-o", str(folder / "generated.o"), str(file)),
+                *("-o", f"{folder}/generated.o", str(file)),
             ],
-            env={**os.environ, "TMPDIR": str(folder)},
+            env={**os.environ, "TMPDIR": folder},
             preexec_fn=ends_with(os.getpid()),
             check=True,
         )
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run one of the loads."""
-    parser = argparse.ArgumentParser(prog="python -m ci.evaluation.load", description=__doc__)
-    loads = parser.add_subparsers(dest="load", required=True)
-    one = loads.add_parser("one-cpu")
-    one.add_argument("--cpu", type=int, required=True)
-    several = loads.add_parser("bursts")
-    several.add_argument("--cpus", type=int, nargs="+", required=True)
-    several.add_argument("--burst", type=float, required=True)
-    several.add_argument("--pause", type=float, required=True)
-    compiler = loads.add_parser("compiler")
-    compiler.add_argument("--folder", type=Path, required=True)
-    for parsed in (several, compiler):
-        parsed.add_argument("--seed", type=int, required=True)
-    options = parser.parse_args(arguments)
-    if options.load == "one-cpu":
-        take_cpu(options.cpu)
-    if options.load == "bursts":
-        take_bursts(options.cpus, options.seed, options.burst, options.pause)
-    compile_on(options.folder, options.seed)
+LOADS: dict[str, Callable[..., None]] = {
+    "one-cpu": take_cpu,
+    "bursts": take_bursts,
+    "compiler": compile_on,
+}
+
+
+def words(load: str, **settings: object) -> list[str]:
+    """Return the arguments of ``running`` for a load with these arguments of its function."""
+    return [load, json.dumps(settings)]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    LOADS[sys.argv[1]](**json.loads(sys.argv[2]))

@@ -61,3 +61,12 @@ def test_a_package_of_another_name_that_provides_the_listed_one_is_there(setup):
 def test_a_package_that_was_removed_is_installed(setup):
     said = setup("config-files libpmi2-0, \ninstalled munge-doc, \ninstalled munge, ")
     assert said.splitlines()[-1].endswith("--no-install-recommends libpmi2-0")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--tests"], ["--test", "--unit"], ["--unit", ""]]
+)
+def test_what_it_does_not_know_installs_nothing(arguments):
+    ran = subprocess.run([ROOT / "ci" / "setup", *arguments], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "usage: ci/setup [--test | --unit]\n"

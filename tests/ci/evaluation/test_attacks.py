@@ -20,9 +20,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.mark.slow
 def test_a_small_number_of_every_attack_is_refused_or_read_right():
-    only = [word for name in (*attacks.MUTATED, attacks.FLIPS) for word in ("--only", name)]
     ran = subprocess.run(
-        [sys.executable, "-m", "ci.evaluation", "attacks", "--tries", "60", "--seed", "7", *only],
+        [sys.executable, "-m", "ci.evaluation", "attacks", "--tries", "60", "--seed", "7"],
         capture_output=True,
         text=True,
         check=False,
@@ -36,7 +35,6 @@ def test_a_small_number_of_every_attack_is_refused_or_read_right():
         assert int(refused) > 0
         assert float(seconds) <= attacks.SECONDS
         assert int(mib) <= attacks.MIB
-    assert f"{attacks.FLIPS}: 6 tried, 6 found and named" in ran.stdout
 
 
 @pytest.fixture
@@ -70,26 +68,25 @@ def test_what_had_to_be_refused_and_was_read_is_wrong(known):
     assert attacks.outcome(known["references"], given) == "was read, and has to be refused"
 
 
-def test_a_value_that_stands_nowhere_is_wrong(known):
+def test_a_value_that_stands_nowhere_is_wrong(known, monkeypatch):
     path = ROOT / "tests" / "data" / "netpipe" / "3.7.2" / "tcp.out"
-    text = path.read_text()
-    assert (
-        attacks.outcome(known["NetPIPE file"], attack_inputs.Input(text, str(path)))
-        == attack_inputs.RIGHT
-    )
+    given = attack_inputs.Input(path.read_text(), str(path))
+    assert attacks.outcome(known["NetPIPE file"], given) == attack_inputs.RIGHT
     # A reader that took another line's time.
-    read = attack_inputs.netpipe.read_file
+    believed = attack_inputs._believed
 
-    def lying(text, path, *, bidirectional):
-        output = read(text, path, bidirectional=bidirectional)
-        (table,) = output.tables
-        rows = tuple(dataclasses.replace(row, time_us=row.time_us + 1) for row in table.rows)
-        return dataclasses.replace(output, tables=(dataclasses.replace(table, rows=rows),))
+    def lying(text, path):
+        def row(one):
+            values = {name: value + 1 for name, value in one.values.items()}
+            return dataclasses.replace(one, time_us=one.time_us + 1, values=values)
 
-    judge = attack_inputs._netpipe(lying)
-    other = path.with_name("mpich.out")
-    swapped = attack_inputs.Input(other.read_text(), str(path))
-    assert "and read was" in attacks.outcome(faked(known["NetPIPE file"], judge), swapped)
+        return [
+            (ended, kind, dataclasses.replace(table, rows=tuple(map(row, table.rows))))
+            for ended, kind, table in believed(text, path)
+        ]
+
+    monkeypatch.setattr(attack_inputs, "_believed", lying)
+    assert "and read was" in attacks.outcome(known["NetPIPE file"], given)
 
 
 def test_the_same_seed_makes_the_same_inputs(known):

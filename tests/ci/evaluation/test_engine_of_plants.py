@@ -280,7 +280,7 @@ def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
 
 @pytest.mark.slow
 def test_the_share_of_the_cpus_is_seen():
-    with load.running(["one-cpu", "--cpu", str(min(os.sched_getaffinity(0)))]):
+    with load.running(load.words("one-cpu", cpu=min(os.sched_getaffinity(0)))):
         assert machine.busy_share(0.5) > 0.5 / os.cpu_count()
 
 
@@ -385,7 +385,7 @@ sys.exit(command.main(eval(sys.argv[1]).EVALUATION, sys.argv[2:]))
 """
 
 
-ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in false_reds.COUNTS]
+ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in false_reds.CONDITIONS]
 
 
 def processes_about(folder: Path) -> list[str]:

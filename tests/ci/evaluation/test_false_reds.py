@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from runs_without_testbed import result as result_of
 from ci.evaluation import engine, false_reds, load
 from ci.evaluation import table as tables
 from ci.evaluation.engine import Answer, Campaign, Grade, Result, Run
-from ci.evaluation.false_reds import COMPILER, CONDITIONS, COUNTS, ONE_CPU, QUIET, SICK
+from ci.evaluation.false_reds import COMPILER, CONDITIONS, ONE_CPU, QUIET, SICK
 from ci.evaluation.testbed import CannotRunError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -126,7 +127,7 @@ def test_what_does_not_fit_together_is_not_judged(status, document):
 
 
 def run_of(kind: str, number: int = 1) -> Run:
-    (run,) = planned(EVALUATION, *(f"--{one}={int(one == kind)}" for one in COUNTS))
+    (run,) = planned(EVALUATION, *(f"--{one}={int(one == kind)}" for one in CONDITIONS))
     return dataclasses.replace(run, number=number)
 
 
@@ -161,25 +162,28 @@ def missed(**odd: Grade) -> list[str]:
 def test_the_aims_are_met_by_no_red_healthy_run_and_no_other_sick_one():
     assert missed() == missed(quiet=Grade.INCONCLUSIVE) == missed(bursts=Grade.INCONCLUSIVE) == []
     for grade in (Grade.RED, Grade.NOT_JUDGED):
-        assert missed(compiler=grade) == ["1 of 30 healthy runs were red or not judged"]
+        found = "a compiler alongside: 1 of 6 runs were red or not judged"
+        assert missed(compiler=grade) == [found]
     for grade in (Grade.GREEN, Grade.INCONCLUSIVE, Grade.NOT_JUDGED):
-        assert missed(sick=grade) == ["1 of 20 sick runs were not red by a criterion"]
+        found = "sick switch, quiet: 1 of 20 runs were not red by a criterion"
+        assert missed(sick=grade) == [found]
     # A job that did not start does not show a sick switch.
     fault = judged(1, {**green(), "verdict": "fail", "faults": ["a job left no record"]})
     assert EVALUATION.is_wrong(dataclasses.replace(result(run_of(SICK), Grade.RED), judged=fault))
     plan, results = as_aimed(quiet=Grade.INCONCLUSIVE)
     last = max(n for n, one in enumerate(results) if one.run.kind == QUIET)
     results[last] = dataclasses.replace(results[last], judged=judged(3, inconclusive()))
-    assert EVALUATION.missed(plan, results) == ["2 of 10 quiet runs were inconclusive"]
+    assert EVALUATION.missed(plan, results) == ["quiet: 2 of 10 runs were inconclusive"]
 
 
 def test_fewer_runs_than_the_aim_asks_for_do_not_meet_it():
     plan, results = as_aimed()
     assert EVALUATION.missed(plan, results[:-1])[0] == "49 of 50 runs were made"
     run = run_of(QUIET)
-    assert EVALUATION.missed(campaign(run), [result(run, Grade.GREEN)])[:2] == [
-        "healthy runs: 1 of the 30 that it takes",
-        "quiet runs: 1 of the 10 that it takes",
+    sentences = EVALUATION.missed(campaign(run), [result(run, Grade.GREEN)])
+    assert sentences == [
+        f"{plant.said}: {int(name == QUIET)} of the {plant.least_runs} runs that it takes"
+        for name, plant in CONDITIONS.items()
     ]
 
 
@@ -194,7 +198,7 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
     assert "**not judged**: ReFrame left no report" in text
     assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
     assert "The sick switch was red by: envelope in 20." in text
-    assert text.endswith("- MISSED: 1 of 30 healthy runs were red or not judged.")
+    assert text.endswith("taken in bursts: 1 of 7 runs were red or not judged.")
     assert tables.table(EVALUATION, *as_aimed()).endswith("Aims met.")
 
 
@@ -203,7 +207,7 @@ def test_the_order_and_all_seeds_are_drawn_by_the_seed():
     assert [run.number for run in RUNS] == list(range(1, 51))
     kinds = [run.kind for run in RUNS]
     assert kinds != sorted(kinds, key=list(CONDITIONS).index)
-    assert {one: kinds.count(one) for one in CONDITIONS} == COUNTS
+    assert Counter(kinds) == {name: plant.least_runs for name, plant in CONDITIONS.items()}
 
 
 @pytest.mark.slow
@@ -237,14 +241,14 @@ def test_a_load_is_alongside_its_run_and_ends_with_it(fake, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
-    broken = lambda *_: ["compiler", "--seed", "x"]  # noqa: E731
+    broken = lambda *_: load.words(COMPILER, seed="x")  # noqa: E731
     monkeypatch.setattr(EVALUATION, "load", broken, raising=False)
     engine.begin(tmp_path, campaign(run_of(COMPILER), **OWN))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)
     engine.go_on(EVALUATION, tmp_path)
     (only,) = engine.read(EVALUATION, tmp_path)[1]
     assert only.judged.found is Grade.NOT_JUDGED
-    assert "ended by itself, with status 2" in only.judged.said[0]
+    assert "ended by itself, with status 1" in only.judged.said[0]
 
 
 def test_a_compiler_that_is_not_here_is_named_by_package(fake, tmp_path, monkeypatch):

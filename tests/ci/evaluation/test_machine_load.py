@@ -21,14 +21,12 @@ WAIT_S = 20.0
 
 
 def arguments(load: str, folder: Path) -> list[str]:
-    return {
-        "one-cpu": ["one-cpu", "--cpu", str(CPUS[-1])],
-        "bursts": [
-            *("bursts", "--seed", "1", "--burst", "0.2", "--pause", "0.05"),
-            *("--cpus", *map(str, CPUS)),
-        ],
-        "compiler": ["compiler", "--seed", "1", "--folder", str(folder)],
-    }[load]
+    settings = {
+        "one-cpu": {"cpu": CPUS[-1]},
+        "bursts": {"seed": 1, "burst_s": 0.2, "pause_s": 0.05, "cpus": CPUS},
+        "compiler": {"seed": 1, "folder": str(folder)},
+    }
+    return machine_load.words(load, **settings[load])
 
 
 def wait_for(what, seconds: float = WAIT_S) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from netproof.benchmarks import imb, netpipe
@@ -40,9 +40,11 @@ NP = DATA / "netpipe" / "3.7.2"
 CHARACTERS = st.one_of(
     st.sampled_from(" 0123456789.-\n#\t\r\0eEnainf"), st.characters(codec="utf-8")
 )
-modest = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+
+
+def tried(times: int) -> settings:
+    """So many times the usual number of examples, which `ci/test --all` has five times."""
+    return settings(max_examples=times * settings.default.max_examples)
 
 
 def without_lines(output: Output) -> list[Table]:
@@ -75,7 +77,7 @@ def test_cut_at_any_byte_it_is_refused_or_whole(name: str) -> None:
 
 
 @pytest.mark.slow
-@modest
+@tried(2)
 @given(st.sampled_from(sorted(IMB)), st.data())
 def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
     name: str, data: st.DataObject
@@ -125,7 +127,7 @@ def check_bandwidth(function: str, row: Row, true_row: Row) -> None:
 
 
 @pytest.mark.slow
-@settings(modest, max_examples=600)
+@tried(6)
 @given(st.sampled_from(sorted(IMB)), st.data(), CHARACTERS)
 def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
     name: str, data: st.DataObject, character: str
@@ -168,7 +170,7 @@ CUTS = st.lists(
 
 
 @pytest.mark.slow
-@settings(modest, max_examples=200)
+@tried(2)
 @given(st.sampled_from(sorted(IMB)), st.sampled_from(sorted(IMB)), CUTS, st.booleans())
 def test_two_outputs_in_one_file_are_refused(
     one: str, other: str, cuts: list[tuple[float, float]], whole_lines: bool
@@ -187,7 +189,7 @@ def test_two_outputs_in_one_file_are_refused(
 
 
 @pytest.mark.slow
-@settings(modest, max_examples=200)
+@tried(2)
 @given(st.sampled_from(["tcp.out", "openmpi.out", "mpich.out"]), CUTS)
 def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, float]]) -> None:
     first, second = (NP / name).read_text(), (NP / "mpich.out").read_text()
@@ -196,7 +198,7 @@ def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, 
 
 
 @pytest.mark.slow
-@settings(modest, max_examples=400)
+@tried(5)
 @example("tcp.out", 0.5, "1")
 @given(
     st.sampled_from(["tcp.out", "openmpi.out", "tcp.stderr", "openmpi.stderr"]),
@@ -245,7 +247,7 @@ def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> No
 
 
 @pytest.mark.slow
-@settings(modest, max_examples=300)
+@tried(5)
 @given(
     st.one_of(
         st.text(),
