@@ -21,7 +21,7 @@ from netproof.commands import (
     stores,
     studies,
 )
-from netproof.commands.options import EXAMPLES
+from netproof.commands.options import EXAMPLES, described
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
 
@@ -119,17 +119,21 @@ VERBS: Mapping[str, Verb | tuple[str, Mapping[str, Verb]]] = {
 }
 
 
-def _add(parent: typer.Typer, name: str, function: Verb | tuple[str, Mapping[str, Verb]]) -> None:
+def _add(
+    parent: typer.Typer, name: str, function: Verb | tuple[str, Mapping[str, Verb]], above: str = ""
+) -> None:
     if not isinstance(function, tuple):
         lines = "\n".join(f"  netproof {example}" for example in getattr(function, EXAMPLES))
-        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(function)
+        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(
+            described(function, f"{above}{name}")
+        )
         return
     text, verbs = function
     named = name == "history"
     cls = history.HistoryVerbs if named else TyperGroup
     group = typer.Typer(help=text, rich_markup_mode=None, cls=cls, no_args_is_help=not named)
     for verb, below in verbs.items():
-        _add(group, verb, below)
+        _add(group, verb, below, f"{name} ")
     parent.add_typer(group, name=name)
 
 

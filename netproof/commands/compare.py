@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from netproof.commands.options import (
-    Form,
-    FormatOption,
-    PageOption,
-    SessionStoreOption,
-    insist_on_reports,
-    verb,
-)
+from netproof.commands.options import Form, insist_on_reports, verb
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -38,40 +31,15 @@ LABEL = "label="
     "compare --label kernel=6.1 kernel=6.6 --store store --to page",
 )
 def compare(
-    first: Annotated[
-        Path | None,
-        typer.Argument(help="Session report, or a session's name in the store.", readable=False),
-    ] = None,
-    second: Annotated[
-        Path | None, typer.Argument(help="Another one; the same if left out.", readable=False)
-    ] = None,
-    store: SessionStoreOption = None,
-    label: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            "--label",
-            metavar="A B",
-            help="KEY=VALUE of each side: the store's newest session with that label.",
-        ),
-    ] = None,
-    partition: Annotated[
-        tuple[str, str] | None,
-        typer.Option("--partition", metavar="A B", help="Partition of each side."),
-    ] = None,
-    environment: Annotated[
-        tuple[str, str] | None,
-        typer.Option("--environment", metavar="A B", help="Environment of each side."),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            help="All values of one dimension compared with the first: partition, environment, or"
-            " label=KEY over the store.",
-        ),
-    ] = None,
-    folder: PageOption = None,
-    form: FormatOption = Form.TEXT,
+    first: Path | None = None,
+    second: Path | None = None,
+    store: Path | None = None,
+    label: tuple[str, str] | None = None,
+    partition: tuple[str, str] | None = None,
+    environment: tuple[str, str] | None = None,
+    by: str | None = None,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Compare sessions, partitions or environments."""
     if by is None:
@@ -118,12 +86,11 @@ def compare(
             "comparisons": [compared.document(one) for one in several],
             "not_compared": failed,
         }
-    page = None
-    if folder is not None:
+    if page is not None:
         from netproof.present.html.folder import write_page
 
         every = by is not None
-        page = write_page(folder, lambda: compared.page(title, several, failed, every=every))
+        page = write_page(page, lambda: compared.page(title, several, failed, every=every))
     if form is Form.JSON:
         documents.write(document, sys.stdout)
         return 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from netproof.commands.options import Form, FormatOption, PageOption, refused, verb
+from netproof.commands.options import Form, refused, verb
 from netproof.errors import NetproofError
 from netproof.measurement.links import Transport
 
@@ -21,80 +21,27 @@ from netproof.measurement.links import Transport
     "judge --parse imb.txt",
 )
 def judge(
-    files: Annotated[
-        list[Path], typer.Argument(help="Output of a benchmark, IMB for instance, or a folder.")
-    ],
-    against: Annotated[
-        list[Path] | None,
-        typer.Option("--against", help="Compare with this file or folder; several times for more."),
-    ] = None,
-    parse: Annotated[
-        bool, typer.Option("--parse", help="Judge nothing, and print the contents as JSON.")
-    ] = False,
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            metavar="PATTERN",
-            help="What a path says of its configuration: '{system}-{mpi}/{benchmark}'.",
-        ),
-    ] = None,
-    names: Annotated[
-        Path | None,
-        typer.Option(
-            "--names",
-            help="CSV with a column file, and columns that name its configuration.",
-            readable=False,
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option("--baseline", help="Configuration that scores are relative to.")
-    ] = None,
-    link: Annotated[
-        str | None, typer.Option("--link", metavar="RATE", help="Link of a node: 100G.")
-    ] = None,
-    mtu: Annotated[
-        int | None,
-        typer.Option("--mtu", min=100, help="With --link: bytes; the transport's usual ones."),
-    ] = None,
-    transport: Annotated[
-        Transport, typer.Option("--transport", help="With --link: what carries MPI.")
-    ] = Transport.TCP,
-    least: Annotated[
-        str | None,
-        typer.Option(
-            "--least",
-            metavar="SHARE",
-            help="With --link: fail below 90% of it. Without: warn below 80 %, fail below 50 %.",
-        ),
-    ] = None,
-    fail_above: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-above",
-            metavar="SHARE",
-            help="With --against: fail where it is slower by more, 10%.",
-        ),
-    ] = None,
-    bidirectional: Annotated[
-        bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
-    ] = False,
-    printed_by: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="NAME",
-            help="What tables are that do not name their test: 'osu allreduce', imb, nccl.",
-        ),
-    ] = None,
-    folder: PageOption = None,
-    form: FormatOption = Form.TEXT,
+    files: list[Path],
+    against: list[Path] | None = None,
+    parse: bool = False,
+    pattern: str | None = None,
+    names: Path | None = None,
+    baseline: str | None = None,
+    link: str | None = None,
+    mtu: int | None = None,
+    transport: Transport = Transport.TCP,
+    least: str | None = None,
+    fail_above: str | None = None,
+    bidirectional: bool = False,
+    printed_by: str | None = None,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Judge output files from any harness."""
     from netproof.verdict import file_names
 
     if parse:
-        judges = against, pattern, names, baseline, link, least, fail_above, folder
+        judges = against, pattern, names, baseline, link, least, fail_above, page
         if any(judges) or form is Form.JSON:
             raise typer.BadParameter(
                 "--parse judges nothing: only --bidirectional and --from go with it"
@@ -134,13 +81,12 @@ def judge(
             baseline=baseline,
             fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
         )
-    page = None
-    if folder is not None:
+    if page is not None:
         from netproof.present.html import files as pages
         from netproof.present.html import folder as report
 
         try:
-            page = report.write_page(folder, lambda: pages.page(judged))
+            page = report.write_page(page, lambda: pages.page(judged))
         except NetproofError as error:
             return refused("no report", error)
     if form is Form.JSON:

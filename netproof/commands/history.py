@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands.options import (
-    EnvironmentOption,
-    Form,
-    FormatOption,
-    StoreOption,
-    refused,
-    session_and_system,
-    verb,
-)
+from netproof.commands.options import Form, refused, session_and_system, verb
 from netproof.errors import NetproofError
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
 
@@ -40,21 +32,6 @@ class HistoryVerbs(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-CaseOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--case",
-        metavar="REGEX",
-        help="Regular expressions, all to be found in PARTITION ENVIRONMENT BENCHMARK ….",
-        show_default=False,
-    ),
-]
-QuantityOption = Annotated[
-    Quantity | None,
-    typer.Option("--quantity", help="Only this landmark, or the score.", show_default=False),
-]
-
-
 def _selection(
     case: list[str] | None, system: str | None, environment: str | None, quantity: Quantity | None
 ) -> tuple[str | None, Selection]:
@@ -72,46 +49,24 @@ def _selection(
     "history mycluster:gige --case alltoall --to series.html --store store",
 )
 def show(
-    store: StoreOption,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SESSION|SYSTEM[:PARTITION]",
-            help="Up to this session of the store, the newest if left out; the system, where the"
-            " store has several.",
-            show_default=False,
-        ),
-    ] = None,
-    case: CaseOption = None,
-    environment: EnvironmentOption = None,
-    quantity: QuantityOption = None,
+    store: Path,
+    arguments: list[str] | None = None,
+    case: list[str] | None = None,
+    environment: str | None = None,
+    quantity: Quantity | None = None,
     last: Annotated[
         int | None,
         typer.Option(
-            "--last",
             min=1,
             help=f"How many sessions are looked back on; {NEWEST_SESSIONS} or up to"
             f" {STRIDE - 1} more if left out.",
             show_default=False,
         ),
     ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option("--since", formats=["%Y-%m-%d"], help="None before this day.", metavar="DATE"),
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="KEY=VALUE", help="Only sessions with this label."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--to",
-            metavar="FILE",
-            help="Also draw the series in this file: .html, .svg, .png or .pdf.",
-        ),
-    ] = None,
-    form: FormatOption = Form.TEXT,
+    since: datetime | None = None,
+    label: list[str] | None = None,
+    plot: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Show what changed, or the series of cases."""
     session, system = session_and_system(arguments, store)
@@ -160,20 +115,13 @@ def show(
     "history accept newest mycluster:gige --reason 'MTU 1400' --name 'J. Doe' --store store",
 )
 def accept(
-    store: StoreOption,
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SESSION|SYSTEM[:PARTITION]",
-            help="The first session at the new level, or newest; the system, where the store has"
-            " several.",
-        ),
-    ],
-    reason: Annotated[str, typer.Option("--reason", help="Why the change is intended.")],
-    name: Annotated[str, typer.Option("--name", help="Who says so.")],
-    case: CaseOption = None,
-    environment: EnvironmentOption = None,
-    quantity: QuantityOption = None,
+    store: Path,
+    arguments: list[str],
+    reason: str,
+    name: str,
+    case: list[str] | None = None,
+    environment: str | None = None,
+    quantity: Quantity | None = None,
 ) -> int:
     """Record in the store that a change is intended."""
     session, system = session_and_system(arguments, store)

@@ -9,20 +9,11 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from netproof.commands.options import (
-    EnvironmentOption,
-    Form,
-    FormatOption,
-    PageOption,
-    insist_on_site,
-    refused,
-    session_and_system,
-    verb,
-)
+from netproof.commands.options import Form, insist_on_site, refused, session_and_system, verb
 from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
@@ -30,22 +21,6 @@ if TYPE_CHECKING:
     from netproof.present.document import Block
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
-
-WhereArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SYSTEM:PARTITION|SESSION",
-        help="Where to measure; or the report of an earlier session, which is read.",
-    ),
-]
-
-ValuesOption = Annotated[
-    str | None, typer.Option("--values", metavar="A,B,...", help="Instead of its own values.")
-]
-
-RoundsOption = Annotated[
-    int, typer.Option("--rounds", min=3, help="How often each value is launched.")
-]
 
 SHOWN, BEYOND, UNDECIDED = 0, 1, 3
 """Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
@@ -198,30 +173,14 @@ def _show(
     "measure load reports/load/run-1.json --to page",
 )
 def load(
-    subject: WhereArgument,
-    environment: EnvironmentOption = None,
-    victims: Annotated[
-        str,
-        typer.Option(
-            "--victims", metavar="A,B,...", help="What to measure: latency, bandwidth, allreduce."
-        ),
-    ] = "all",
-    aggressors: Annotated[
-        str,
-        typer.Option(
-            "--aggressors",
-            metavar="A,B,...",
-            help="What congests: incast, all-to-all, broadcast, one-to-one.",
-        ),
-    ] = "all",
-    nodes: Annotated[
-        int, typer.Option("--nodes", min=0, help="Use so many nodes, 4 at least; 0 for all.")
-    ] = 0,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=3, help="How often each is measured alone and alongside.")
-    ] = 6,
-    page: PageOption = None,
-    form: FormatOption = Form.TEXT,
+    subject: str,
+    environment: str | None = None,
+    victims: str = "all",
+    aggressors: str = "all",
+    nodes: int = 0,
+    rounds: int = 6,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
 
@@ -251,21 +210,14 @@ def load(
     return _show(several, report, "Under load", load_answer, load_document, page, form)
 
 
-@verb(
-    "tails are inconclusive",
-    "measure tails mycluster:ib -p openmpi --seconds 300",
-)
+@verb("tails are inconclusive", "measure tails mycluster:ib -p openmpi --seconds 300")
 def tails(
-    subject: WhereArgument,
-    environment: EnvironmentOption = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="For how long, as near as can be foreseen.")
-    ] = 60,
-    size: Annotated[
-        int, typer.Option("--bytes", metavar="N", min=1, help="Size of the messages.")
-    ] = 8,
-    page: PageOption = None,
-    form: FormatOption = Form.TEXT,
+    subject: str,
+    environment: str | None = None,
+    seconds: float = 60,
+    size: int = 8,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
 
@@ -290,20 +242,13 @@ def tails(
     return _show(several, report, "Single calls", tail_answer, tail_document, page, form)
 
 
-@verb(
-    "GPCNeT is inconclusive",
-    "measure gpcnet mycluster:ib -p openmpi",
-)
+@verb("GPCNeT is inconclusive", "measure gpcnet mycluster:ib -p openmpi")
 def gpcnet(
-    subject: WhereArgument,
-    environment: EnvironmentOption = None,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=3, help="How often to run it, some minutes each.")
-    ] = 3,
-    nodes: Annotated[
-        int, typer.Option("--nodes", min=0, help="Use so many nodes, 10 at least; 0 for all.")
-    ] = 0,
-    form: FormatOption = Form.TEXT,
+    subject: str,
+    environment: str | None = None,
+    rounds: int = 3,
+    nodes: int = 0,
+    form: Form = Form.TEXT,
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
 
@@ -341,34 +286,16 @@ def gpcnet(
     "measure tune mycluster:ib --restore",
 )
 def tune(
-    subject: WhereArgument,
-    parameter: Annotated[
-        str | None,
-        typer.Argument(
-            help="What to turn: socket-buffer, eager-limit, rails, mtu, coalescing, or an"
-            " environment variable."
-        ),
-    ] = None,
-    environment: EnvironmentOption = None,
-    protocol: Annotated[
-        str, typer.Option("--protocol", metavar="tcp|mpi", help="Over what NetPIPE measures.")
-    ] = "tcp",
-    path: Annotated[
-        str,
-        typer.Option(
-            "--path", metavar="inter-node|intra-node", help="Between two nodes, or inside one."
-        ),
-    ] = "inter-node",
-    values: ValuesOption = None,
-    rounds: RoundsOption = 5,
-    restore: Annotated[
-        bool,
-        typer.Option(
-            "--restore", help="Only restore what a sweep that was killed left changed on nodes."
-        ),
-    ] = False,
-    page: PageOption = None,
-    form: FormatOption = Form.TEXT,
+    subject: str,
+    parameter: str | None = None,
+    environment: str | None = None,
+    protocol: str = "tcp",
+    path: str = "inter-node",
+    values: str | None = None,
+    rounds: int = 5,
+    restore: bool = False,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Turn one setting, measure each value alongside the default, say which is best."""
     report, where = session_and_system([subject])
@@ -389,19 +316,14 @@ def tune(
 
 @verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
 def algorithms(
-    subject: WhereArgument,
-    function: Annotated[
-        str | None, typer.Argument(help="The collective of IMB, Allreduce for instance.")
-    ] = None,
-    environment: EnvironmentOption = None,
-    ranks: Annotated[
-        int | None,
-        typer.Option("--ranks", help="One rank count of the partition instead of all."),
-    ] = None,
-    values: ValuesOption = None,
-    rounds: RoundsOption = 5,
-    page: PageOption = None,
-    form: FormatOption = Form.TEXT,
+    subject: str,
+    function: str | None = None,
+    environment: str | None = None,
+    ranks: int | None = None,
+    values: str | None = None,
+    rounds: int = 5,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
 ) -> int:
     """Measure a collective with each algorithm of the MPI library, say which wins at which size."""
     session, _ = session_and_system([subject])

@@ -6,27 +6,11 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from netproof.commands.options import (
-    FullOption,
-    SessionStoreOption,
-    StoreOption,
-    insist_on_site,
-    verb,
-)
+from netproof.commands.options import insist_on_site, verb
 from netproof.errors import NetproofError
-
-MeasuredArguments = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="SYSTEM[:PARTITION]|-- OPTION",
-        help="What to measure, or RFM_SYSTEM; options of reframe, after --.",
-        show_default=False,
-    ),
-]
 
 
 def _measured(arguments: Sequence[str] | None) -> tuple[str | None, list[str]]:
@@ -38,9 +22,9 @@ def _measured(arguments: Sequence[str] | None) -> tuple[str | None, list[str]]:
 
 @verb("no verdict", "run mycluster", "run mycluster:gige --store store -- -S launches=1")
 def run(
-    arguments: MeasuredArguments = None,
-    store: SessionStoreOption = None,
-    full: FullOption = False,
+    arguments: list[str] | None = None,
+    store: Path | None = None,
+    full: bool = False,
 ) -> int:
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
@@ -79,44 +63,16 @@ def run(
     "nightly mycluster --store store -- -S launches=5",
 )
 def nightly(
-    store: StoreOption,
-    arguments: MeasuredArguments = None,
-    pages: Annotated[
-        Path | None,
-        typer.Option(
-            "--to",
-            metavar="FOLDER",
-            envvar="NETPROOF_PAGES",
-            help="Folder of the reports; by default nightly/ where sessions have theirs.",
-        ),
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(help="File for JUnit's XML.")] = None,
-    hook: Annotated[
-        str,
-        typer.Option(
-            envvar="NETPROOF_HOOK",
-            help="Shell command that gets the summary on its standard input.",
-        ),
-    ] = "",
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            metavar="MINUTES", min=0, help="Measure what fits, what waited longest first."
-        ),
-    ] = None,
-    label: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label of the session.")
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="All IMB functions (reframe -R).")] = False,
-    least_free: Annotated[
-        int, typer.Option(metavar="MB", min=0, help="What every file system has to have free.")
-    ] = 200,
-    patience: Annotated[
-        float,
-        typer.Option(
-            metavar="MINUTES", min=0.1, help="How long slurmctld may be silent meanwhile."
-        ),
-    ] = 10,
+    store: Path,
+    arguments: list[str] | None = None,
+    pages: Path | None = None,
+    junit: Path | None = None,
+    hook: str = "",
+    budget: float | None = None,
+    label: list[str] | None = None,
+    full: bool = False,
+    least_free: int = 200,
+    patience: float = 10,
 ) -> int:
     """Measure, judge, report and notify people, for one night.
 

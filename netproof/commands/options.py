@@ -1,125 +1,35 @@
-"""Arguments and options that several verbs share, and how a verb ends.
+"""The arguments of verbs, what several verbs do with them, and how a verb ends.
 
-A verb imports what it does only when it is called, so that help and faulty arguments are reported
-at once.
+``options.json`` has how each argument is written, its help and its bounds: by its name, of all
+verbs, of those below a word, or of one. A verb imports what it does only when it is called, so that
+help and faulty arguments are reported at once.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import json
 import os
 import re
 import traceback
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_origin
 
 import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
-from netproof.verdict import CANNOT, EARLIER_SESSIONS, MAX_AGE_DAYS, StoredOptions
+from netproof.verdict import CANNOT, MAX_AGE_DAYS, StoredOptions
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
 VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
 """Forms of what a verb prints."""
 
-
-FormatOption = Annotated[Form, typer.Option("--format", help="What is printed.")]
-
-EnvironmentOption = Annotated[
-    str | None, typer.Option("--environment", "-p", help="Environment to use.")
-]
-
-PageOption = Annotated[
-    Path | None,
-    typer.Option("--to", metavar="FOLDER", help="Also write a page with charts into this folder."),
-]
-
-FullOption = Annotated[
-    bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
-]
-
-SessionArguments = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="SESSION|SYSTEM[:PARTITION]",
-        help="Session report, or a session's name in the store; the newest report if left out."
-        " SYSTEM:PARTITION: only its cases are expected.",
-        show_default=False,
-    ),
-]
-
-SessionStoreOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        envvar="NETPROOF_STORE",
-        help="Folder of the store, for a session's name.",
-        readable=False,
-    ),
-]
-
-
-WithStoredOption = Annotated[
-    bool,
-    typer.Option(
-        "--with-stored",
-        help="Compare with what the store has of the configurations that were not measured.",
-    ),
-]
-
-MaxAgeOption = Annotated[
-    float,
-    typer.Option(
-        "--max-age",
-        min=0,
-        metavar="DAYS",
-        help="With --with-stored: age from which a stored session is marked.",
-    ),
-]
-
-LeaveOutOption = Annotated[
-    bool,
-    typer.Option(
-        "--leave-out-marked",
-        help="With --with-stored: leave out what is too old, or was made with other versions.",
-    ),
-]
-
-PowerOption = Annotated[
-    bool,
-    typer.Option(
-        "--power", help="Show the smallest change of each case that would have failed it."
-    ),
-]
-
-FoldOption = Annotated[
-    int,
-    typer.Option(
-        "--fold",
-        min=0,
-        max=EARLIER_SESSIONS,
-        metavar="N",
-        help="Warnings that each of the last N sessions had, 3 at least, are one line; 0: none is.",
-    ),
-]
-
-
-StoreOption = Annotated[
-    Path,
-    typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store.", readable=False),
-]
-
-ToOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--to",
-        metavar="FOLDER",
-        help="Folder to write; next to the report if left out, else here.",
-    ),
-]
+_FILE = Path(__file__).with_suffix(".json")
+_KNOWN: dict[str, dict[str, list[Any]]] = json.loads(_FILE.read_text(encoding="utf-8"))
 
 EXAMPLES = "examples"
 """Attribute of a verb: command lines without the program, for help."""
@@ -214,6 +124,22 @@ def verb(cannot: str, *examples: str) -> Callable[[Callable[..., int]], Callable
         return call
 
     return decorated
+
+
+def described(function: Callable[..., None], verb: str) -> Callable[..., None]:
+    """Return the function of a verb with its parameters as ``options.json`` has them."""
+    known = {**_KNOWN["any"], **_KNOWN.get(verb.split()[0], {}), **_KNOWN.get(verb, {})}
+    for name, one in inspect.signature(function, eval_str=True).parameters.items():
+        # What follows from a constant stands beside the parameter.
+        if get_origin(one.annotation) is not Annotated:
+            usage, text, *bounds = known[name]
+            flags = [word for word in usage.split() if word.startswith("-")]
+            metavar = " ".join(word for word in usage.split() if word not in flags)
+            made = (typer.Option if flags else typer.Argument)(
+                *flags, metavar=metavar or None, help=text, **(bounds[0] if bounds else {})
+            )
+            function.__annotations__[name] = Annotated[one.annotation, made]
+    return function
 
 
 def refused(cannot: str, error: object) -> int:

@@ -6,25 +6,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from netproof.commands.options import Form, FormatOption, subjects, verb
+from netproof.commands.options import Form, subjects, verb
 from netproof.errors import NetproofError
 from netproof.verdict import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
     from netproof.verdict.references import ReferenceFile
-
-SessionsArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SESSION|SYSTEM[:PARTITION]",
-        help="Session reports, at least three; the system, where they have results of several.",
-    ),
-]
 
 
 @verb(
@@ -33,34 +23,13 @@ SessionsArgument = Annotated[
     "references derive reports/run-*.json mycluster:gige --write",
 )
 def derive(
-    arguments: SessionsArgument,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the file and do not just show the difference.")
-    ] = False,
-    allow_looser: Annotated[
-        bool, typer.Option("--allow-looser", help="Let bounds that stand get wider.")
-    ] = False,
-    risk: Annotated[
-        float | None,
-        typer.Option(
-            "--risk",
-            help="Share of sessions of an unchanged network that may cross any of the derived"
-            " bounds, 0.05 by default.",
-        ),
-    ] = None,
-    floor: Annotated[
-        float | None,
-        typer.Option("--floor", help="Least tolerance, 0.1 by default; an octave for sizes."),
-    ] = None,
-    spread_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--spread-limit", help="Largest spread over the median that is taken, 0.1 by default."
-        ),
-    ] = None,
-    per_size: Annotated[
-        bool, typer.Option("--per-size", help="Also bound the time at every size.")
-    ] = False,
+    arguments: list[str],
+    write: bool = False,
+    allow_looser: bool = False,
+    risk: float | None = None,
+    floor: float | None = None,
+    spread_limit: float | None = None,
+    per_size: bool = False,
 ) -> int:
     """Derive references and show what changes."""
     sessions, system = subjects(arguments, most=None)
@@ -145,22 +114,11 @@ def _loaded(
     return sessions, references, name, partition or None
 
 
-@verb(
-    "no risks",
-    "references risk reports/run-*.json --margin 0.2",
-)
+@verb("no risks", "references risk reports/run-*.json --margin 0.2")
 def risk(
-    arguments: SessionsArgument,
-    margin: Annotated[
-        float,
-        typer.Option(
-            "--margin",
-            min=0.001,
-            max=0.9,
-            help="Share by which a network is worse that must not pass.",
-        ),
-    ] = 0.1,
-    form: FormatOption = Form.TEXT,
+    arguments: list[str],
+    margin: float = 0.1,
+    form: Form = Form.TEXT,
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)

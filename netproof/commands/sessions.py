@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netproof.commands.options import (
-    FoldOption,
     Form,
-    FormatOption,
-    FullOption,
-    LeaveOutOption,
-    MaxAgeOption,
-    PowerOption,
-    SessionArguments,
-    SessionStoreOption,
-    ToOption,
     VerdictForm,
-    WithStoredOption,
     alongside,
     insist_on_newest,
     session_and_system,
@@ -45,28 +35,26 @@ PAIRS = "pairs.py"
     "verdict newest --store store --format json",
 )
 def verdict(
-    arguments: SessionArguments = None,
-    store: SessionStoreOption = None,
-    full: FullOption = False,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
-    ] = False,
-    with_stored: WithStoredOption = False,
-    max_age: MaxAgeOption = MAX_AGE_DAYS,
-    leave_out_marked: LeaveOutOption = False,
-    fold: FoldOption = SESSIONS,
-    again: Annotated[
-        bool,
+    arguments: list[str] | None = None,
+    store: Path | None = None,
+    full: bool = False,
+    everything: bool = False,
+    with_stored: bool = False,
+    max_age: float = MAX_AGE_DAYS,
+    leave_out_marked: bool = False,
+    fold: Annotated[
+        int,
         typer.Option(
-            "--again",
-            help="Judge by today's bounds, and report what differs from the stored verdict.",
+            min=0,
+            max=EARLIER_SESSIONS,
+            metavar="N",
+            help="Warnings that each of the last N sessions had, 3 at least, are one line; 0: none"
+            " is.",
         ),
-    ] = False,
-    power: PowerOption = False,
-    form: Annotated[
-        VerdictForm, typer.Option("--format", help="What is printed.")
-    ] = VerdictForm.TEXT,
+    ] = SESSIONS,
+    again: bool = False,
+    power: bool = False,
+    form: VerdictForm = VerdictForm.TEXT,
 ) -> int:
     """Print the verdict on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
@@ -136,25 +124,16 @@ def verdict(
     "report newest --store store --to pages --format html,pdf,csv",
 )
 def report(
-    arguments: SessionArguments = None,
-    store: SessionStoreOption = None,
-    full: FullOption = False,
-    with_stored: WithStoredOption = False,
-    max_age: MaxAgeOption = MAX_AGE_DAYS,
-    leave_out_marked: LeaveOutOption = False,
-    folder: ToOption = None,
-    formats: Annotated[
-        str, typer.Option("--format", help="Any of html,png,svg,pdf,csv, with commas.")
-    ] = "html",
-    switch: Annotated[
-        str | None,
-        typer.Option(
-            "--switch",
-            metavar="PARTITION",
-            help="Compare this one with the others on a page; default: the one measured alone.",
-        ),
-    ] = None,
-    power: PowerOption = False,
+    arguments: list[str] | None = None,
+    store: Path | None = None,
+    full: bool = False,
+    with_stored: bool = False,
+    max_age: float = MAX_AGE_DAYS,
+    leave_out_marked: bool = False,
+    folder: Path | None = None,
+    formats: str = "html",
+    switch: str | None = None,
+    power: bool = False,
 ) -> int:
     """Write pages and charts on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
@@ -222,34 +201,11 @@ def _nights(store: Path | None, system: str) -> Nights | None:
     "diagnose mycluster:gige --measure",
 )
 def diagnose(
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SESSION|SYSTEM[:PARTITION]",
-            help="Session report, or a session's name in the store; the newest report if left out."
-            " SYSTEM:PARTITION: only this partition; all that were measured if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store",
-            envvar="NETPROOF_STORE",
-            help="Folder of the store, for a session's name and for since when.",
-            readable=False,
-        ),
-    ] = None,
-    back: Annotated[
-        int,
-        typer.Option(
-            "--back", min=0, metavar="N", help="Look into up to N earlier sessions for since when."
-        ),
-    ] = EARLIER_SESSIONS,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="First measure all nodes of the partition in pairs.")
-    ] = False,
-    form: FormatOption = Form.TEXT,
+    arguments: list[str] | None = None,
+    store: Path | None = None,
+    back: int = EARLIER_SESSIONS,
+    measure: bool = False,
+    form: Form = Form.TEXT,
 ) -> int:
     """Say what is wrong, where, since when."""
     session, system = session_and_system(arguments, store)

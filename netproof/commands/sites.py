@@ -8,32 +8,10 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from netproof.commands.options import (
-    Form,
-    FormatOption,
-    FullOption,
-    SessionStoreOption,
-    insist_on_site,
-    verb,
-)
+from netproof.commands.options import Form, insist_on_site, verb
 from netproof.errors import NetproofError
 from netproof.verdict import FAILED, PASSED
-
-SiteArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SYSTEM[:PARTITION]",
-        help="As for reframe --system; left out, the one this is a login node of.",
-    ),
-]
-
-WaitOption = Annotated[
-    float, typer.Option(min=0, metavar="MINUTES", help="How long a job may wait for its nodes.")
-]
 
 EXAMPLE = "example"
 """The system of the examples."""
@@ -75,10 +53,8 @@ unset netproof_programs netproof_program netproof_site
 
 @verb("", "site init mycluster mycluster")
 def init(
-    system: Annotated[str, typer.Argument(help="Name of your system.")],
-    folder: Annotated[
-        Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
-    ] = Path("."),
+    system: str,
+    folder: Path = Path("."),
 ) -> int:
     """Write the first files of a new site."""
     from netproof.present import terminal
@@ -134,23 +110,11 @@ def _insist_on_new(system: str, folder: Path) -> None:
 
 @verb("nothing was written", "site discover mycluster mycluster")
 def discover(
-    system: Annotated[str, typer.Argument(help="Name of your system.")],
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="Folder to write to, which the nodes see; made if need be.", readable=False
-        ),
-    ] = Path("."),
-    partition: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A partition of Slurm's; may be repeated. By default those that have all nodes."
-        ),
-    ] = None,
-    interface: Annotated[
-        str, typer.Option(help="Interface of the nodes that leads over the switch.")
-    ] = "",
-    wait: WaitOption = 10,
+    system: str,
+    folder: Path = Path("."),
+    partition: list[str] | None = None,
+    interface: str = "",
+    wait: float = 10,
 ) -> int:
     """Ask Slurm, modules and a short job in each partition, and write the files of a site."""
     from netproof.intake import trust
@@ -211,19 +175,13 @@ def first_files(system: str) -> dict[str, str]:
     return files
 
 
-@verb(
-    "cannot check",
-    "site check mycluster",
-)
+@verb("cannot check", "site check mycluster")
 def check(
-    system: SiteArgument = None,
-    job: Annotated[
-        bool,
-        typer.Option("--job", help="Look at the nodes too, by a short job in each partition."),
-    ] = False,
-    wait: WaitOption = 10,
-    full: FullOption = False,
-    form: FormatOption = Form.TEXT,
+    system: str | None = None,
+    job: bool = False,
+    wait: float = 10,
+    full: bool = False,
+    form: Form = Form.TEXT,
 ) -> int:
     """Check the site configuration."""
     insist_on_site()
@@ -241,15 +199,12 @@ def check(
     return FAILED if checked.faults else PASSED
 
 
-@verb(
-    "cannot show",
-    "site show mycluster:gige --store store",
-)
+@verb("cannot show", "site show mycluster:gige --store store")
 def show(
-    system: SiteArgument = None,
-    store: SessionStoreOption = None,
-    full: FullOption = False,
-    form: FormatOption = Form.TEXT,
+    system: str | None = None,
+    store: Path | None = None,
+    full: bool = False,
+    form: Form = Form.TEXT,
 ) -> int:
     """Show what will run and how long it should take."""
     insist_on_site()

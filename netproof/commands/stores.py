@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from netproof.commands.options import FullOption, StoreOption, subjects, verb
+from netproof.commands.options import subjects, verb
 from netproof.errors import NetproofError
 from netproof.verdict import CANNOT, FAILED, PASSED
 
@@ -27,15 +27,9 @@ class Format(StrEnum):
 
 @verb("", "store add reports/run-*.json --store store")
 def add(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SESSION|SYSTEM[:PARTITION]",
-            help="Session reports; what of the system is expected of them.",
-        ),
-    ],
-    store: StoreOption,
-    full: FullOption = False,
+    arguments: list[str],
+    store: Path,
+    full: bool = False,
 ) -> int:
     """Judge and store reports."""
     reports, system = subjects(arguments, most=None)
@@ -85,12 +79,10 @@ def print_stored(done: Ingested) -> None:
 
 @verb("", "store export newest --store store --format csv --to exported")
 def export(
-    store: StoreOption,
-    form: Annotated[Format, typer.Option("--format", help="What to write.")],
-    folder: Annotated[Path, typer.Option("--to", help="A new or empty folder.")],
-    session: Annotated[
-        str, typer.Argument(help="Name of the session, how it begins, or newest.")
-    ] = "newest",
+    store: Path,
+    form: Format,
+    folder: Path,
+    session: str = "newest",
 ) -> int:
     """Write a stored session as CSV, JSON or NetPIPE files."""
     from netproof.store import Store
@@ -103,7 +95,7 @@ def export(
 
 
 @verb("", "store check --store store")
-def check(store: StoreOption) -> int:
+def check(store: Path) -> int:
     """Read the whole store and name what is damaged."""
     from netproof.present import terminal
     from netproof.store import Store

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from netproof.commands.measure import Where, measured_setting, new_report, split
-from netproof.commands.options import (
-    SessionStoreOption,
-    ToOption,
-    insist_on_newest,
-    insist_on_site,
-    session_and_system,
-    verb,
-)
+from netproof.commands.options import insist_on_newest, insist_on_site, session_and_system, verb
 from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
@@ -40,36 +33,13 @@ ROUNDS = 5
     "measure study network-adapters mycluster:gige -p openmpi",
 )
 def study(
-    name: Annotated[str | None, typer.Argument(help="Name of a study.", show_default=False)] = None,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SESSION|SYSTEM:PARTITION",
-            help="Session report, or a session's name in the store; the newest report if left out."
-            " SYSTEM:PARTITION: first measure there what the study did.",
-            show_default=False,
-        ),
-    ] = None,
-    listing: Annotated[
-        bool,
-        typer.Option(
-            "--list", help="Show the figures of the study, or of all, next to the session's."
-        ),
-    ] = False,
-    store: SessionStoreOption = None,
-    sweeps: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--sweep",
-            metavar="REPORT",
-            help="Report of a sweep; the newest of each setting if left out.",
-            readable=False,
-        ),
-    ] = None,
-    environment: Annotated[
-        str | None, typer.Option("--environment", "-p", help="Where it is measured: of the sweeps.")
-    ] = None,
-    folder: ToOption = None,
+    name: str | None = None,
+    arguments: list[str] | None = None,
+    listing: bool = False,
+    store: Path | None = None,
+    sweeps: list[Path] | None = None,
+    environment: str | None = None,
+    folder: Path | None = None,
 ) -> int:
     """Write a page that redoes an earlier study, or list studies."""
     if listing:
