@@ -7,9 +7,9 @@ little else, and their median is subtracted.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 from typing import Any
 
@@ -28,26 +28,14 @@ ONE_THREAD = 1.05
 NO_STARTS = "its job made no launch that only starts and ends"
 
 
-@dataclass(frozen=True)
-class NodeUse:
-    """CPU time that a launch's ranks on one node took, and how they waited.
+Use = Mapping[str, Any]
+"""CPU time that a launch's ranks on one node took, and how they waited, by name.
 
-    ``wall_s``: of the slowest rank; ``cpu_s``: of all ranks, ``user_s`` plus ``system_s``;
-    ``interrupts_s``: of the node's machine, which hosts ``sharing`` nodes of the launch;
-    ``awake_s``: in which ranks ran, or waited for a CPU; ``slept``: how often their first threads
-    gave the CPU up. None means not known.
-    """
-
-    node: str
-    ranks: int
-    wall_s: float
-    cpu_s: float
-    user_s: float | None = None
-    system_s: float | None = None
-    interrupts_s: float | None = None
-    sharing: int = 1
-    awake_s: float | None = None
-    slept: int | None = None
+``ranks``: their number; ``wall_s``: of the slowest; ``cpu_s``: of all, ``user_s`` plus
+``system_s``; ``interrupts_s``: of the node's machine, which hosts ``sharing`` nodes of the launch;
+``awake_s``: in which ranks ran, or waited for a CPU; ``slept``: how often their first threads gave
+the CPU up. None means not known.
+"""
 
 
 @dataclass(frozen=True)
@@ -103,30 +91,30 @@ def interrupts_s(load: NodeLoad) -> float | None:
 
 
 def node_costs(
-    launches: Sequence[Sequence[NodeUse]],
-    starts: Sequence[Sequence[NodeUse]],
+    launches: Sequence[Mapping[str, Use]],
+    starts: Sequence[Mapping[str, Use]],
     exchanged: Sequence[Payload | None],
     without: str = NO_STARTS,
 ) -> tuple[NodeCost, ...]:
     """Return the cost of a case to each of its nodes, in the order of the launches.
 
-    ``launches``: the nodes of each launch; ``starts``: those of launches that only start and end;
-    ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are no
-    ``starts``. All nodes have the same share of messages.
+    ``launches``: what each took of its nodes; ``starts``: the same of those that only start and
+    end; ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are
+    no ``starts``. All nodes have the same share of messages.
     """
-    made: dict[str, list[_Made]] = defaultdict(list)
-    for launch, sent in zip(launches, exchanged, strict=True):
-        for use in launch:
-            made[use.node].append((use, sent, len(launch)))
     costs = []
-    for node, several in made.items():
-        started = [use for start in starts for use in start if use.node == node]
+    for node in dict.fromkeys(chain.from_iterable(launches)):
+        made = [
+            (launch[node], sent, len(launch))
+            for launch, sent in zip(launches, exchanged, strict=True)
+            if node in launch
+        ]
+        started = [start[node] for start in starts if node in start]
         why = f"none of these launches ran on {node}" if starts else without
         absent = {} if started else dict.fromkeys(FIGURES, why)
-        found = _figures(several, started, absent) if started else {}
-        first = several[0][0]
-        reasons = tuple(absent.items())
-        costs.append(NodeCost(node, first.ranks, first.sharing, **found, absent=reasons))
+        found = _figures(made, started, absent) if started else {}
+        place = node, made[0][0]["ranks"], made[0][0]["sharing"]
+        costs.append(NodeCost(*place, **found, absent=tuple(absent.items())))
     return tuple(costs)
 
 
@@ -134,9 +122,6 @@ def costliest(costs: Sequence[NodeCost]) -> NodeCost:
     """Return the cost to the node that spent most CPU time; unknown ones come last."""
     return max(costs, key=lambda cost: -1.0 if cost.cpu_s is None else cost.cpu_s)
 
-
-_Made = tuple[NodeUse, Payload | None, int]
-"""A node's use by a launch, what was sent in it, and on how many nodes."""
 
 _SAMPLED = {
     "user_s": "it was not recorded",
@@ -147,23 +132,29 @@ _SAMPLED = {
 
 
 def _figures(
-    made: Sequence[_Made], started: Sequence[NodeUse], absent: dict[str, str]
+    made: Sequence[tuple[Use, Payload | None, int]], started: Sequence[Use], absent: dict[str, str]
 ) -> dict[str, Any]:
-    """Return a node's figures by name, and the reasons for missing ones to ``absent``."""
+    """Return a node's figures by name, and the reasons for missing ones to ``absent``.
+
+    ``made``: a node's use by each launch, what was sent in it, and on how many nodes.
+    """
     own = [use for use, _, _ in made]
 
     def net(name: str) -> float | None:
         """Return the median over launches, less that over those that only start and end."""
-        ours, theirs = ([getattr(use, name) for use in uses] for uses in (own, started))
+        ours, theirs = ([use[name] for use in uses] for uses in (own, started))
         return None if None in ours or None in theirs else median(ours) - median(theirs)
 
     seconds, cpu_s, awake_s = net("wall_s") or 0.0, net("cpu_s") or 0.0, net("awake_s")
-    start_s = median(use.cpu_s for use in started)
+    start_s = median(use["cpu_s"] for use in started)
     if seconds <= 0 or cpu_s <= 0:
-        wall_s, all_s = (median(getattr(use, name) for use in own) for name in ("wall_s", "cpu_s"))
+        all_s, in_s, start_in_s = (
+            median(use[name] for use in uses)
+            for uses, name in ((own, "cpu_s"), (own, "wall_s"), (started, "wall_s"))
+        )
         reason = (
-            f"the launches took {all_s:.3g} CPU s in {wall_s:.3g} s, no more than those that only"
-            f" start and end, {start_s:.3g} CPU s in {median(use.wall_s for use in started):.3g} s"
+            f"the launches took {all_s:.3g} CPU s in {in_s:.3g} s, no more than those that only"
+            f" start and end, {start_s:.3g} CPU s in {start_in_s:.3g} s"
         )
         absent |= dict.fromkeys(FIGURES, reason)
         return {}
@@ -174,7 +165,7 @@ def _figures(
         else:
             found[name] = max(0.0, sampled)
     found |= {"seconds": seconds, "cpu_s": cpu_s, "start_s": start_s, "cores": cpu_s / seconds}
-    could_s = own[0].ranks * seconds
+    could_s = own[0]["ranks"] * seconds
     if awake_s is None:
         absent["asleep_share"] = "the kernel does not tell how long its ranks waited for a CPU"
     elif awake_s > ONE_THREAD * could_s:
@@ -196,17 +187,17 @@ def _figures(
 
     def each(name: str, amount: str, unit: float = 1.0) -> float:
         """Return the median of a figure, less starting and ending, over what a node handled."""
-        start = median(getattr(use, name) for use in started)
+        start = median(use[name] for use in started)
         # Each message leaves one node and arrives at one.
         costs: list[float] = [
-            (getattr(use, name) - start) / (2 / nodes * getattr(sent, amount) / unit)
+            (use[name] - start) / (2 / nodes * getattr(sent, amount) / unit)
             for use, sent, nodes in made
         ]
         return median(costs)
 
     found["s_per_gb"] = each("cpu_s", "bytes", BYTES_PER_GB)
     found["us_per_message"] = each("cpu_s", "messages", _US_PER_S)
-    if None in [use.slept for use in (*started, *own)]:
+    if None in [use["slept"] for use in (*started, *own)]:
         absent["slept_per_message"] = "the kernel does not tell how often its ranks slept"
     else:
         found["slept_per_message"] = max(0.0, each("slept", "messages"))

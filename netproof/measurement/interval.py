@@ -53,23 +53,32 @@ def of_median(values: Sequence[float]) -> Interval | None:
     five it is Student's, of the logarithms, around their mean. None for one value or none, and for
     two to five where one is not above 0 and finite.
     """
+    if len(values) >= FEWEST_RANKED:
+        return of_middle(values)
+    if not values or not (min(values) > 0 and math.isfinite(sum(values))):
+        return None
+    found = of_middle([math.log(value) for value in values])
+    return None if found is None else (math.exp(found[0]), _exp(found[1]))
+
+
+def of_middle(values: Sequence[float]) -> Interval | None:
+    """Return the same of values of any sign: of two to five it is around their mean."""
     count = len(values)
     if count < 2:
         return None
-    if count < FEWEST_RANKED:
-        if not (min(values) > 0 and math.isfinite(sum(values))):
-            return None
-        logs = [math.log(value) for value in values]
-        # A session has thousands; the exact fractions of ``statistics`` take most of its time.
-        middle = math.fsum(logs) / count
-        spread = math.sqrt(math.fsum([(log - middle) ** 2 for log in logs]) / (count - 1))
-        half = _student_of_few(count) * spread / math.sqrt(count)
-        # A spread of launches that no exponential holds has no upper end.
-        high = math.exp(middle + half) if middle + half < 700 else math.inf
-        return math.exp(middle - half), high
-    ranked = sorted(values)
-    left_out = _ranks_left_out(count)
-    return ranked[left_out - 1], ranked[-left_out]
+    if count >= FEWEST_RANKED:
+        ranked, left_out = sorted(values), _ranks_left_out(count)
+        return ranked[left_out - 1], ranked[-left_out]
+    # A session has thousands; the exact fractions of ``statistics`` take most of its time.
+    middle = math.fsum(values) / count
+    spread = math.hypot(*[value - middle for value in values]) / math.sqrt(count - 1)
+    half = _student_of_few(count) * spread / math.sqrt(count)
+    return middle - half, middle + half
+
+
+def _exp(power: float) -> float:
+    """Return e to this power; a spread of launches that no exponential holds has no upper end."""
+    return math.exp(power) if power < 700 else math.inf
 
 
 @cache
@@ -142,8 +151,7 @@ def of_ratio(values: Sequence[float], others: Sequence[float]) -> Interval | Non
     below = math.hypot(one[1] - one[0], other[2] - other[1])
     above = math.hypot(one[2] - one[1], other[1] - other[0])
     middle = one[1] - other[1]
-    high = math.exp(middle + above) if middle + above < 700 else math.inf
-    return math.exp(middle - below), high
+    return math.exp(middle - below), _exp(middle + above)
 
 
 @lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.curve import Curve
-from netproof.measurement.interval import CONFIDENCE, Interval, of_median
+from netproof.measurement.interval import CONFIDENCE, Interval, of_median, of_middle
 from netproof.measurement.landmark_table import (
     EAGER_FROM,
     EAGER_TO,
@@ -272,9 +272,6 @@ TOP = 8
 _NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors from the middle of an interval to its end."""
 
-_STEEPEST = 50.0
-"""Limit on the difference of halves, in slopes of the line: more makes no difference."""
-
 
 def top(sizes: Sequence[int]) -> list[int]:
     """Return the sizes on the line: from the largest over ``TOP`` on."""
@@ -309,11 +306,8 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
     slopes = [_slope(sizes, time_us) for time_us in launches]
     if min(slopes) > 0:
         return of_median([1 / slope for slope in slopes])
-    steepest = max(map(abs, slopes))
-    found = of_median([math.exp(slope / steepest) for slope in slopes]) if steepest else None
-    if found is None:
-        return None
-    return _rates(math.log(found[0]) * steepest, math.log(found[1]) * steepest)
+    found = of_middle(slopes)
+    return None if found is None else _rates(*found)
 
 
 def _rates(low: float, high: float) -> Interval | None:
@@ -340,9 +334,7 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
         (_slope(sizes[half:], times[half:]) - _slope(sizes[:half], times[:half])) / slope
         for times in launches
     ]
-    # The interval of medians expects ratios, and the differences are logarithms.
-    found = of_median([math.exp(min(max(one, -_STEEPEST), _STEEPEST)) for one in differences])
-    return None if found is None else (math.log(found[0]), math.log(found[1]))
+    return of_middle(differences)
 
 
 def _bend_of_one(x: NDArray[np.float64], y: NDArray[np.float64], slope: float) -> Interval | None:
@@ -351,13 +343,11 @@ def _bend_of_one(x: NDArray[np.float64], y: NDArray[np.float64], slope: float) -
         return None
     slopes, left, variance = [], 0.0, 0.0
     for part in (slice(0, half), slice(half, None)):
-        u, v, weight = x[part], y[part], x[part] ** -2
-        u, v = u - np.average(u, weights=weight), v - np.average(v, weights=weight)
-        square = float((weight * u**2).sum())
-        own = float((weight * u * v).sum()) / square
-        slopes.append(own)
-        left += float((weight * (v - own * u) ** 2).sum())
-        variance += 1 / square
+        u, v = x[part], y[part]
+        (own, start), covariance = np.polyfit(u, v, 1, w=1 / u, cov="unscaled")
+        slopes.append(float(own))
+        left += float((((v - own * u - start) / u) ** 2).sum())
+        variance += float(covariance[0, 0])
     middle = (slopes[1] - slopes[0]) / slope
     wide = float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(
         left / freedom * variance

@@ -17,7 +17,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, Payload
-from netproof.measurement.cpu_use import NO_STARTS, NodeCost, NodeUse, interrupts_s, node_costs
+from netproof.measurement.cpu_use import NO_STARTS, NodeCost, Use, interrupts_s, node_costs
 from netproof.measurement.curve import Curve, insist_alike, median_curve, spread
 from netproof.measurement.disturbance import NodeLoad, Pace, Scheduled
 from netproof.measurement.landmarks import Landmarks, landmarks
@@ -57,33 +57,29 @@ class Start:
     why: str = ""
 
 
-def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> tuple[NodeUse, ...]:
-    """Return the resources that a launch took of each node, in rank order."""
+def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> dict[str, Use]:
+    """Return what a launch took of each node, in rank order."""
     several: dict[str, list[RankUse]] = {}
     for use in ranks:
         several.setdefault(use.node, []).append(use)
     there = {load.node: load for load in loads}
     machines = Counter(load.machine for load in loads)
-    found = []
+    found: dict[str, Use] = {}
     for node, uses in several.items():
         load, cpu_s = there.get(node), sum(use.cpu_s for use in uses)
         system_s = _sum(use.system_s for use in uses)
-        slept = _sum(use.scheduled.voluntary if use.scheduled else None for use in uses)
-        found.append(
-            NodeUse(
-                node,
-                len(uses),
-                max(use.wall_s for use in uses),
-                cpu_s,
-                None if system_s is None else cpu_s - system_s,
-                system_s,
-                None if load is None else interrupts_s(load),
-                machines[load.machine] if load is not None and load.machine is not None else 1,
-                _sum(use.awake_s() for use in uses),
-                None if slept is None else int(slept),
-            )
-        )
-    return tuple(found)
+        found[node] = {
+            "ranks": len(uses),
+            "wall_s": max(use.wall_s for use in uses),
+            "cpu_s": cpu_s,
+            "user_s": None if system_s is None else cpu_s - system_s,
+            "system_s": system_s,
+            "interrupts_s": None if load is None else interrupts_s(load),
+            "sharing": machines[load.machine] if load and load.machine is not None else 1,
+            "awake_s": _sum(use.awake_s() for use in uses),
+            "slept": _sum(use.scheduled.voluntary if use.scheduled else None for use in uses),
+        }
+    return found
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -11,7 +11,7 @@ from netproof.measurement.cpu_use import (
     FIGURES,
     NO_STARTS,
     NodeCost,
-    NodeUse,
+    Use,
     cost_in_words,
     costliest,
     interrupts_s,
@@ -19,23 +19,29 @@ from netproof.measurement.cpu_use import (
 )
 from netproof.measurement.disturbance import NodeLoad
 
-START = NodeUse("n1", 1, 0.5, 0.3, 0.2, 0.1, 0.05, 1, 0.4, 10)
+NAMES = (
+    *("ranks", "wall_s", "cpu_s", "user_s", "system_s", "interrupts_s", "sharing", "awake_s"),
+    "slept",
+)
+START = dict(zip(NAMES, (1, 0.5, 0.3, 0.2, 0.1, 0.05, 1, 0.4, 10), strict=True))
 SENT = Payload(10**9, messages=1000)
 
 
-def launch(cpu_s: float, node: str = "n1", **changed: object) -> NodeUse:
+def launch(cpu_s: float, node: str = "n1", **changed: object) -> dict[str, Use]:
     """A launch of 2.5 s, four fifths of its CPU time in the kernel, asleep most of the time."""
-    made = NodeUse(node, 1, 2.5, cpu_s, 0.2 * cpu_s, 0.8 * cpu_s, 0.25, 1, cpu_s + 0.1, 1010)
-    return dataclasses.replace(made, **changed)
+    took = (1, 2.5, cpu_s, 0.2 * cpu_s, 0.8 * cpu_s, 0.25, 1, cpu_s + 0.1, 1010)
+    return {node: dict(zip(NAMES, took, strict=True)) | changed}
 
 
-def costs(uses: list[list[NodeUse]], starts: list[list[NodeUse]], sent=SENT) -> list[NodeCost]:
+def costs(
+    uses: list[dict[str, Use]], starts: list[dict[str, Use]], sent: object = SENT
+) -> list[NodeCost]:
     return list(node_costs(uses, starts, [sent] * len(uses)))
 
 
 def test_the_median_of_starting_and_ending_is_taken_off():
-    starts = [[dataclasses.replace(START, cpu_s=cpu_s)] for cpu_s in (0.1, 0.3, 0.9)]
-    (cost,) = costs([[launch(1.3)], [launch(1.1)], [launch(9.0)]], starts)
+    starts = [{"n1": START | {"cpu_s": cpu_s}} for cpu_s in (0.1, 0.3, 0.9)]
+    (cost,) = costs([launch(1.3), launch(1.1), launch(9.0)], starts)
     assert (cost.start_s, cost.cpu_s, cost.seconds) == pytest.approx((0.3, 1.0, 2.0))
     assert cost.cores == pytest.approx(0.5)
     assert cost.user_s == pytest.approx(0.26 - 0.2)
@@ -44,38 +50,38 @@ def test_the_median_of_starting_and_ending_is_taken_off():
 
 
 def test_a_message_is_the_cost_of_the_node_it_leaves_and_of_the_one_at_which_it_arrives():
-    both = [launch(1.3), launch(2.3, "n2")]
-    first, second = costs([both], [[START, dataclasses.replace(START, node="n2")]])
+    both = launch(1.3) | launch(2.3, "n2")
+    first, second = costs([both], [{"n1": START, "n2": START}])
     assert (first.s_per_gb, first.us_per_message) == pytest.approx((1.0, 1000.0))
     assert second.s_per_gb == pytest.approx(2.0)
-    (alone,) = costs([[launch(1.3)]], [[START]])
+    (alone,) = costs([launch(1.3)], [{"n1": START}])
     assert alone.s_per_gb == pytest.approx(0.5), "both ends are on the one node"
     assert first.slept_per_message == pytest.approx(1.0)
 
 
 def test_a_rank_that_could_run_all_of_the_time_never_slept():
-    (polls,) = costs([[launch(1.5, awake_s=2.4)]], [[START]])
+    (polls,) = costs([launch(1.5, awake_s=2.4)], [{"n1": START}])
     assert polls.asleep_share == pytest.approx(0)
     assert polls.never_asleep()
-    (sleeps,) = costs([[launch(1.3)]], [[START]])
+    (sleeps,) = costs([launch(1.3)], [{"n1": START}])
     assert sleeps.asleep_share == pytest.approx(0.5)
     assert not sleeps.never_asleep()
 
 
 def test_what_is_not_known_has_its_reason():
-    (without,) = costs([[launch(1.3)]], [])
+    (without,) = costs([launch(1.3)], [])
     assert {without.why(name) for name in FIGURES} == {NO_STARTS}
-    (elsewhere,) = costs([[launch(1.3)]], [[dataclasses.replace(START, node="n2")]])
+    (elsewhere,) = costs([launch(1.3)], [{"n2": START}])
     assert elsewhere.why("cores") == "none of these launches ran on n1"
-    (short,) = costs([[launch(0.2)]], [[START]])
+    (short,) = costs([launch(0.2)], [{"n1": START}])
     assert short.cpu_s is None
     assert "no more than those that only start and end, 0.3 CPU s in 0.5 s" in short.why("s_per_gb")
-    (threads,) = costs([[launch(4.3, awake_s=4.5)]], [[START]])
+    (threads,) = costs([launch(4.3, awake_s=4.5)], [{"n1": START}])
     assert threads.asleep_share is None
     assert "several threads" in threads.why("asleep_share")
     assert not threads.never_asleep()
     bare = {"user_s": None, "system_s": None, "interrupts_s": None, "awake_s": None, "slept": None}
-    (old,) = costs([[launch(1.3, **bare)]], [[START]])
+    (old,) = costs([launch(1.3, **bare)], [{"n1": START}])
     assert old.cores is not None
     assert dict(old.absent).keys() == {
         *("user_s", "system_s", "interrupts_s", "asleep_share", "slept_per_message")
@@ -91,7 +97,7 @@ def test_what_is_not_known_has_its_reason():
     ],
 )
 def test_without_messages_there_is_no_cost_of_one(sent, why):
-    (cost,) = costs([[launch(1.3)]], [[START]], sent)
+    (cost,) = costs([launch(1.3)], [{"n1": START}], sent)
     assert cost.cores is not None
     assert (cost.s_per_gb, cost.us_per_message, cost.slept_per_message) == (None, None, None)
     assert why in cost.why("us_per_message")
@@ -99,19 +105,19 @@ def test_without_messages_there_is_no_cost_of_one(sent, why):
 
 def test_every_figure_that_is_none_has_a_reason_and_no_other_has_one():
     several = [
-        costs([[launch(1.3)]], [[START]])[0],
-        costs([[launch(1.3, awake_s=None, slept=None)]], [[START]], None)[0],
-        costs([[launch(1.3)]], [])[0],
+        costs([launch(1.3)], [{"n1": START}])[0],
+        costs([launch(1.3, awake_s=None, slept=None)], [{"n1": START}], None)[0],
+        costs([launch(1.3)], [])[0],
     ]
     for cost in several:
         assert {name for name in FIGURES if getattr(cost, name) is None} == set(dict(cost.absent))
 
 
 def test_the_costliest_node_is_the_one_that_spent_most_of_those_that_are_known():
-    known = costs([[launch(1.3), launch(2.3, "n2")]], [[START]])
+    known = costs([launch(1.3) | launch(2.3, "n2")], [{"n1": START}])
     assert known[1].cpu_s is None, "no launch that only starts and ends ran there"
     assert costliest(known).node == "n1"
-    assert costliest(costs([[launch(1.3)]], [])).node == "n1"
+    assert costliest(costs([launch(1.3)], [])).node == "n1"
 
 
 def test_interrupts_are_those_of_all_cpus_of_the_machine():
@@ -121,13 +127,13 @@ def test_interrupts_are_those_of_all_cpus_of_the_machine():
 
 
 def test_a_cost_in_words_says_what_was_taken_off_and_how_ranks_waited():
-    (cost,) = costs([[launch(1.3, sharing=2)]], [[START]])
+    (cost,) = costs([launch(1.3, sharing=2)], [{"n1": START}])
     assert cost_in_words(cost) == (
         "without 0.3 CPU s of starting and ending; 0.06 s user, 0.94 s system; its machine, which"
         " 2 nodes share, took 0.2 CPU s for interrupts meanwhile; its ranks slept 50% of the time;"
         " 0.5 CPU s a GB, 500 CPU µs a message"
     )
-    (polls,) = costs([[launch(1.5, awake_s=2.4)]], [[START]])
+    (polls,) = costs([launch(1.5, awake_s=2.4)], [{"n1": START}])
     assert "its ranks never slept" in cost_in_words(polls)
-    (unknown,) = costs([[launch(1.3)]], [])
+    (unknown,) = costs([launch(1.3)], [])
     assert cost_in_words(unknown) == f"starting and ending included: {NO_STARTS}"
