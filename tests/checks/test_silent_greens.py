@@ -154,7 +154,7 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
 
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
     """The two runs are dry ones: what matters is what their reports name."""
-    dry = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "--dry-run")
+    dry = (*GIGE, str(ROOT / "checks"), "-n", "ImbPingPong", "--dry-run")
     site = tmp_path / "site"
     site.mkdir()
     shutil.copy(ROOT / "site-config" / "settings.py", site)
