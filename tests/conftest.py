@@ -78,23 +78,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-def _activated(folder: Path, **settings: str) -> dict[str, str]:
-    """Environment of a shell that sourced ci/activate; reports go to ``folder``.
-
-    Where there is a testbed it is entered.
-    """
-    enter = "ci/testbed/activate" if (DEFAULT / CONF).exists() else "ci/activate"
-    ours = ("RFM_", "SLURM_")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+@functools.cache
+def _activated(enter: str, outside: frozenset[tuple[str, str]]) -> dict[str, str]:
+    """Environment of a shell that sourced this file."""
     shown = subprocess.run(
         ["bash", "-c", f'. "{ROOT}/{enter}" && env -0'],
-        env=clean,
+        env=dict(outside),
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    environment = dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
-    return environment | {"RFM_REPORT_FILE": str(folder / "run-0.json"), **settings}
+    return dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
 
 
 @pytest.fixture(scope="session")
@@ -103,10 +97,15 @@ def run() -> Run:
 
     def run_in(folder: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
         folder.mkdir(parents=True, exist_ok=True)
+        ours = ("RFM_", "SLURM_", "PYTEST_")
+        outside = frozenset(one for one in os.environ.items() if not one[0].startswith(ours))
+        # Where there is a testbed it is entered.
+        enter = "ci/testbed/activate" if (DEFAULT / CONF).exists() else "ci/activate"
+        own = {"RFM_REPORT_FILE": str(folder / "run-0.json"), **settings}
         return subprocess.run(
             command,
             cwd=folder,
-            env=_activated(folder, **settings),
+            env=_activated(enter, outside) | own,
             capture_output=True,
             text=True,
             check=False,

@@ -88,14 +88,19 @@ Differences = Iterator[ProvenanceDifference]
 
 
 class Archive:
-    """The store's records of its sessions, each table read once."""
+    """The store's records of its sessions, each session read once."""
 
     def __init__(self, store: Store) -> None:
-        self._rows = cache(
-            lambda stored, table: questions.ask(store, [stored], [table], _ROWS[table]).to_pylist(
-                maps_as_pydicts="strict"
-            )
-        )
+        def read(stored: StoredSession) -> dict[str, Rows]:
+            with questions.connect(store, [stored], only=_ROWS) as connection:
+                return {
+                    table: questions.answered(
+                        lambda query=query: connection.sql(query).to_arrow_table()
+                    ).to_pylist(maps_as_pydicts="strict")
+                    for table, query in _ROWS.items()
+                }
+
+        self._read = cache(read)
 
     def culprits(
         self, before: StoredSession, after: StoredSession, cases: Sequence[Case]
@@ -105,18 +110,18 @@ class Archive:
         Raise NetproofError where a session cannot be read.
         """
         pair, place = (before, after), (cases[0].partition, cases[0].environment)
-        sessions = [self._rows(one, "sessions")[0] for one in pair]
+        sessions = [self._read(one)["sessions"][0] for one in pair]
         nodes = [
             [
                 row
-                for row in self._rows(one, "nodes")
+                for row in self._read(one)["nodes"]
                 if place == (row["partition"], row["environment"])
             ]
             for one in pair
         ]
         by_case, launches = (
             [
-                {tuple(row[name] for name in KEY): row for row in self._rows(one, table)}
+                {tuple(row[name] for name in KEY): row for row in self._read(one)[table]}
                 for one in pair
             ]
             for table in ("cases", "launches")

@@ -44,13 +44,15 @@ def leaves(run, folder: Path, cases: list[Case], *options: str) -> session.Sessi
     return session.load(folder / "run-0.json")
 
 
-def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, expected):
-    four = [
-        case
-        for case in expected.cases
-        if case.environment == "mpich" and case.benchmark == "imb" and case.ranks == 4
+def test_a_job_and_what_waits_for_it_are_left_and_a_job_of_which_a_case_stays_runs(
+    run, tmp_path, expected
+):
+    imb = [
+        case for case in expected.cases if case.environment == "mpich" and case.benchmark == "imb"
     ]
-    stored = leaves(run, tmp_path, four)
+    four = [case for case in imb if case.ranks == 4]
+    (one,) = [case for case in imb if case.function == "Alltoall" and case.ranks == 2]
+    stored = leaves(run, tmp_path, [*four, one])
     skipped = [result for result in stored.results if result.result == "skip"]
     assert {result.skipped.why for result in skipped} == {TURN.why}
     assert sorted(result.case.key() for result in skipped if result.case) == sorted(
@@ -59,6 +61,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, exp
     # The job and what waits for it; a run narrowed by -p has no comparison.
     kinds = sorted(result.kind for result in skipped if not result.case)
     assert kinds == ["curves", "job", "launches"]
+    assert {one.result for one in stored.results} == {"pass", "skip"}
     verdict = judge(expected, stored)
     assert sorted(one.case.key() for one in verdict.skipped) == sorted(case.key() for case in four)
     assert not [fault for fault in verdict.faults if "skip" in fault]
@@ -72,16 +75,6 @@ def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_p
     skipped = {result.case.key() for result in stored.results if result.skipped and result.case}
     assert skipped == {case.key() for case in cases}
     assert any(result.case and result.case.function == "PingPong" for result in stored.results)
-
-
-def test_a_job_of_which_one_case_is_not_to_be_left_runs(run, tmp_path, expected):
-    (one,) = [
-        case
-        for case in expected.cases
-        if case.environment == "mpich" and case.function == "Alltoall" and case.ranks == 4
-    ]
-    stored = leaves(run, tmp_path, [one])
-    assert {result.result for result in stored.results} == {"pass"}
 
 
 def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):

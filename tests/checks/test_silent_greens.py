@@ -63,31 +63,34 @@ def test_nothing_selected_is_not_passed(run, tmp_path, selection):
     assert "ReFrame leaves no report where no test ran" in unwrapped(judged.stderr)
 
 
-@pytest.mark.parametrize(
-    ("named", "otherwise", "missing"),
-    [
-        ("ImbPingPong:", "ImbPingPongs:", "intelmpi"),
-        ("'testbed:.*': {'.*': {2", "'testbed:fast.*': {'.*': {2", "key 'testbed:gige'"),
-        ("{'.*': {2", "{'openmpi': {2", "key 'intelmpi'"),
-        ("{2: *mpi", "{8: *mpi", "key 2"),
-    ],
-    ids=["class", "partition", "environment", "ranks"],
-)
-def test_what_the_references_do_not_name_fails_before_anything_runs(
-    run, tmp_path, named, otherwise, missing
-):
+def test_what_the_references_do_not_name_fails_before_anything_runs(run, tmp_path):
+    """A class, a partition, an environment and a number of ranks, of a check each."""
     text = (ROOT / "reference-values" / "testbed.yaml").read_text()
-    assert named in text
-    (tmp_path / "testbed.yaml").write_text(text.replace(named, otherwise))
+    levels = "  $index: [$partition, $environ, ranks]\n  'testbed:.*': {'.*': {2"
+    missing = {
+        "ImbPingPong": ("", "testbed.yaml has no ImbPingPong for testbed:gige, intelmpi"),
+        "ImbSendrecv": (levels.replace("testbed:", "testbed:fast"), "key 'testbed:gige'"),
+        "ImbBcast": (levels.replace("{'.*'", "{'openmpi'"), "key 'intelmpi'"),
+        "ImbAlltoall": (levels.replace("{2", "{8"), "key 2"),
+    }
+    for name, (otherwise, _) in missing.items():
+        old = f"\n{name}:\n{levels}"
+        assert text.count(old) == 1
+        new = f"\n{name}:\n{otherwise}" if otherwise else f"\n{name}s:\n{levels}"
+        text = text.replace(old, new)
+    (tmp_path / "testbed.yaml").write_text(text)
+    several = "|".join(missing)
     ran = run(
         tmp_path,
-        *(*GIGE, str(ROOT / "checks"), "-p", "intelmpi", "-n", "ImbPingPong", "--dry-run"),
+        *(*GIGE, str(ROOT / "checks"), "-p", "intelmpi", "-n", f"^({several})"),
+        "--dry-run",
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
     assert ran.returncode != 0
-    reason = re.search("testbed.yaml has no ImbPingPong for testbed:gige, .*", ran.stdout)[0]
-    assert missing in reason
-    assert "object at 0x" not in reason
+    for name, (_, said) in missing.items():
+        reason = re.search(f"testbed.yaml has no {name} for testbed:gige, .*", ran.stdout)[0]
+        assert said in reason
+        assert "object at 0x" not in reason
 
 
 def altered_checks(folder: Path, *changes: tuple[str, str]) -> Path:
@@ -151,7 +154,7 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
 
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
     """The two runs are dry ones: what matters is what their reports name."""
-    dry = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "--dry-run")
+    dry = (*GIGE, str(ROOT / "checks"), "-n", "ImbPingPong", "--dry-run")
     site = tmp_path / "site"
     site.mkdir()
     shutil.copy(ROOT / "site-config" / "settings.py", site)

@@ -34,12 +34,12 @@ def _as_recorded(case: Mapping[str, Any]) -> float:
     return 1.0
 
 
-def _unchanged(rows: Rows) -> None:
-    pass
+def unchanged(rows: Rows) -> None:
+    """Leave the rows of a night as they were recorded."""
 
 
-_PLAIN: dict[tuple[int, int, str], tuple[int, dict[str, bytes]]] = {}
-"""Nights with nothing but noise, by how many were put before: random numbers drawn, and files.
+_MADE: dict[tuple[int, int, str, Slower], tuple[int, dict[str, bytes]]] = {}
+"""Nights with nothing else changed, by how many were put before: random numbers drawn, and files.
 
 All stores begin with the same ones, which take longer to make than to write.
 """
@@ -86,7 +86,7 @@ class MadeNights:
         self,
         night: int,
         slower: Slower = _as_recorded,
-        change: Callable[[Rows], None] = _unchanged,
+        change: Callable[[Rows], None] = unchanged,
         system: str = "testbed",
     ) -> StoredSession:
         """Put a night into the store.
@@ -95,16 +95,16 @@ class MadeNights:
         all tables, by name, before they are written.
         """
         stored = self.stored(night, system)
-        plain = (self._added, night, system)
+        made = (self._added, night, system, slower)
         self._added += 1
-        if slower is not _as_recorded or change is not _unchanged:
+        if change is not unchanged:
             self._make(stored, night, slower, change)
-        elif plain not in _PLAIN:
+        elif made not in _MADE:
             drawn = self._make(stored, night, slower, change)
             files = {one.name: one.read_bytes() for one in self.store.path(stored).iterdir()}
-            _PLAIN[plain] = drawn, files
+            _MADE[made] = drawn, files
         else:
-            drawn, files = _PLAIN[plain]
+            drawn, files = _MADE[made]
             self.random.standard_normal(drawn)
             folder = self.store.path(stored)
             folder.mkdir(parents=True)
@@ -150,6 +150,7 @@ class MadeNights:
             self.add(night, slower)
 
 
+@functools.cache
 def by(factor: float, **which: Any) -> Slower:
     """Times of the cases with these values are ``factor`` times as long."""
 

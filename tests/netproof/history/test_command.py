@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from made_nights import by, mtu, recorded
+from made_nights import by, mtu, recorded, unchanged
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -357,8 +357,9 @@ def test_every_key_of_the_json_is_documented(nights):
         crashing(1)(rows)
         mtu(rows)
 
-    for night in range(30):
-        nights.add(night, SLOW if night >= 24 else by(1), late if night > 24 else lambda rows: None)
+    twice = by(2.0, environment="mpich")
+    for night in range(16):
+        nights.add(night, twice if night >= 9 else by(1), late if night > 9 else unchanged)
     accepted(nights, "--environment", "other", nights.stored(3).name)
     status, out, _ = history(nights, "--case", "mpich", "--format=json")
     document = json.loads(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_nights import by, mtu
+from made_nights import by, mtu, unchanged
 
 from netproof.errors import NetproofError
 from netproof.history import accepted, history_verdict
@@ -77,7 +77,7 @@ def test_the_pooled_ones_come_first_then_the_larger(nights):
 def test_what_else_changed_that_night_is_told(nights):
     for night in range(30):
         late = night >= 24
-        nights.add(night, SLOW if late else by(1), mtu if late else lambda rows: None)
+        nights.add(night, SLOW if late else by(1), mtu if late else unchanged)
     (event,) = judge(nights.store).events
     everywhere = "gige-1, gige-2, gige-3, gige-4"
     assert event.changed() == (
@@ -90,7 +90,7 @@ def test_what_else_changed_that_night_is_told(nights):
 @pytest.mark.slow
 def test_where_nothing_of_the_configuration_changed_the_nights_around_are_looked_at(nights):
     for night in range(30):
-        nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= 25 else lambda rows: None)
+        nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= 25 else unchanged)
     (event,) = judge(nights.store).events
     changed = event.changed()
     assert (
@@ -152,7 +152,7 @@ def test_what_was_off_tonight_is_told_even_where_chance_brings_as_much(nights):
 def test_a_drift_is_one_event_with_what_differs_from_before_it_until_now(nights):
     for night in range(100):
         slow = by(1 + 0.0015 * max(night - 40, 0), environment="mpich")
-        nights.add(night, slow, mtu if night > 60 else lambda rows: None)
+        nights.add(night, slow, mtu if night > 60 else unchanged)
     (event,) = (event for event in judge(nights.store, last=100).events if event.worse)
     assert (event.partition, event.environment) == ("gige", "mpich")
     assert {shift.change.kind for shift in event.shifts} == {ChangeKind.DRIFT}
