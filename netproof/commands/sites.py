@@ -210,11 +210,12 @@ def show(
     insist_on_site()
     from netproof.commands import site_show
     from netproof.present import documents, terminal
+    from netproof.present.document import show as show_blocks
 
     with terminal.working("looking at past sessions"):
         found = site_show.shown(system, store, full=full)
     if form is Form.JSON:
         documents.write(site_show.document(found), sys.stdout)
     else:
-        site_show.print_matrix(found, terminal.console())
+        show_blocks(site_show.blocks(found), terminal.console())
     return 0
