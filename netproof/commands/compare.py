@@ -6,13 +6,12 @@ held fixed, since a case's counterpart has all of it in common.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from netproof.commands.options import Form, insist_on_reports, verb
+from netproof.commands.options import Form, insist_on_reports, printed, verb
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ def compare(
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
     from netproof.comparison import comparison
     from netproof.present import compared, documents, terminal
-    from netproof.present.document import show
 
     failed: dict[str, str] = {}
     if by is None:
@@ -91,13 +89,8 @@ def compare(
 
         every = by is not None
         page = write_page(page, lambda: compared.page(title, several, failed, every=every))
-    if form is Form.JSON:
-        documents.write(document, sys.stdout)
-        return 0
-    out = terminal.console()
-    show(compared.blocks(several, failed), out)
-    if page is not None:
-        terminal.say(out, f"page {page}")
+    written = [] if page is None else [f"page {page}"]
+    printed(form, lambda: document, lambda: [*compared.blocks(several, failed), *written])
     return 0
 
 

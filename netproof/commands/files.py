@@ -82,11 +82,10 @@ def judge(
             fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
         )
     if page is not None:
-        from netproof.present.html import files as pages
         from netproof.present.html import folder as report
 
         try:
-            page = report.write_page(page, lambda: pages.page(judged))
+            page = report.write_page(page, lambda: judged_files.page(judged))
         except NetproofError as error:
             return refused("no report", error)
     if form is Form.JSON:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands.options import Form, refused, session_and_system, verb
+from netproof.commands.options import Form, printed, refused, session_and_system, verb
 from netproof.errors import NetproofError
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
 
@@ -75,8 +74,7 @@ def show(
 
     opened = Store(store)
     from netproof.history import history_verdict
-    from netproof.present import documents, terminal
-    from netproof.present.document import show as print_blocks
+    from netproof.present import terminal
     from netproof.present.history import document, overview, series, write
     from netproof.session.session import label_of
 
@@ -100,13 +98,13 @@ def show(
     if verdict.not_kept:
         sentence = f"the next history takes as long as this one: {verdict.not_kept}"
         terminal.say(terminal.console(stderr=True), sentence, "yellow")
-    if form is Form.JSON:
-        documents.write(document(shown, series=not selection.everything), sys.stdout)
-        return shown.status
-    out = terminal.console()
-    print_blocks((overview if selection.everything else series)(shown), out)
-    if plot is not None:
-        terminal.say(out, f"plot {plot}")
+    answer = overview if selection.everything else series
+    plotted = [] if plot is None else [f"plot {plot}"]
+    printed(
+        form,
+        lambda: document(shown, series=not selection.everything),
+        lambda: [*answer(shown), *plotted],
+    )
     return shown.status
 
 

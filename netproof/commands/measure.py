@@ -5,15 +5,21 @@ They are no acceptance: their reports are in folders that no verdict reads.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from netproof.commands.options import Form, insist_on_site, refused, session_and_system, verb
+from netproof.commands.options import (
+    Form,
+    insist_on_site,
+    printed,
+    refused,
+    session_and_system,
+    verb,
+)
 from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
     from netproof.present.document import Block
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
+
+_PAGES = {"load": "Under load", "tails": "Single calls", "sweeps": "Tuning"}
+"""Beginnings of the titles of pages."""
 
 SHOWN, BEYOND, UNDECIDED = 0, 1, 3
 """Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
@@ -130,38 +139,37 @@ def _insist_on_number(nodes: int, least: int) -> None:
 
 
 def _show(
+    key: str,
     several: Sequence[tuple[Any, Any]],
-    report: Path,
-    kind: str,
     answer: Callable[[Any, Any], tuple[str, list[Block]]],
-    document: Callable[[Any], dict[str, Any]],
-    folder: Path | None,
+    document: Callable[[Any, Any], dict[str, Any]],
+    report: Path,
     form: Form,
+    folder: Path | None = None,
 ) -> int:
     """Print what was measured and its figures: the answer of each, or all as a document.
 
-    ``kind``: of all, for the title of a page; ``folder``: to write a page into, None for no page.
-    Return the exit status of what has bounds.
+    ``key``: of all in the document; ``folder``: to write a page into, None for no page. Return the
+    exit status of what has bounds.
     """
-    from netproof.present import documents, terminal
-    from netproof.present.document import show
-
     written = None
     if folder is not None:
         from netproof.present.html.folder import answers_page, write_page
 
-        written = write_page(folder, lambda: answers_page(kind, [answer(*one) for one in several]))
-    if form is Form.JSON:
-        documents.write(document(several), sys.stdout)
-    else:
-        out = terminal.console()
-        for one, figures in several:
-            title, blocks = answer(one, figures)
-            terminal.say(out, title, "bold")
-            show(blocks, out)
-        terminal.say(out, f"report {report}")
+        answers = [answer(*one) for one in several]
+        written = write_page(folder, lambda: answers_page(_PAGES[key], answers))
+
+    def blocks() -> Iterator[Block]:
+        from netproof.present.document import Cell
+
+        for one in several:
+            title, shown = answer(*one)
+            yield from (Cell(title, "strong"), *shown)
+        yield f"report {report}"
         if written is not None:
-            terminal.say(out, f"page {written}")
+            yield f"page {written}"
+
+    printed(form, lambda: {key: [document(*one) for one in several]}, blocks)
     if any(getattr(found, "beyond", False) for _, found in several):
         return BEYOND
     return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN
@@ -207,7 +215,7 @@ def load(
     from netproof.present.loads import load_answer, load_document
 
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    return _show(several, report, "Under load", load_answer, load_document, page, form)
+    return _show("load", several, load_answer, load_document, report, form, page)
 
 
 @verb("tails are inconclusive", "measure tails mycluster:ib -p openmpi --seconds 300")
@@ -239,7 +247,7 @@ def tails(
     from netproof.present.loads import tail_answer, tail_document
 
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    return _show(several, report, "Single calls", tail_answer, tail_document, page, form)
+    return _show("tails", several, tail_answer, tail_document, report, form, page)
 
 
 @verb("GPCNeT is inconclusive", "measure gpcnet mycluster:ib -p openmpi")
@@ -277,7 +285,7 @@ def gpcnet(
     from netproof.present.loads import gpcnet_answer, gpcnet_document
 
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    return _show(several, report, "", gpcnet_answer, gpcnet_document, None, form)
+    return _show("gpcnet", several, gpcnet_answer, gpcnet_document, report, form)
 
 
 @verb(
@@ -342,7 +350,7 @@ def _show_sweeps(report: Path, page: Path | None, form: Form) -> int:
     from netproof.experiments import sweep
     from netproof.present.sweeps import answer, document
 
-    return _show(sweep.results(report), report, "Tuning", answer, document, page, form)
+    return _show("sweeps", sweep.results(report), answer, document, report, form, page)
 
 
 def _restore(option: str) -> int:

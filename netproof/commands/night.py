@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -29,10 +29,11 @@ from netproof.commands.reframe import measure
 from netproof.errors import NetproofError, shortened
 from netproof.history import history_verdict as history
 from netproof.intake import trust, writing
+from netproof.present.document import Sentences
 from netproof.present.html.report import Report
-from netproof.present.night import Night, summary
 from netproof.present.verdict import junit as as_junit
-from netproof.present.wording import duration, visible
+from netproof.present.verdict import remarks, undecided
+from netproof.present.wording import duration, outcome, visible
 from netproof.session import left, session
 from netproof.session.left import SkipReason
 from netproof.session.session import Session
@@ -49,9 +50,11 @@ from netproof.site.matrix import (
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
-from netproof.verdict import CANNOT, PASSED, StoredOptions, session_verdict
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, StoredOptions, session_verdict
+from netproof.verdict.explain import failures
 from netproof.verdict.judge import reason_of
-from netproof.verdict.session_verdict import ingest
+from netproof.verdict.session_verdict import JudgedSession, ingest
+from netproof.verdict.verdict import sentences_of_skipped
 
 LATEST = "latest"
 """Link to the newest night's report, beside the reports."""
@@ -72,16 +75,31 @@ ANSWER_S = 60.0
 """Seconds that a night waits for nodes that do not answer slurmctld, where jobs need them."""
 _LOOK_AGAIN_S = 1.0
 
+_ACCEPT = ("what of this is intended ends by 'netproof history accept'",)
 
-@dataclass(frozen=True)
-class NightPlan:
-    """Plan of a night.
+SENTENCES = 20
+"""Sentences of a kind that are listed; the report has all."""
+
+WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT: "NOT JUDGED", INCONCLUSIVE: "NOT JUDGED"}
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass
+class Night:
+    """A night: its plan, and its result as far as it came.
 
     ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
-    of pages; ``budget_min``: minutes, None for all of the matrix; ``hook``: a shell command, or
-    empty; ``labels``: of the session; ``arguments``: further ones of ReFrame; ``full``: all
-    functions of IMB; ``least_free_mb``: free space that each file system needs, in 10⁶ bytes;
-    ``patience_min``: minutes that slurmctld may be silent while it measures.
+    of pages; ``junit``: file for JUnit's XML; ``budget_min``: minutes, None for all of the matrix;
+    ``hook``: a shell command, or empty; ``labels``: of the session; ``arguments``: further ones of
+    ReFrame; ``full``: all functions of IMB; ``least_free_mb``: free space that each file system
+    needs, in 10⁶ bytes; ``patience_min``: minutes that slurmctld may be silent while it measures.
+
+    ``faults``: why it could not be judged, or not whole, a sentence each; ``judged``: None without
+    a verdict; ``worse``, ``noted``: changes in its history for the worse, and others; ``stored``:
+    the session's name in the store; ``page``: of the report; ``log``: ReFrame's output.
     """
 
     system: str
@@ -95,19 +113,42 @@ class NightPlan:
     least_free_mb: int = 200
     patience_min: float = 10
     arguments: Sequence[str] = ()
+    started: datetime = field(default_factory=_now)
+    ended: datetime = field(default_factory=_now)
+    faults: list[str] = field(default_factory=list)
+    judged: JudgedSession | None = None
+    worse: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
+    stored: str = ""
+    page: Path | None = None
+    log: Path | None = None
+
+    @property
+    def status(self) -> int:
+        """Exit status: a failure first, then what kept it from being judged."""
+        if self.judged is not None and (self.judged.verdict.status == FAILED or self.worse):
+            return FAILED
+        if self.judged is None or self.faults:
+            return CANNOT
+        return self.judged.verdict.status
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged, and ends with 3 only for inconclusive cases."""
+        if self.judged is None or self.faults or self.status != INCONCLUSIVE:
+            return False
+        return self.judged.verdict.inconclusive
 
 
-def run(plan: NightPlan) -> int:
+def run(night: Night) -> int:
     """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged, 3
     inconclusive or not whole.
 
     Whatever happens, JUnit is written where requested, and the hook is run.
     """
-    started = datetime.now().astimezone()
-    night = Night(plan.system, started, started)
     try:
         with _ending(), _noting(night):
-            _go(plan, night)
+            _go(night)
     except Ended as error:
         night.faults.append(str(error))
     except Exception as error:
@@ -117,20 +158,61 @@ def run(plan: NightPlan) -> int:
         night.faults.append(
             f"an error of netproof's own: {shortened(repr(error))}; {entry.DEBUG} shows where"
         )
-    night.ended = datetime.now().astimezone()
-    if plan.junit:
+    night.ended = _now()
+    if night.junit:
         with _noting(night):
-            plan.junit.parent.mkdir(parents=True, exist_ok=True)
-            writing.replace(plan.junit, _junit(night))
+            night.junit.parent.mkdir(parents=True, exist_ok=True)
+            writing.replace(night.junit, _junit(night))
     text = summary(night)
     _say(text)
     status = night.status
-    if plan.hook:
-        fault = _tell(plan.hook, text)
+    if night.hook:
+        fault = _tell(night.hook, text)
         if fault:
-            _err(f"the hook {plan.hook!r} {fault}: nobody may have been notified")
+            _err(f"the hook {night.hook!r} {fault}: nobody may have been notified")
             status = CANNOT if status == PASSED else status
     return status
+
+
+def summary(night: Night) -> str:
+    """Return the summary; its first line could be the subject of a mail."""
+    lines = [headline(night), ""]
+    lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
+    if night.judged is not None:
+        verdict = night.judged.verdict
+        skipped = [
+            [one for one in verdict.skipped if one.reason.planned == planned]
+            for planned in (False, True)
+        ]
+        # A mail is read from the top.
+        for block in (
+            Sentences(failures(verdict)[::-1], mark="FAIL "),
+            Sentences(night.worse, mark="WORSE "),
+            undecided(verdict),
+            Sentences(_ACCEPT if night.worse else ()),
+            *map(Sentences, map(sentences_of_skipped, skipped)),
+            *reversed(remarks(night.judged)),
+            Sentences(night.noted, mark="note: "),
+        ):
+            lines += [f"{block.mark}{sentence}" for sentence in block.sentences[:SENTENCES]]
+            if (more := len(block.sentences) - SENTENCES) > 0:
+                lines.append(f"{block.mark}and {more} more, in the report")
+    places = {"session": night.stored, "report": night.page, "output of ReFrame": night.log}
+    lines += ["", *(f"{what} {place}" for what, place in places.items() if place)]
+    lines.append(f"exit status {night.status}")
+    # Further lines are indented: a job's text cannot look like the night's own.
+    whole = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
+    # Output of a job may be no valid text.
+    return whole.encode(errors="replace").decode()
+
+
+def headline(night: Night) -> str:
+    """Return the night in a line: system, outcome, how many cases, when."""
+    took = duration((night.ended - night.started).total_seconds())
+    word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
+    if night.judged is not None:
+        word += f", {outcome(night.judged.verdict, len(night.worse))}"
+    return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
 
 
 def _junit(night: Night) -> bytes:
@@ -168,13 +250,13 @@ def _ending() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _go(plan: NightPlan, night: Night) -> None:
-    name, _, partition = plan.system.partition(":")
+def _go(night: Night) -> None:
+    name, _, partition = night.system.partition(":")
     folder = folders.of_site()
     configuration = site.gather(folder)
     try:
         expected = matrix(
-            configuration, name, [partition] if partition else [], all_functions=plan.full
+            configuration, name, [partition] if partition else [], all_functions=night.full
         )
     except NetproofError as error:
         raise NetproofError(f"{folder}: {error}: source the activate of its folder") from None
@@ -193,19 +275,19 @@ def _go(plan: NightPlan, night: Night) -> None:
                 f" below white space, quotes or backslashes; name another folder in {variable}"
             )
     # Later nights read from there, and the hook runs when this one has ended.
-    for folder in (reports, plan.reports):
+    for folder in (reports, night.reports):
         trust.insist(folder, "the folder of reports", data=True)
-    trust.insist_on_command(plan.hook, HOOK)
-    with held(lock_of(plan.store, name), night.started) as lock:
-        enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
+    trust.insist_on_command(night.hook, HOOK)
+    with held(lock_of(night.store, name), night.started) as lock:
+        enough_room((night.store, reports, night.reports, prefix), night.least_free_mb)
         slurm.answers()
-        store = Store.create(plan.store)
-        leaving = _choose(plan, expected, configuration, store)
+        store = Store.create(night.store)
+        leaving = _choose(night, expected, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
-        arguments += ["-R"] if plan.full else []
-        arguments += [part for label in plan.labels for part in ("--session-extras", label)]
+        arguments = ["--nocolor", "--system", night.system, "-c", str(checks)]
+        arguments += ["-R"] if night.full else []
+        arguments += [part for label in night.labels for part in ("--session-extras", label)]
         with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder_of_left:
             settings = {}
             if cases := {case: leaving[job] for job in leaving for case in jobs(expected)[job]}:
@@ -213,16 +295,16 @@ def _go(plan: NightPlan, night: Night) -> None:
                 settings[left.VARIABLE] = str(path)
                 left.write(path, cases)
             measure(
-                [*arguments, *plan.arguments],
+                [*arguments, *night.arguments],
                 folder=checks.parent,
                 report=report,
                 log=night.log,
                 settings=settings,
                 lock=lock,
-                patience_s=60 * plan.patience_min,
+                patience_s=60 * night.patience_min,
             )
         _insist_on_a_job(session.load(report))
-        _judge(plan, night, store, report, partial=bool(leaving or partition))
+        _judge(night, store, report, partial=bool(leaving or partition))
 
 
 def _insist_on_a_job(measured: Session) -> None:
@@ -237,7 +319,7 @@ def _insist_on_a_job(measured: Session) -> None:
 
 
 def _choose(
-    plan: NightPlan, expected: Matrix, configuration: Mapping[str, Any], store: Store
+    night: Night, expected: Matrix, configuration: Mapping[str, Any], store: Store
 ) -> dict[PlannedJob, SkipReason]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
     leaving = cannot_run(jobs(expected), expected, configuration)
@@ -251,8 +333,8 @@ def _choose(
             + "; ".join(dict.fromkeys(reason.why for reason in leaving.values()))
         )
     times = durations.expected_seconds(possible, known)
-    if plan.budget_min is not None:
-        leaving |= left_for_another_night(times, known, expected, 60 * plan.budget_min)
+    if night.budget_min is not None:
+        leaving |= left_for_another_night(times, known, expected, 60 * night.budget_min)
     tonight = {job: one for job, one in times.items() if job not in leaving}
     seconds = durations.session_seconds(tonight, expected)
     takes = "as long as nobody knows yet" if seconds is None else f"about {duration(seconds)}"
@@ -263,23 +345,23 @@ def _choose(
     return leaving
 
 
-def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
+def _judge(night: Night, store: Store, report: Path, *, partial: bool) -> None:
     """Store, judge, compare with history, report; judge a session that the store refuses too.
 
     ``partial``: whether it is not of all that is expected on the system.
     """
     kept = past = None
     with _noting(night):
-        done = ingest(store, report, system=plan.system, full=plan.full)
+        done = ingest(store, report, system=night.system, full=night.full)
         kept = done.stored
         night.stored = kept.name
     night.judged = judged = session_verdict.judge_session(
         session.load(report),
-        system=plan.system,
-        full=plan.full,
+        system=night.system,
+        full=night.full,
         # Skipped and unrequested cases are shown from earlier nights.
-        asked=StoredOptions(plan.store) if partial else None,
-        store=plan.store,
+        asked=StoredOptions(night.store) if partial else None,
+        store=night.store,
     )
     if kept is not None:
         with _noting(night):
@@ -290,13 +372,13 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
     from netproof.present.html.page import write
     from netproof.present.html.report import MAIN
 
-    folder = plan.reports / (night.stored or report.stem)
+    folder = night.reports / (night.stored or report.stem)
     folder.parent.mkdir(parents=True, exist_ok=True)
     write(Report(judged, nights=None if past is None else past.nights), folder)
     # The link moves when the pages are whole.
-    partial_link = plan.reports / f".{LATEST}-{os.getpid()}"
+    partial_link = night.reports / f".{LATEST}-{os.getpid()}"
     partial_link.symlink_to(folder.name)
-    os.replace(partial_link, plan.reports / LATEST)
+    os.replace(partial_link, night.reports / LATEST)
     night.page = folder / MAIN
 
 

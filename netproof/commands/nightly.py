@@ -96,7 +96,7 @@ def nightly(
                 f"{given!r} is no KEY=VALUE without a comma", param_hint="--label"
             )
     return night.run(
-        night.NightPlan(
+        night.Night(
             system=system,
             store=store.resolve(),
             reports=(pages or folders.of_reports() / "nightly").resolve(),

@@ -12,17 +12,21 @@ import inspect
 import json
 import os
 import re
+import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
 from netproof.verdict import CANNOT, MAX_AGE_DAYS, StoredOptions
+
+if TYPE_CHECKING:
+    from netproof.present.document import Block
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
 VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
@@ -140,6 +144,19 @@ def described(function: Callable[..., None], verb: str) -> Callable[..., None]:
             )
             function.__annotations__[name] = Annotated[one.annotation, made]
     return function
+
+
+def printed(
+    form: Form, document: Callable[[], Mapping[str, Any]], blocks: Callable[[], Iterable[Block]]
+) -> None:
+    """Print an answer in the form that was asked for."""
+    from netproof.present import documents, terminal
+    from netproof.present.document import show
+
+    if form is Form.JSON:
+        documents.write(document(), sys.stdout)
+    else:
+        show(blocks(), terminal.console())
 
 
 def refused(cannot: str, error: object) -> int:

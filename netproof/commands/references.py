@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netproof.commands.options import Form, subjects, verb
+from netproof.commands.options import Form, printed, subjects, verb
 from netproof.errors import NetproofError
 from netproof.verdict import INCONCLUSIVE, PASSED
 
@@ -122,19 +121,19 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import document, documents, power, terminal
+    from netproof.present import documents, power, terminal
     from netproof.verdict.risk import risks_of_sessions
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         found, without = risks_of_sessions(*_loaded(sessions, system), margin)
-    if form is Form.JSON:
-        values = {
+    printed(
+        form,
+        lambda: {
             "format": documents.FORMAT,
             "margin": margin,
             "risks": [{**documents.of_case(one.case), **power.of_risk(one)} for one in found],
             "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
-        }
-        documents.write(values, sys.stdout)
-    else:
-        document.show(power.risk_blocks(found, without, margin), terminal.console())
+        },
+        lambda: power.risk_blocks(found, without, margin),
+    )
     return INCONCLUSIVE if without or not found else PASSED

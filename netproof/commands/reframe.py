@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from netproof.errors import NetproofError
@@ -29,21 +30,28 @@ _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
-def begin(
+@contextmanager
+def started(
     arguments: Sequence[str],
-    settings: Mapping[str, str],
+    report: Path,
     output: int | IO[bytes],
+    settings: Mapping[str, str] = MappingProxyType({}),
     folder: Path | None = None,
     lock: Sequence[int] = (),
-) -> subprocess.Popen[bytes]:
-    """Start ``reframe -r`` with ``settings`` in its environment; NetproofError without one."""
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start ``reframe -r`` with ``settings`` in its environment, and end it with the block.
+
+    ``report``: where it leaves its report. It ends with this process too, and cancels its jobs.
+    Raise NetproofError where it is not installed.
+    """
     program = Path(sys.executable).with_name("reframe")
     if not program.is_file():
         raise NetproofError(f"{program}: is not there, so nothing can be measured")
-    return subprocess.Popen(
+    report.parent.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen(
         [str(program), *arguments, "-r"],
         cwd=folder,
-        env={**os.environ, **settings},
+        env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
@@ -52,37 +60,35 @@ def begin(
         preexec_fn=ending_with_this_process(),
         pass_fds=lock,
     )
+    try:
+        yield process
+    except NetproofError:
+        end_reframe(process, IN_VAIN_S)
+        raise
+    finally:
+        if process.poll() is None:
+            end_reframe(process)
 
 
-def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None) -> int:
-    """Run ReFrame with its output on standard error, and return its exit status.
+def run_reframe(arguments: Sequence[str], said: str, report: Path) -> None:
+    """Run ReFrame with its output on standard error.
 
-    ``said``: stands before the command on standard error; ``report``: where it leaves its report,
-    None for the folder that RFM_REPORT_FILE names. ReFrame ends with this process, and cancels its
-    jobs. Raise NetproofError where it is not installed, and where it leaves no ``report``.
+    ``said``: stands before the command on standard error. Raise NetproofError where it is not
+    installed, and where it leaves no ``report``.
     """
     from netproof.present import terminal
 
     if not sys.stderr.isatty():
         arguments = [*arguments, "--nocolor"]
-    settings = {}
-    if report is not None:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        settings = {"RFM_REPORT_FILE": str(report)}
     terminal.say(
         terminal.console(stderr=True), f"{said}: {shlex.join(['reframe', *arguments, '-r'])}"
     )
-    process = begin(arguments, settings, STDERR)
-    try:
+    with started(arguments, report, STDERR) as process:
         ended = process.wait()
-    finally:
-        if process.poll() is None:
-            end_reframe(process)
-    if report is not None and not report.is_file():
+    if not report.is_file():
         raise NetproofError(
             f"reframe left no report {report} (exit status {ended}); what it printed says why"
         )
-    return ended
 
 
 def measure(
@@ -106,17 +112,11 @@ def measure(
     from netproof.site import slurm
 
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        settings = {**settings, "RFM_REPORT_FILE": str(report)}
-        process = begin(arguments, settings, output, folder, [lock])
-        try:
-            _watch(process, patience_s)
-        except NetproofError:
-            end_reframe(process, IN_VAIN_S)
-            raise
-        finally:
-            if process.poll() is None:
-                end_reframe(process)
+    with (
+        log.open("wb") as output,
+        started(arguments, report, output, settings, folder, [lock]) as process,
+    ):
+        _watch(process, patience_s)
     try:
         slurm.answers()
     except NetproofError as error:

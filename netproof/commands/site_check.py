@@ -17,15 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from netproof.benchmarks import registry
 from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import LANDMARKS, RATES
-from netproof.present.terminal import say
+from netproof.present.document import Block, Cell, Sentences
+from netproof.present.wording import counted
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
@@ -73,17 +72,16 @@ class CheckedSite:
         self.faults.append(SiteError(path or self.path, place, key, reason))
 
 
-def print_checked(checked: CheckedSite, out: Console) -> None:
-    """Print what is right, what is not checked, and what is wrong."""
-    for sentence in checked.right:
-        say(out, f"right: {sentence}")
-    for sentence in checked.unchecked:
-        say(out, f"not checked: {sentence}", "yellow")
-    for fault in checked.faults:
-        say(out, f"WRONG {fault}", "red")
+def blocks(checked: CheckedSite) -> list[Block]:
+    """Return what is right, what is not checked, and what is wrong."""
     count = len(checked.faults)
-    result = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
-    say(out, f"{checked.system}: {result}", "bold")
+    wrong = counted(count, "thing is", "things are")
+    return [
+        Sentences(checked.right, mark="right: "),
+        Sentences(checked.unchecked, look="warned", mark="not checked: "),
+        Sentences(checked.faults, look="failed", mark="WRONG "),
+        Cell(f"{checked.system}: {f'{wrong} wrong' if count else 'ready'}", "strong"),
+    ]
 
 
 def document(checked: CheckedSite) -> dict[str, Any]:

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents
-from netproof.present.terminal import TableColumn, parts, print_table, say
-from netproof.present.wording import duration, not_available
+from netproof.present.document import EVERY, Block, Cell, DataTable
+from netproof.present.wording import counted, duration, not_available
 from netproof.site import folders, site
 from netproof.site.matrix import (
     Matrix,
@@ -30,6 +28,11 @@ from netproof.site.partition import pair_environments, time_limit_s
 from netproof.site.site_file import insist
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
+
+_PARTITIONS = (
+    *("partition", "switch", "card", "Mbit/s", "MTU", "interface", "nodes", "ranks", "a node"),
+    "contention domain",
+)
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,6 @@ class ShownMatrix:
     pairs_in: dict[str, tuple[str, ...]]
     sessions: int
     unknown: str | None
-
-    def too_long(self) -> Iterator[tuple[PlannedJob, float, float]]:
-        """Yield the jobs that should take longer than their partition's ``time_limit``, in s."""
-        for job, one in self.expected.items():
-            limit_s = self.limits_s[job.partition]
-            if one.seconds is not None and limit_s and one.seconds > limit_s:
-                yield job, one.seconds, limit_s
 
     def seconds(self) -> float | None:
         """Return how long all should take in seconds, None where the time of a job is not known."""
@@ -157,114 +153,73 @@ def document(found: ShownMatrix) -> dict[str, Any]:
     }
 
 
-def print_matrix(found: ShownMatrix, out: Console) -> None:
-    """Print the partitions, the jobs of each with their cases and times, absences, total time."""
+def blocks(found: ShownMatrix) -> Iterator[Block]:
+    """Yield the partitions, the jobs of each with their cases and times, absences, total time."""
     count = len(found.matrix.cases)
-    say(out, f"{found.system}, of {found.path}: {count} cases in {len(found.jobs)} jobs", "bold")
-    out.print()
-    _print_partitions(found, out)
-    out.print()
-    _print_jobs(found, out)
-    _print_pairs(found, out)
-    for sentence in not_available(found.matrix.absences):
-        say(out, f"not available: {sentence}")
-    out.print()
-    _print_times(found, out)
-
-
-def _print_partitions(found: ShownMatrix, out: Console) -> None:
-    named = list(found.matrix.partitions.items())
-    several = [partition for _, partition in named]
-
-    def column(heading: str, of: Any, *, right: bool = False) -> TableColumn:
-        return TableColumn(heading, [str(of(one)) for one in several], right=right)
-
-    print_table(
-        [
-            TableColumn("partition", [name for name, _ in named], right=False),
-            column("switch", lambda one: one.switch),
-            column("card", lambda one: f"{one.nic}, {one.driver}"),
-            column("Mbit/s", lambda one: one.link_mbit_s, right=True),
-            column("MTU", lambda one: one.mtu, right=True),
-            column("interface", lambda one: one.interface),
-            column("nodes", lambda one: one.nodes, right=True),
-            column("ranks", lambda one: ", ".join(map(str, one.rank_counts))),
-            column("a node", lambda one: one.ranks_per_node, right=True),
-            column("contention domain", lambda one: one.contention_domain),
-        ],
-        out,
-    )
-
-
-def _print_jobs(found: ShownMatrix, out: Console) -> None:
-    """Print a row per configuration, a column per kind of job: its cases and its time."""
-    whats = list(dict.fromkeys(job.what() for job in found.jobs))
-    by_place: dict[tuple[str, str], dict[str, PlannedJob]] = defaultdict(dict)
-    for job in found.jobs:
-        by_place[job.partition, job.environment][job.what()] = job
-    cells: dict[str, list[str]] = defaultdict(list)
-    for here in by_place.values():
-        for what in whats:
-            cells[what].append(_cell(found, here[what]) if what in here else "-")
-    columns = [
-        TableColumn("partition", [place[0] for place in by_place], right=False),
-        TableColumn("environment", [place[1] for place in by_place], right=False),
-        TableColumn("MPI", [found.mpi[place[1]] for place in by_place], right=False),
+    where = f"{found.system}, of {found.path}"
+    yield Cell(f"{where}: {count} cases in {len(found.jobs)} jobs", "strong")
+    rows = [
+        (
+            *(name, one.switch, f"{one.nic}, {one.driver}", str(one.link_mbit_s), str(one.mtu)),
+            *(one.interface, str(one.nodes), ", ".join(map(str, one.rank_counts))),
+            *(str(one.ranks_per_node), one.contention_domain),
+        )
+        for name, one in found.matrix.partitions.items()
     ]
-    jobs_of = [TableColumn(what, cells[what]) for what in whats]
-    for part in parts(columns, jobs_of, out.width):
-        print_table(part, out)
-        out.print()
-    say(
-        out,
+    yield from ("", DataTable(_PARTITIONS, rows, (3, 4, 6, 8)), "", _jobs(found), "")
+    yield Cell(
         "cases of a job, and how long it should take; ~ as similar jobs, ? not known, - no job",
-        "dim",
+        "faint",
     )
-
-
-def _cell(found: ShownMatrix, job: PlannedJob) -> str:
-    cases, expected = len(found.jobs[job]), found.expected[job]
-    if expected.seconds is None:
-        return f"{cases}, ?"
-    return f"{cases}, {'' if expected.measured else '~'}{duration(expected.seconds)}"
-
-
-def _print_pairs(found: ShownMatrix, out: Console) -> None:
-    """Print where all nodes are measured in pairs."""
     by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for partition, names in found.pairs_in.items():
         by_names[names].append(partition)
     for names, several in by_names.items():
-        where = ", ".join(several)
-        those = (
-            f"in {', '.join(names)}" if names else "none: no environment has IMB, or rounds is 0"
-        )
-        say(out, f"rounds of pairs on {where}: {those}")
+        those = "none: no environment has IMB, or rounds is 0"
+        where = f"in {', '.join(names)}" if names else those
+        yield f"rounds of pairs on {', '.join(several)}: {where}"
+    yield from (f"not available: {one}" for one in not_available(found.matrix.absences))
+    yield ""
+    yield from _times(found)
 
 
-def _print_times(found: ShownMatrix, out: Console) -> None:
+def _jobs(found: ShownMatrix) -> DataTable:
+    """Return a row per configuration, a column per kind of job: its cases and its time."""
+    whats = dict.fromkeys(job.what() for job in found.jobs)
+    by_place: dict[tuple[str, str], dict[str, str]] = defaultdict(lambda: dict.fromkeys(whats, "-"))
+    for job, cases in found.jobs.items():
+        expected, takes = found.expected[job], "?"
+        if expected.seconds is not None:
+            takes = f"{'' if expected.measured else '~'}{duration(expected.seconds)}"
+        by_place[job.partition, job.environment][job.what()] = f"{len(cases)}, {takes}"
+    rows = [(*place, found.mpi[place[1]], *cells.values()) for place, cells in by_place.items()]
+    return DataTable(("partition", "environment", "MPI", *whats), rows, EVERY[3:], heads=3)
+
+
+def _times(found: ShownMatrix) -> Iterator[Block]:
     if found.unknown:
-        say(out, f"how long it should take is not known: {found.unknown}", "yellow")
+        yield Cell(f"how long it should take is not known: {found.unknown}", "warned")
         return
     alike: dict[str, list[PlannedJob]] = defaultdict(list)
     for job, one in found.expected.items():
         if not one.measured:
             alike[one.why].append(job)
     for why, several in alike.items():
-        say(out, f"{_together(several, found.jobs)}: {why}", "yellow")
-    for job, seconds, limit_s in found.too_long():
-        say(
-            out,
-            f"{job} should take {duration(seconds)}, and {job.partition} has a"
-            f" time_limit of {duration(limit_s)}: Slurm would end it",
-            "red",
-        )
+        yield Cell(f"{_together(several, found.jobs)}: {why}", "warned")
+    for job, one in found.expected.items():
+        limit_s = found.limits_s[job.partition]
+        if one.seconds is not None and limit_s and one.seconds > limit_s:
+            yield Cell(
+                f"{job} should take {duration(one.seconds)}, and {job.partition} has a"
+                f" time_limit of {duration(limit_s)}: Slurm would end it",
+                "failed",
+            )
     total = found.seconds()
     if total is None:
         known = {job: one for job, one in found.expected.items() if one.seconds is not None}
         least = session_seconds(known, found.matrix)
         alongside = f"; what is known of it takes {duration(least)}" if least and known else ""
-        say(out, f"how long it should take is not known{alongside}", "bold")
+        yield Cell(f"how long it should take is not known{alongside}", "strong")
         return
     domains: dict[str, float] = defaultdict(float)
     for job, one in found.expected.items():
@@ -273,8 +228,8 @@ def _print_times(found: ShownMatrix, out: Console) -> None:
     if len(domains) > 1:
         each = ", ".join(f"{name} {duration(seconds)}" for name, seconds in domains.items())
         spoken = f", contention domains in parallel: {each}"
-    sessions = f"{found.sessions} session{'' if found.sessions == 1 else 's'}"
-    say(out, f"should take {duration(total)}, by {sessions}{spoken}", "bold")
+    sessions = counted(found.sessions, "session")
+    yield Cell(f"should take {duration(total)}, by {sessions}{spoken}", "strong")
 
 
 def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str:

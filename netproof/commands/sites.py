@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from netproof.commands.options import Form, insist_on_site, verb
+from netproof.commands.options import Form, insist_on_site, printed, verb
 from netproof.errors import NetproofError
 from netproof.verdict import FAILED, PASSED
 
@@ -190,12 +190,7 @@ def check(
 
     with terminal.working("checking"):
         checked = site_check.check(system, full=full, job=job, wait_s=60 * wait)
-    if form is Form.JSON:
-        from netproof.present import documents
-
-        documents.write(site_check.document(checked), sys.stdout)
-    else:
-        site_check.print_checked(checked, terminal.console())
+    printed(form, lambda: site_check.document(checked), lambda: site_check.blocks(checked))
     return FAILED if checked.faults else PASSED
 
 
@@ -209,12 +204,9 @@ def show(
     """Show what will run and how long it should take."""
     insist_on_site()
     from netproof.commands import site_show
-    from netproof.present import documents, terminal
+    from netproof.present import terminal
 
     with terminal.working("looking at past sessions"):
         found = site_show.shown(system, store, full=full)
-    if form is Form.JSON:
-        documents.write(site_show.document(found), sys.stdout)
-    else:
-        site_show.print_matrix(found, terminal.console())
+    printed(form, lambda: site_show.document(found), lambda: site_show.blocks(found))
     return 0

@@ -6,19 +6,23 @@ which the terminal leaves out. What renders them computes nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Union
 
 from rich.console import Console
+from rich.segment import Segment, Segments
 from rich.text import Text
 
-from netproof.present.terminal import EVERY, TableColumn, fitting, parts, print_table, say, width_of
+from netproof.present.terminal import say
+from netproof.present.wording import visible
 
 if TYPE_CHECKING:
     from netproof.present.html.charts import ChartFigure
 
-__all__ = ["EVERY", "Block", "Cell", "DataTable", "Headline", "Links", "Part", "Sentences", "show"]
+EVERY = range(sys.maxsize)
+"""All columns of a table."""
 
 STYLES = {
     **{"failed": "red", "inconclusive": "yellow", "warned": "yellow", "absent": "yellow"},
@@ -26,6 +30,7 @@ STYLES = {
 }
 """Styles of the terminal by the looks of pages, which are the style sheet's classes."""
 
+_BETWEEN_COLUMNS = 2
 _LEAST_LINE, _LONGEST_LINE = 10, 60
 """Columns of the terminal that a drawn line takes."""
 
@@ -53,12 +58,15 @@ class Cell:
         return self.text
 
 
+Row = Sequence[str | Cell | Text]
+
+
 @dataclass(frozen=True)
 class DataTable:
     """A table by rows; the first cell heads its row.
 
     ``numbers``: the columns that hold numbers, from 0; ``caption``: below it, or empty; ``ranks``:
-    of columns that a narrow terminal may lack, as ``TableColumn`` has them, by their headings;
+    of columns that a narrow terminal may lack, by their headings: the highest goes first;
     ``groups``: headings of consecutive rows, with how many each has; ``drawn``: heading of a last
     column, and how its lines are drawn in a room; ``heads``: columns that each part of a table has
     which a narrow terminal splits, 0 to split none; ``fold``: on a page it opens on request by
@@ -66,7 +74,7 @@ class DataTable:
     """
 
     head: Sequence[str]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Row]
     numbers: Container[int] = ()
     caption: str = ""
     ranks: Mapping[str, int] = field(default_factory=dict)
@@ -85,19 +93,45 @@ class DataTable:
         """Whether all columns but the first hold numbers."""
         return len(self.head) > 1 and all(at in self.numbers for at in range(1, len(self.head)))
 
-    def columns(self) -> list[TableColumn]:
-        """Return the same by columns."""
-        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.head)
+    def widths(self) -> list[int]:
+        """Return how many columns of the terminal each takes."""
         return [
-            TableColumn(
-                title, list(map(_styled, cells)), self.ranks.get(title, 0), at in self.numbers
-            )
-            for at, (title, cells) in enumerate(zip(self.head, columns, strict=True))
+            max(len(line) for cell in cells for line in str(cell).split("\n")) + _BETWEEN_COLUMNS
+            for cells in zip(self.head, *self.rows, strict=True)
         ]
 
-    def for_page(self) -> list[tuple[str, list[Sequence[str | Cell]]]]:
+    def only(self, columns: Sequence[int]) -> DataTable:
+        """Return a table of these columns."""
+        rows = [[row[at] for at in columns] for row in self.rows]
+        numbers = [number for number, at in enumerate(columns) if at in self.numbers]
+        return replace(self, head=[self.head[at] for at in columns], rows=rows, numbers=numbers)
+
+    def fitting(self, width: int) -> DataTable:
+        """Return the columns that fit together into ``width``, but all without a rank."""
+        widths, shown = self.widths(), list(range(len(self.head)))
+
+        def rank(at: int) -> int:
+            return self.ranks.get(self.head[at], 0)
+
+        while sum(widths[at] for at in shown) > width and any(map(rank, shown)):
+            shown.remove(max(reversed(shown), key=rank))
+        return self.only(shown)
+
+    def parts(self, width: int) -> list[DataTable]:
+        """Return as many tables as its columns take, each with the first ``heads``."""
+        widths, heads = self.widths(), list(range(self.heads))
+        if not heads or sum(widths) <= width:
+            return [self]
+        found = [list(heads)]
+        for at in range(self.heads, len(widths)):
+            if found[-1] != heads and sum(widths[one] for one in (*found[-1], at)) > width:
+                found.append(list(heads))
+            found[-1].append(at)
+        return list(map(self.only, found))
+
+    def for_page(self) -> list[tuple[str, list[Row]]]:
         """Return the headings of groups, each with its rows; a drawn line is their last cell."""
-        rows: list[Sequence[str | Cell]] = list(self.rows)
+        rows = list(self.rows)
         if self.drawn is not None:
             lines = self.drawn[1](DRAWN_ON_PAGES)
             rows = [[*row, Cell(str(line), "drawn")] for row, line in zip(rows, lines, strict=True)]
@@ -150,11 +184,6 @@ Part = tuple[str, "str | Cell", Sequence[Block]]
 """Anchor, title and blocks of a part of a page."""
 
 
-def _styled(cell: str | Cell) -> str | Text:
-    look = STYLES.get(cell.look, "") if isinstance(cell, Cell) else ""
-    return Text(str(cell), look) if look else str(cell)
-
-
 def show(blocks: Iterable[Block], out: Console) -> None:
     """Print blocks on the terminal."""
     for one in blocks:
@@ -181,22 +210,52 @@ def show(blocks: Iterable[Block], out: Console) -> None:
 
 
 def _show_table(table: DataTable, out: Console) -> None:
-    columns = fitting(table.columns(), out.width - (_LEAST_LINE if table.drawn else 0))
+    shown = table.fitting(out.width - (_LEAST_LINE if table.drawn else 0))
     if table.drawn is not None:
-        heading, draw = table.drawn
-        room = min(max(out.width - width_of(columns), _LEAST_LINE), _LONGEST_LINE)
-        columns.append(TableColumn(heading, draw(room), right=False))
-    tables = [columns]
-    if table.heads and width_of(columns) > out.width:
-        tables = parts(columns[: table.heads], columns[table.heads :], out.width)
-    for shown in tables:
+        room = min(max(out.width - sum(shown.widths()), _LEAST_LINE), _LONGEST_LINE)
+        rows = [[*row, line] for row, line in zip(shown.rows, table.drawn[1](room), strict=True)]
+        shown = replace(shown, head=shown.titles, rows=rows)
+    tables = shown.parts(out.width)
+    for one in tables:
         begin = 0
         for heading, count in (table.groups or {"": len(table.rows)}).items():
-            if table.groups or len(tables) > 1:
+            if table.groups or one is not tables[0]:
                 out.print()
             if heading:
                 say(out, heading, "bold")
-            print_table(shown, out, range(begin, begin + count))
+            print_rows(one, out, range(begin, begin + count))
             begin += count
     if table.caption:
         say(out, table.caption, "dim")
+
+
+def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True) -> None:
+    """Print these rows, as wide as all take, below the headings where ``head`` says so.
+
+    On a narrower terminal lines wrap, and nothing is cut.
+    """
+    # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
+    widths = table.widths()
+    heads = [heading.split("\n") for heading in table.head if head]
+    lines: list[Row] = [
+        [Cell(several[at] if at < len(several) else "", "strong") for several in heads]
+        for at in range(max(map(len, heads), default=0))
+    ]
+    lines += [table.rows[row] for row in rows]
+    segments, plain = [], ""
+    for line in lines:
+        for at, (wide, cell) in enumerate(zip(widths, line, strict=True)):
+            text = visible(str(cell)).replace("\n", " ")
+            before, after = " " * (wide - _BETWEEN_COLUMNS - len(text)), " " * _BETWEEN_COLUMNS
+            if at not in table.numbers:
+                before, after = "", before + after
+            style = STYLES.get(cell.look, "") if isinstance(cell, Cell) else ""
+            if not style and not isinstance(cell, Text):
+                plain += before + text + after
+                continue
+            # A line with parts of its own styles is printed in these.
+            spans = cell if isinstance(cell, Text) else Text(text, style)
+            segments += [Segment(plain + before), *spans.render(out)]
+            plain = after
+        plain = plain.rstrip(" ") + "\n"
+    out.print(Segments([*segments, Segment(plain)]), end="", crop=False)

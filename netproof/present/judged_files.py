@@ -1,4 +1,4 @@
-"""Judged output files: as sentences and a table for the terminal, and as plain values."""
+"""Judged output files: sentences and a table for the terminal, a page, and plain values."""
 
 from __future__ import annotations
 
@@ -7,25 +7,46 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
+from netproof.measurement.curve import spread
 from netproof.present import documents
-from netproof.present.terminal import TableColumn, fitting, print_table, say, width_of
-from netproof.present.wording import size_in_words
-from netproof.verdict.files import CurveVerdict, FilesVerdict
+from netproof.present.document import (
+    Block,
+    Cell,
+    DataTable,
+    Headline,
+    Part,
+    Sentences,
+    print_rows,
+    show,
+)
+from netproof.present.terminal import say
+from netproof.present.wording import file_name, number, size_in_words
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
-_STYLES = {
-    Level.FAIL: ("FAIL", "bold red"),
-    Level.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
-    Level.UNDEFINED: ("NOT JUDGED", "bold yellow"),
-    Level.WARN: ("WARN", "yellow"),
-    Level.PASS: ("pass", "green"),
+_WORDS = {
+    Level.FAIL: ("FAIL", "failed"),
+    Level.INCONCLUSIVE: ("INCONCLUSIVE", "inconclusive"),
+    Level.UNDEFINED: ("NOT JUDGED", "inconclusive"),
+    Level.WARN: ("WARN", "warned"),
+    Level.PASS: ("pass", "passed"),
 }
 _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
+_HEAD = (
+    *("configuration", "measured", "launches", "sizes", "latency µs", "peak MB/s", "r∞ MB/s"),
+    *("of line", "rank spread", "score", ""),
+)
+_RANKS = {
+    **{"launches": 4, "sizes": 3, "latency µs": 1, "peak MB/s": 2, "r∞ MB/s": 3},
+    **{"rank spread": 2, "score": 1},
+}
+_IF_ANY = [_HEAD.index(name) for name in ("of line", "rank spread", "score")]
+"""Columns that are there if any curve has such a figure."""
 _LEAST = 4
 """Rank of columns that a narrow terminal leaves out before it gives names lines of their own."""
 
@@ -33,41 +54,36 @@ _LEAST = 4
 def print_files(judged: FilesVerdict, out: Console) -> None:
     """Print a line for each curve, then notes and findings, the worst last, and how many passed."""
     if judged.curves:
-        _print_table(columns(judged.curves), out)
-    several = {one.case.name: one.files for one in judged.curves if len({*one.files}) > 1}
-    for name, (first, *others) in several.items():
-        say(out, f"{name} was read from {len(others) + 1} files, {first} to {others[-1]}")
-    for one in judged.curves:
-        for finding in folded(one.noted, one.case.curve.sizes):
-            say(out, f"note {finding.why}")
+        _print_table(table(judged.curves), out)
+    read = [(one.case.name, one.files) for one in judged.curves if len({*one.files}) > 1]
+    shown: list[Block] = [
+        f"{name} was read from {len(files)} files, {files[0]} to {files[-1]}"
+        for name, files in dict(read).items()
+    ]
+    noted = (one.why for each in judged.curves for one in folded(each.noted, each.case.curve.sizes))
+    shown.append(Sentences(list(noted), mark="note "))
     for level in _LISTED:
-        word, style = _STYLES[level]
+        found = []
         for one in judged.curves:
-            found = [finding for finding in one.findings if finding.level is level]
-            for finding in _once(folded(found, one.case.curve.sizes)):
-                say(out, f"{word} {finding.why}", style)
-    for note in judged.notes:
-        say(out, note)
-    for fault in judged.folded:
-        say(out, f"NOT READ {fault}", "bold yellow")
-    say(out, summary(judged), "bold")
+            of_level = [finding for finding in one.findings if finding.level is level]
+            found += [each.why for each in _once(folded(of_level, one.case.curve.sizes))]
+        word, look = _WORDS[level]
+        shown.append(Sentences(found, look=look, mark=f"{word} "))
+    not_read = Sentences(judged.folded, look="inconclusive", mark="NOT READ ")
+    show([*shown, Sentences(judged.notes), not_read, Cell(summary(judged), "strong")], out)
 
 
-def _print_table(several: Sequence[TableColumn], out: Console) -> None:
+def _print_table(table: DataTable, out: Console) -> None:
     """Print the table; where its figures do not fit, each name on a line above its figures."""
-    if width_of([column for column in several if column.rank < _LEAST]) <= out.width:
-        print_table(fitting(several, out.width), out)
+    widths = zip(table.head, table.widths(), strict=True)
+    if sum(wide for name, wide in widths if table.ranks.get(name, 0) < _LEAST) <= out.width:
+        show([table], out)
         return
-    shown = fitting(several[2:], out.width)
-    print_table(shown, out, range(0))
-    for place, names in enumerate(zip(*(column.cells for column in several[:2]), strict=True)):
-        say(out, "  ".join(map(str, names)))
-        line = Text()
-        for column in shown:
-            cell = column.cells[place]
-            before = " " * (column.width - len(str(cell))) if column.right else ""
-            line.append(before).append(cell).append("  ")
-        out.print(line, soft_wrap=True)
+    figures = table.only(range(2, len(table.head))).fitting(out.width)
+    print_rows(figures, out, range(0))
+    for at, row in enumerate(table.rows):
+        say(out, "  ".join(map(str, row[:2])))
+        print_rows(figures, out, range(at, at + 1), head=False)
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -87,7 +103,7 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
 
 def summary(judged: FilesVerdict) -> str:
     """Return how many curves passed, and the result of the others, in a sentence."""
-    counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
+    counts = {level: sum(one.level is level for one in judged.curves) for level in _WORDS}
     passed = counts[Level.PASS] + counts[Level.WARN]
     words = {
         Level.WARN: "with warnings",
@@ -148,39 +164,81 @@ def _sizes(sizes: Sequence[int]) -> str:
     return " to ".join(words)
 
 
-def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
-    """Return the columns of the table: a line for each curve."""
+def table(curves: Sequence[CurveVerdict]) -> DataTable:
+    """Return a row for each curve: names, figures as far as any curve has them, and the level."""
+    rows: list[list[str | Cell]] = []
+    for one in curves:
+        found, scatter = one.case.landmarks, one.rank_spread and one.rank_spread[0]
+        scores = [each.value for each in one.findings if each.criterion in RELATIVE]
+        word, look = _WORDS[one.level]
+        rows.append(
+            [
+                *(one.case.name, str(one.kind), str(len(one.case.launches))),
+                _sizes(one.case.curve.sizes),
+                number(None if one.times_are_shares else found.latency_us, ".2f"),
+                *(number(found.peak_mb_s, ".1f"), number(found.asymptotic_mb_s, ".1f")),
+                number(one.share and 100 * one.share, ".1f"),
+                *(number(scatter, ".1f"), number(scores[0] if scores else None, ".2f")),
+                Cell(word, look),
+            ]
+        )
+    made = DataTable(_HEAD, rows, range(2, len(_HEAD) - 1), ranks=_RANKS)
+    empty = {at for at in _IF_ANY if all(row[at] == "-" for row in rows)}
+    return made.only([at for at in range(len(_HEAD)) if at not in empty])
 
-    def figures(
-        heading: str, values: Sequence[float | None], rank: int, *, digits: int = 1
-    ) -> TableColumn:
-        cells = ["-" if value is None else f"{value:.{digits}f}" for value in values]
-        return TableColumn(heading, cells, rank)
 
-    def landmark(name: str) -> list[float | None]:
-        return [getattr(one.case.landmarks, name) for one in curves]
+_HEADLINES = {
+    PASSED: ("passed", "✓", "passed"),
+    FAILED: ("failed", "✗", "failed"),
+    INCONCLUSIVE: ("inconclusive", "?", "not judged whole"),
+}
 
-    latencies = [
-        None if one.times_are_shares else latency
-        for one, latency in zip(curves, landmark("latency_us"), strict=True)
+
+def page(judged: FilesVerdict) -> str:
+    """Return the page: the findings, and a chart of each kind."""
+    from netproof.present.html.folder import page_of
+
+    by_kind: dict[CurveKind, list[CurveVerdict]] = {}
+    for one in judged.curves:
+        by_kind.setdefault(one.kind, []).append(one)
+    look, sign, word = _HEADLINES[judged.status]
+    everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
+    shown: list[Block] = [
+        Headline(look, sign, word, summary(judged)),
+        Sentences(judged.faults, "Not read"),
+        Sentences(judged.notes, "Left out"),
+        *([_seen(table(judged.curves))] if judged.curves else []),
     ]
-    shares = [None if one.share is None else 100 * one.share for one in curves]
-    spreads = [one.rank_spread and one.rank_spread[0] for one in curves]
-    scores = [
-        next((f.value for f in one.findings if f.criterion in RELATIVE), None) for one in curves
-    ]
-    score = ["-" if value is None else f"{value:.2f}" for value in scores]
-    scored = any(value is not None for value in scores)
-    return [
-        TableColumn("configuration", [one.case.name for one in curves], right=False),
-        TableColumn("measured", [str(one.kind) for one in curves], right=False),
-        TableColumn("launches", [str(len(one.case.launches)) for one in curves], _LEAST),
-        TableColumn("sizes", [_sizes(one.case.curve.sizes) for one in curves], 3),
-        figures("latency µs", latencies, 1, digits=2),
-        figures("peak MB/s", landmark("peak_mb_s"), 2),
-        figures("r∞ MB/s", landmark("asymptotic_mb_s"), 3),
-        *([figures("of line", shares, 0)] if any(shares) else []),
-        *([figures("rank spread", spreads, 2)] if any(spreads) else []),
-        *([TableColumn("score", score, 1)] if scored else []),
-        TableColumn("", [Text(*_STYLES[one.level]) for one in curves], right=False),
-    ]
+    parts: list[Part] = [("verdict", "", shown)]
+    # Failures first.
+    order = list(_WORDS)
+    for kind, members in sorted(
+        by_kind.items(), key=lambda one: min(order.index(each.level) for each in one[1])
+    ):
+        parts.append((file_name(str(kind)), str(kind), _kind(kind, members, everyone)))
+    return page_of(f"Output files: {word}", parts)
+
+
+def _seen(table: DataTable) -> DataTable:
+    """Return a table with the level where it is seen where figures are cut off."""
+    *figures, level = range(2, len(table.head))
+    return table.only([0, 1, level, *figures])
+
+
+def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]) -> list[Block]:
+    from netproof.present.html import figures
+
+    flags: list[dict[str, Any]] = []
+    findings: list[Cell] = []
+    for one in members:
+        case = one.case
+        rows = figures.points(case.curve, spread(case.launches), len(case.launches), case.name)
+        flags += figures.flagged_rows(one.findings, rows)
+        flagged = [finding for finding in one.findings if finding.level in _LISTED]
+        for look, several in ((_WORDS[one.level][1], flagged), ("passed", one.noted)):
+            if several:
+                reasons = [finding.reason for finding in folded(several, case.curve.sizes)]
+                findings.append(Cell(case.name, look, reasons))
+    named = {one.case.name: (one.case.curve, one.case.launches) for one in members}
+    drawn = figures.of_curves(str(kind), named, flags, names=everyone, legend="configuration")
+    return [drawn, Sentences(findings)]

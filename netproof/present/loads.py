@@ -174,32 +174,27 @@ def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
     return [dots(title, rows, x_title, channels, sentences=[caption])]
 
 
-def load_document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
-    """Return plain values for ``json``: each session with its factors; times in µs."""
+def load_document(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:
+    """Return plain values for ``json``: a session with its factors; times in µs."""
     return {
-        "load": [
+        **some(loaded, *_PLACE),
+        **some(found, "beyond", "undecided"),
+        "causes": [dataclasses.asdict(one) for one in found.causes],
+        "not_examined": found.not_examined,
+        "factors": [
             {
-                **some(loaded, *_PLACE),
-                **some(found, "beyond", "undecided"),
-                "causes": [dataclasses.asdict(one) for one in found.causes],
-                "not_examined": found.not_examined,
-                "factors": [
-                    {
-                        **some(one, measured="victim", load="aggressor", where="place"),
-                        **some(one, "rounds", "refused", waiting_for_cpu="waited"),
-                        **{
-                            name: {
-                                **_factor(each),
-                                **some(each, alone_us="alone", loaded_us="loaded"),
-                            }
-                            for name, each in one.factors.items()
-                        },
+                **some(one, measured="victim", load="aggressor", where="place"),
+                **some(one, "rounds", "refused", waiting_for_cpu="waited"),
+                **{
+                    name: {
+                        **_factor(each),
+                        **some(each, alone_us="alone", loaded_us="loaded"),
                     }
-                    for one in found.impacts
-                ],
+                    for name, each in one.factors.items()
+                },
             }
-            for loaded, found in several
-        ]
+            for one in found.impacts
+        ],
     }
 
 
@@ -239,26 +234,21 @@ def _usable(found: LoadFindings) -> int:
     return found.impacts[0].rounds if found.impacts else 0
 
 
-def gpcnet_document(several: Sequence[tuple[GpcnetRuns, LoadFindings]]) -> dict[str, Any]:
-    """Return plain values for ``json``: each session with its factors."""
+def gpcnet_document(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
+    """Return plain values for ``json``: a session with its factors."""
     return {
-        "gpcnet": [
+        **some(runs, *_PLACE),
+        "rounds": _usable(found),
+        **some(found, "refused", "beyond", "undecided"),
+        "tests": [
             {
-                **some(runs, *_PLACE),
-                "rounds": _usable(found),
-                **some(found, "refused", "beyond", "undecided"),
-                "tests": [
-                    {
-                        **some(one, "unit", name="victim"),
-                        **some(one.factors[Statistic.MEAN], "alone", congested="loaded"),
-                        "mean": _factor(one.factors[Statistic.MEAN]),
-                        "tail": _factor(one.factors[Statistic.TAIL]),
-                    }
-                    for one in found.impacts
-                ],
+                **some(one, "unit", name="victim"),
+                **some(one.factors[Statistic.MEAN], "alone", congested="loaded"),
+                "mean": _factor(one.factors[Statistic.MEAN]),
+                "tail": _factor(one.factors[Statistic.TAIL]),
             }
-            for runs, found in several
-        ]
+            for one in found.impacts
+        ],
     }
 
 
@@ -370,28 +360,23 @@ def _longest_over_time(tail: Tail) -> Rows:
     return found
 
 
-def tail_document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
-    """Return plain values for ``json``: each launch with its figures; times in µs."""
+def tail_document(tail: Tail, found: TailFigures) -> dict[str, Any]:
+    """Return plain values for ``json``: a launch with its figures; times in µs."""
     return {
-        "tails": [
-            {
-                **some(tail, *_PLACE, "bytes"),
-                "calls": found.calls,
-                **some(tail, started="launch.start", seconds="took_s"),
-                **some(found, "mean_us", "longest_us"),
-                "percentiles": [
-                    {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
-                    for at, (value_us, interval) in found.percentiles.items()
-                ],
-                "pauses": [dataclasses.asdict(one) for one in found.pauses],
-                "paused_share": found.paused_share,
-                "carrier_changes": [
-                    {"node": node, "interface": interface, "changes": changes}
-                    for node, interface, changes in found.carriers
-                ],
-                "segments_sent_again": dict(found.sent_again),
-                **some(found, "disturbed", "most", "beyond", "undecided"),
-            }
-            for tail, found in several
-        ]
+        **some(tail, *_PLACE, "bytes"),
+        "calls": found.calls,
+        **some(tail, started="launch.start", seconds="took_s"),
+        **some(found, "mean_us", "longest_us"),
+        "percentiles": [
+            {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
+            for at, (value_us, interval) in found.percentiles.items()
+        ],
+        "pauses": [dataclasses.asdict(one) for one in found.pauses],
+        "paused_share": found.paused_share,
+        "carrier_changes": [
+            {"node": node, "interface": interface, "changes": changes}
+            for node, interface, changes in found.carriers
+        ],
+        "segments_sent_again": dict(found.sent_again),
+        **some(found, "disturbed", "most", "beyond", "undecided"),
     }

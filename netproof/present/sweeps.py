@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -283,18 +283,13 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
     return ChartFigure(title, small, {"points": rows}, sentences=[caption])
 
 
-def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
-    """Return plain values for ``json``: each sweep with its result."""
+def document(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+    """Return plain values for ``json``: a sweep with its result."""
     return {
-        "sweeps": [
-            {
-                "case": str(sweep.case),
-                "parameter": sweep.parameter,
-                **some(table, "rounds", "drift", "disturbed"),
-                **(_algorithms if sweep.library else _setting)(sweep, table),
-            }
-            for sweep, table in several
-        ]
+        "case": str(sweep.case),
+        "parameter": sweep.parameter,
+        **some(table, "rounds", "drift", "disturbed"),
+        **(_algorithms if sweep.library else _setting)(sweep, table),
     }
 
 

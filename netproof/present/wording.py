@@ -50,6 +50,11 @@ def duration(seconds: float) -> str:
     return f"{whole} min" if whole < 120 else f"{whole // 60} h {whole % 60} min"
 
 
+def number(value: float | None, form: str, unit: str = "", none: str = "-") -> str:
+    """Return a figure in a format with its unit, or what stands for a missing one."""
+    return none if value is None else f"{value:{form}}{unit}"
+
+
 def size_in_words(size: int) -> str:
     """Return a size in bytes as people write it: ``64 KiB``."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):

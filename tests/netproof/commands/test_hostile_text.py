@@ -18,9 +18,8 @@ from xml.etree import ElementTree
 import pytest
 
 from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
-from netproof.commands.night import _junit, _tell
+from netproof.commands.night import Night, _junit, _tell, summary
 from netproof.measurement.case import Case
-from netproof.present.night import Night, summary
 from netproof.session import plan
 from netproof.site import site, site_file
 from netproof.site.partition import Partition
@@ -316,7 +315,8 @@ class TestSite:
 
 def night(text: str) -> Night:
     started = datetime(2026, 11, 21, 1, 0).astimezone()
-    return Night(text, started, started + timedelta(hours=2), faults=[f"node {text} is down"])
+    folder, times = Path("nowhere"), {"started": started, "ended": started + timedelta(hours=2)}
+    return Night(text, folder, folder, **times, faults=[f"node {text} is down"])
 
 
 class TestTelling:

@@ -13,13 +13,12 @@ from typer.testing import CliRunner
 
 from netproof.commands import night as command
 from netproof.commands.cli import app
+from netproof.commands.night import Night
 from netproof.criteria import Level
 from netproof.intake import json_reading
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.present import night as mail
-from netproof.present.night import Night
 from netproof.session import pair_rounds, session
 from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
@@ -60,8 +59,13 @@ def changed(stored: Session, function: str, **changes) -> Session:
     return dataclasses.replace(stored, results=tuple(results))
 
 
+def a_night(of: session_verdict.JudgedSession | None = None, **more) -> Night:
+    folder, times = Path("nowhere"), {"started": STARTED, "ended": ENDED}
+    return Night("testbed", folder, folder, judged=of, **times, **more)
+
+
 def night_of(of: Session, **more) -> Night:
-    return Night("testbed", STARTED, ENDED, judged=judged(of), **more)
+    return a_night(judged(of), **more)
 
 
 @pytest.fixture
@@ -141,7 +145,7 @@ def test_faults_and_changes_beyond_cases_have_test_cases_of_their_own(passed):
 
 
 def test_a_night_without_a_verdict_is_an_error():
-    suite = suite_of(Night("testbed", STARTED, ENDED, faults=["slurmctld does not answer: no"]))
+    suite = suite_of(a_night(faults=["slurmctld does not answer: no"]))
     assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
 
 
@@ -150,7 +154,7 @@ def test_what_a_job_wrote_cannot_break_the_xml_or_the_terminal(passed):
     night = night_of(changed(passed, "PingPong", result="fail", phase="sanity", reason=said))
     (failure,) = suite_of(night).iter("failure")
     assert "\\x1b[31m <&> ]]> \\x00 \ufffd \ufffd \"'" in failure.text
-    assert "\x1b" not in mail.summary(night)
+    assert "\x1b" not in command.summary(night)
 
 
 @pytest.mark.slow
@@ -166,11 +170,11 @@ def test_a_verdict_is_junit_too_with_its_own_exit_status(monkeypatch):
 
 @pytest.mark.slow
 def test_the_headline_says_what_came_of_the_night(passed, faulty):
-    assert mail.headline(night_of(passed)) == (
+    assert command.headline(night_of(passed)) == (
         "netproof testbed: PASSED, 3 of 3 cases passed (2026-11-21 02:00, 2 h 5 min)"
     )
-    assert "FAILED, 5 of 8 cases passed" in mail.headline(night_of(faulty))
-    assert mail.headline(Night("testbed", STARTED, ENDED, faults=["no"])) == (
+    assert "FAILED, 5 of 8 cases passed" in command.headline(night_of(faulty))
+    assert command.headline(a_night(faults=["no"])) == (
         "netproof testbed: NOT JUDGED (2026-11-21 02:00, 2 h 5 min)"
     )
 
@@ -189,17 +193,17 @@ def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
 
 @pytest.mark.slow
 def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, passed):
-    text = mail.summary(night_of(faulty, stored="20261121T020000-00000000"))
+    text = command.summary(night_of(faulty, stored="20261121T020000-00000000"))
     assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in text
     assert text.endswith("session 20261121T020000-00000000\nexit status 1\n")
     left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
-    said = mail.summary(night_of(left))
+    said = command.summary(night_of(left))
     assert f"1 case of gige intelmpi deferred: {TURN.why}" in said
 
 
 def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
-    text = mail.summary(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
-    assert text.count("WORSE change") == mail.SENTENCES
+    text = command.summary(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
+    assert text.count("WORSE change") == command.SENTENCES
     assert "WORSE and 30 more, in the report" in text
 
 
@@ -223,9 +227,9 @@ def test_a_hook_need_not_read_what_it_is_told():
 @pytest.mark.slow
 def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     worse = "gige mpich is worse since 2026-11-18: latency +20 %"
-    text = mail.summary(night_of(passed, worse=(worse,)))
+    text = command.summary(night_of(passed, worse=(worse,)))
     assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in text
-    assert "accept" not in mail.summary(night_of(passed))
+    assert "accept" not in command.summary(night_of(passed))
 
 
 def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
@@ -238,8 +242,8 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     with_it = dataclasses.replace(
         of, verdict=verdict, beyond_nodes=("job 8 ran with other files", "requeued: job 9")
     )
-    night = Night("testbed", STARTED, ENDED, judged=with_it)
-    text = mail.summary(night)
+    night = a_night(with_it)
+    text = command.summary(night)
     assert "\nnodes differ: job 8 ran with other files\nrequeued: job 9\n" in text
     assert "\nWARN gige: gige-2: driver not known\n" in text
     line = "gige: 1 of 2 usable nodes measured; not measured gige-2"
@@ -266,10 +270,10 @@ def of_two_nodes() -> PairsVerdict:
 def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):
     of = judged(passed)
     verdict = dataclasses.replace(of.verdict, pairs=(of_two_nodes(),))
-    night = Night("testbed", STARTED, ENDED, judged=dataclasses.replace(of, verdict=verdict))
+    night = a_night(dataclasses.replace(of, verdict=verdict))
     assert night.status == PASSED
-    assert "PASSED, 3 of 3 cases passed (" in mail.headline(night)
-    told = mail.summary(night)
+    assert "PASSED, 3 of 3 cases passed (" in command.headline(night)
+    told = command.summary(night)
     assert "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); " in told
     assert "INCONCLUSIVE" not in told
     assert suite_of(night).get("errors") == "0"
@@ -281,7 +285,7 @@ def test_the_first_line_counts_the_warnings(passed):
     orange = dataclasses.replace(first.findings[0], level=Level.WARN)
     cases = (dataclasses.replace(first, findings=(orange,)), *others)
     warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
-    headline = mail.headline(Night("testbed", STARTED, ENDED, judged=warned))
+    headline = command.headline(a_night(warned))
     assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
 
 
@@ -297,7 +301,7 @@ def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
                 result, result="fail_deps", measured=None, failed_job="ImbJob"
             )
         results.append(result)
-    text = mail.summary(night_of(dataclasses.replace(faulty, results=tuple(results))))
+    text = command.summary(night_of(dataclasses.replace(faulty, results=tuple(results))))
     first, second = (line for line in text.splitlines() if line.startswith("FAIL"))
     assert first == (
         "FAIL testbed:gige mpich ImbJob: fail in run: sbatch: error; 7 cases did not run for it"
@@ -312,14 +316,14 @@ def test_what_is_inconclusive_is_an_error_and_is_told(passed):
     unsure = dataclasses.replace(first.findings[0], level=Level.INCONCLUSIVE)
     cases = (dataclasses.replace(first, findings=(unsure,)), *others)
     with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
-    night = Night("testbed", STARTED, ENDED, judged=with_it)
+    night = a_night(with_it)
     assert night.status == INCONCLUSIVE
-    headline = mail.headline(night)
+    headline = command.headline(night)
     assert headline.startswith(
         "netproof testbed: INCONCLUSIVE, 2 of 3 cases passed, 1 inconclusive ("
     )
     faulty = dataclasses.replace(night, faults=["the store is full"])
-    assert mail.headline(faulty).startswith("netproof testbed: NOT JUDGED, ")
-    assert f"\nINCONCLUSIVE {unsure.why}\n" in mail.summary(night)
+    assert command.headline(faulty).startswith("netproof testbed: NOT JUDGED, ")
+    assert f"\nINCONCLUSIVE {unsure.why}\n" in command.summary(night)
     (error,) = suite_of(night).iter("error")
     assert error.get("message") == unsure.why

@@ -12,8 +12,7 @@ import pytest
 from made_nights import RECORDED, MadeNights, by
 
 from netproof.commands import night as command
-from netproof.commands.night import NightPlan
-from netproof.present.night import Night, summary
+from netproof.commands.night import Night, summary
 from netproof.session.measured import Measured
 from netproof.verdict import FAILED
 
@@ -60,9 +59,9 @@ def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, mo
     nights.add_many(NIGHTS, {SLOWER_FROM: by(2.0, environment="mpich")})
     report = tonight(tmp_path, NIGHTS, nights)
     now = datetime.now(UTC)
-    night = Night("testbed:gige", now, now)
-    plan = NightPlan("testbed:gige", nights.store.folder, tmp_path / "pages")
-    command._judge(plan, night, nights.store, report, partial=False)
+    folders = (nights.store.folder, tmp_path / "pages")
+    night = Night("testbed:gige", *folders, started=now, ended=now)
+    command._judge(night, nights.store, report, partial=False)
     assert night.faults == []
     assert night.status == FAILED
     (worse,) = night.worse

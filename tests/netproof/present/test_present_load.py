@@ -137,8 +137,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
 
 def test_plain_values_have_every_factor(recorded):
     one = bounded(recorded, most=1.5)
-    document = json.loads(json.dumps(shown.load_document([(one, load.findings(one))])))
-    (session,) = document["load"]
+    session = json.loads(json.dumps(shown.load_document(one, load.findings(one))))
     assert session["beyond"] is True
     across = next(found for found in session["factors"] if found["where"] == "across leaves")
     assert across["mean"]["side"] == "beyond"

@@ -144,13 +144,12 @@ def test_what_all_nodes_have_already_is_said(sweep):
     text = printed(has, has.table())
     assert "All nodes have 128 KiB already: it is the default by name." in text
     assert "leave it as it is" in text
-    (document,) = shown.document([(has, has.table())])["sweeps"]
+    document = shown.document(has, has.table())
     assert document["own"] == ("131072",)
 
 
 def test_plain_values_have_the_sentence_and_every_size(sweep):
-    document = json.loads(json.dumps(shown.document([(sweep, said())])))
-    (one,) = document["sweeps"]
+    one = json.loads(json.dumps(shown.document(sweep, said())))
     assert one["recommended"]["value"] == "131072"
     assert one["recommended"]["sentence"].startswith("socket buffer 128 KiB")
     assert [size for size, _ in one["values"][0]["by_size"]] == list(SIZES)
@@ -187,7 +186,7 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     assert "step seen" in text
     assert "4096 to 8192 B" in text
     assert "With the default: step seen none." in text
-    (document,) = shown.document([(one, found)])["sweeps"]
+    document = shown.document(one, found)
     steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
     assert steps == {None: None, "4096": [4096, 8192], "65536": None}
     assert "4096 to 8192 B" in answers_page("Tuning", [shown.answer(one, found)])
@@ -230,8 +229,7 @@ def test_others_that_are_as_good_are_named_in_the_row():
 
 def test_plain_values_have_every_gain_with_its_interval():
     one = algorithms_of()
-    document = json.loads(json.dumps(shown.document([(one, one.table())])))
-    (made,) = document["sweeps"]
+    made = json.loads(json.dumps(shown.document(one, one.table())))
     assert made["ranks"] == 4
     assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
     last = made["sizes"][-1]

@@ -9,20 +9,21 @@ from rich.console import Console
 from rich.table import Table
 
 from netproof.present import terminal
-from netproof.present.terminal import TableColumn, fitting, print_table, say, width_of
+from netproof.present.document import EVERY, DataTable, print_rows
+from netproof.present.terminal import say
 
-WIDE = [
-    TableColumn("partition", ["gige", "fast-ethernet"], right=False),
-    TableColumn("lat µs", ["12.5", "1234.5"]),
-    TableColumn("16K", ["1.0", "2.0"], rank=2),
-    TableColumn("4K", ["3.0", "4.0"], rank=2),
-    TableColumn("line", ["97%", "-"], rank=1),
-]
+WIDE = DataTable(
+    ("partition", "lat µs", "16K", "4K", "line"),
+    [("gige", "12.5", "1.0", "3.0", "97%"), ("fast-ethernet", "1234.5", "2.0", "4.0", "-")],
+    EVERY[1:],
+    ranks={"16K": 2, "4K": 2, "line": 1},
+)
+WIDTH = sum(WIDE.widths())
 
 
-def printed(columns, width, rows=None):
+def printed(table, width, rows=range(2)):
     out = io.StringIO()
-    print_table(columns, Console(file=out, width=width), rows)
+    print_rows(table, Console(file=out, width=width), rows)
     return out.getvalue()
 
 
@@ -30,13 +31,13 @@ def printed(columns, width, rows=None):
     ("room", "kept"),
     [
         (100, ["partition", "lat µs", "16K", "4K", "line"]),
-        (width_of(WIDE) - 1, ["partition", "lat µs", "16K", "line"]),
-        (width_of(WIDE) - 6, ["partition", "lat µs", "line"]),
+        (WIDTH - 1, ["partition", "lat µs", "16K", "line"]),
+        (WIDTH - 6, ["partition", "lat µs", "line"]),
         (1, ["partition", "lat µs"]),
     ],
 )
 def test_columns_that_do_not_fit_go_by_their_rank_and_the_last_first(room, kept):
-    assert [column.heading for column in fitting(WIDE, room)] == kept
+    assert WIDE.fitting(room).head == kept
 
 
 @pytest.mark.parametrize("width", [10, 30, 80])
@@ -60,7 +61,7 @@ def test_text_of_a_job_cannot_command_the_terminal(text, shown):
     out = io.StringIO()
     say(Console(file=out, width=80), text)
     assert out.getvalue() == f"{shown}\n"
-    assert "\x1b" not in printed([TableColumn("name", ["\x1b[2J"])], 80)
+    assert "\x1b" not in printed(DataTable(("name",), [("\x1b[2J",)]), 80, range(1))
 
 
 def test_brackets_and_colons_are_text():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.present.html import files as pages
+from netproof.present import judged_files as pages
 from netproof.verdict import FAILED, files
 
 DATA = Path(__file__).parents[3] / "data"
