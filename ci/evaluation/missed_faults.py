@@ -33,8 +33,8 @@ from ci.evaluation.engine import (
 from ci.evaluation.markdown import AT_MOST
 from ci.evaluation.testbed import ROOT, CannotRunError
 from netproof.criteria import Level
+from netproof.criteria.findings import REFERENCE
 from netproof.session import session
-from netproof.session.session import REFERENCE
 from netproof.verdict.derive import LEAST_SESSIONS
 from netproof.verdict.verdict import NOT_IN_SESSION
 

@@ -21,13 +21,14 @@ from rich.console import Console
 from ci.evaluation.markdown import markdown
 from netproof.benchmarks import registry
 from netproof.criteria import Level
+from netproof.criteria.findings import REFERENCE
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import terminal
 from netproof.session import session as sessions
 from netproof.session.measured import Measured
-from netproof.session.session import REFERENCE, CheckResult, Session
+from netproof.session.session import CheckResult, Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix
 from netproof.verdict import derive, power, session_verdict

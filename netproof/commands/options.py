@@ -65,12 +65,15 @@ def subjects(
 
 
 def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
-    """Raise NetproofError for a report that is missing, before anything is loaded."""
+    """Raise NetproofError for a session that is missing, before anything is loaded."""
     for name in sessions:
-        # Any other name is one in the store.
-        report = store is None or name.suffix == ".json"
-        if report and not os.path.exists(name):
+        if os.path.exists(name):
+            continue
+        if store is None or name.suffix == ".json":
             raise NetproofError(f"{name}: {NO_REPORT}")
+        from netproof.store import Store
+
+        Store(store).find(str(name))
 
 
 def _is_system(argument: str) -> bool:

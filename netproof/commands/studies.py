@@ -114,10 +114,11 @@ def _list(study: str | None, report: Path | None) -> int:
     from netproof.present import terminal
     from netproof.present.document import show
     from netproof.present.studies import blocks
-    from netproof.session import session
 
     alongside = None
     if report is not None:
+        from netproof.session import session
+
         with terminal.working(f"reading {report}"):
             alongside = SessionInStudy(session.load(report))
     for name in [study] if study else names():

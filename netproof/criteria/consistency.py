@@ -74,7 +74,7 @@ def _at_sizes(
     for size in in_common((mine, theirs)):
         value = mine[size] / theirs[size] / explained
         level, bound, interval = Level.SHOWN, None, None
-        times = own.times_at(size), other.times_at(size)
+        times = own.times_at[size], other.times_at[size]
         if min(map(len, times)) >= LAUNCHES:
             interval = intervals.of_ratio(*times)
         if interval is not None:

@@ -32,6 +32,9 @@ class Level(StrEnum):
 
 FLAGGED = (Level.WARN, Level.FAIL)
 
+REFERENCE = "reference"
+"""Criterion of the findings that references make."""
+
 
 @dataclass(frozen=True)
 class CommonSizes:

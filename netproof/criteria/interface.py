@@ -6,9 +6,11 @@ counts (``judge`` with ``of_counters``). What other rooms need to know of one is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from netproof.criteria.findings import (
@@ -124,9 +126,14 @@ class CaseCurves:
         rate = None if curve.bandwidth_mb_s is None else line_rate
         return cls(where, curve, curve, tuple(launches), found, rate, **known)
 
-    def times_at(self, size: int) -> list[float]:
-        """Return the times in µs of the launches that have a size."""
-        return [one.time_us[one.sizes.index(size)] for one in self.launches if size in one.sizes]
+    @cached_property
+    def times_at(self) -> Mapping[int, Sequence[float]]:
+        """Times in µs of the launches by the sizes that they have."""
+        times: dict[int, list[float]] = defaultdict(list)
+        for one in self.launches:
+            for size, time in zip(one.sizes, one.time_us, strict=True):
+                times[size].append(time)
+        return times
 
     @property
     def has_sizes(self) -> bool:

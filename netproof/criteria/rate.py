@@ -252,7 +252,7 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     compared = []
     for size, lost in at_sizes.items():
         # A ratio of bandwidths is that of the other one's time to its own.
-        of_tcp, of_mpi = tcp.times_at(size), case.times_at(size)
+        of_tcp, of_mpi = tcp.times_at[size], case.times_at[size]
         whole = len(of_tcp) + len(of_mpi) == len(tcp.launches) + len(case.launches)
         compared.append((size, lost, _of_losses(of_tcp, of_mpi) if whole else None))
     failing = [one for one in compared if settings.level(*one[1:])[0] is Level.FAIL]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 
@@ -268,7 +269,7 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
     if not case.has_sizes:
         return
     each = replace(settings, least_size=min(4, settings.least_size)).times_of_each(case.launches)
-    sizes = in_common(each) if len(each) > 1 else []
+    sizes = tuple(in_common(each)) if len(each) > 1 else ()
     middle = {size: median(times[size] for times in each) for size in sizes}
     for size in sizes:
         if size < settings.least_size:
@@ -300,7 +301,8 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
                 break
 
 
-def _neighbours(sizes: Sequence[int], size: int) -> tuple[list[int], list[int]]:
+@lru_cache(maxsize=1024)
+def _neighbours(sizes: tuple[int, ...], size: int) -> tuple[list[int], list[int]]:
     """Return up to two neighbours on either side, the nearest first, each a ``STEP`` further."""
     smaller, larger = [size], [size]
     for one in reversed(sizes):

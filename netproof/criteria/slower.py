@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from statistics import geometric_mean, median
 from typing import NamedTuple
@@ -206,14 +205,12 @@ def _of_size(
     def ratios(place: int) -> list[float]:
         return [one / (theirs + added[place]) for one, theirs in paired(place)]
 
-    # It takes long and is needed of few.
-    @cache
     def interval(place: int) -> tuple[float, float] | None:
         if of_pairs := ratios(place):
             # By order alone: what comes upon one of the two, and not upon both, is on one side.
             return intervals.of_median(of_pairs)
-        theirs = [time + added[place] for time in others[place].times_at(size)]
-        return intervals.of_ratio(case.times_at(size), theirs)
+        theirs = [time + added[place] for time in others[place].times_at[size]]
+        return intervals.of_ratio(case.times_at[size], theirs)
 
     values = every.times[case.where][size] / times
     values[places[case.where]] = -np.inf
@@ -230,7 +227,8 @@ def _of_size(
         ]
         decides = max(failing or [decides], key=values.__getitem__)
     value, other = float(values[decides]), others[decides]
-    level = settings.level(value, interval(decides))[0]
+    between = interval(decides)
+    level = settings.level(value, between)[0]
 
     def finding() -> Finding:
         both = paired(decides)
@@ -252,12 +250,11 @@ def _of_size(
         placed_apart = other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE
         return settings.finding(
             value,
-            f"{took} is {value:.3g} times{in_brackets(interval(decides))} {whose}, compared"
-            f" {common}",
+            f"{took} is {value:.3g} times{in_brackets(between)} {whose}, compared {common}",
             ""
             if placed_apart
             else f"avoid or mend this configuration for messages of about {size} bytes",
-            interval=interval(decides),
+            interval=between,
             size=size,
             common=common,
             against=other.where,
@@ -272,11 +269,8 @@ def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding
     It fails where the whole interval against any other is below the bound. Two interleaved pairs
     of launches or more are compared alone.
     """
-    others = [
-        one
-        for one in compared.cases.values()
-        if one.place and one.place == case.place and one.configuration[2] != case.configuration[2]
-    ]
+    environment = case.configuration[2]
+    others = [one for one in compared.cases.values() if one.configuration[2] != environment]
     if not others:
         return None
     settings.times_of_each(case.launches)
@@ -492,7 +486,14 @@ CRITERIA = (
         sets=("fail",),
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
-    Criterion("floor", "floor", FLOOR, compare=floor, asserts_inside=False),
+    Criterion(
+        "floor",
+        "floor",
+        FLOOR,
+        compare=floor,
+        group=lambda case: (case.function, case.place) if case.has_sizes and case.place else None,
+        asserts_inside=False,
+    ),
     Criterion(
         "slower",
         "slower",

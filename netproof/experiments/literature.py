@@ -7,11 +7,10 @@ stored but computed here, by the code that judges a run.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from netproof.benchmarks import registry
 from netproof.criteria.rate import loss
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, yaml_reading
@@ -21,8 +20,10 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
 from netproof.measurement.units import MEBI, bandwidth_mb_s, line_rate_share, mb_s, us
-from netproof.session.session import CheckResult, Session
 from netproof.site import folders
+
+if TYPE_CHECKING:
+    from netproof.session.session import CheckResult, Session
 
 DIRECTORY = folders.shipped("reference-values") / "literature"
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
@@ -323,6 +324,8 @@ class SessionInStudy:
 
 def named(benchmark: str, function: str, path: str, direction: str) -> str:
     """Return a case as sentences on studies name it."""
+    from netproof.benchmarks import registry
+
     return registry.named(benchmark).words(
         Case("", "", "", benchmark, function, 2, 1, path, direction)
     )

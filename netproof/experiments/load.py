@@ -421,11 +421,11 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
         counters = run.launch.counters if run.launch else None
         if counters is None:
             return [], f"losses: no node reported what it counted in {run.turn.step}"
-        for node, peer in (run.turn.nodes, run.turn.nodes[::-1]):
+        for node in run.turn.nodes:
             share = sent_again(counters, node)
             if share.count is None or share.of is None:
                 return [], f"losses: {node}: {share.why}"
-            resent.append(Resent(number, node, (peer,), share.count, share.of))
+            resent.append(Resent(number, node, run.turn.nodes, share.count, share.of))
     ports = port_losses(resent)
     if not ports or bounds.warn is None:
         return [], "" if ports else "losses: fewer than three nodes were measured alone"

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from netproof.measurement.landmark_table import LANDMARKS, Better
-
 if TYPE_CHECKING:
     from netproof.history.series import Series
     from netproof.measurement.case import Case
@@ -41,12 +39,16 @@ class Quantity(StrEnum):
     @property
     def rising_is_worse(self) -> bool:
         """Check whether larger is worse: for a time, and not for a rate or a score."""
+        from netproof.measurement.landmark_table import LANDMARKS, Better
+
         landmark = LANDMARKS.get(self)
         return landmark.better is Better.SMALLER if landmark else self is not Quantity.SCORE
 
     @property
     def label(self) -> str:
         """Return its name in a sentence."""
+        from netproof.measurement.landmark_table import LANDMARKS
+
         landmark = LANDMARKS.get(self)
         return landmark.title if landmark else _TITLES[self]
 

@@ -33,7 +33,9 @@ T = TypeVar("T")
 class Written(BaseModel):
     """A mapping that somebody wrote: frozen, and strict as above."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
     @classmethod
     def of_site(cls, values: Mapping[str, Any]) -> Self:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 MOST_STEPS = 500
 """Most steps of the fit."""
@@ -41,13 +43,28 @@ LEAST_NODES = 3
 
 @dataclass(frozen=True)
 class Resent:
-    """Segments that a node sent to ``others`` in a launch: ``count`` of ``of`` were sent again."""
+    """Segments that a node sent to the others of ``nodes``: ``count`` of ``of`` were sent again.
+
+    ``nodes``: that sent to each other in the launch, all of them if more than two.
+    """
 
     launch: int
     node: str
-    others: tuple[str, ...]
+    nodes: tuple[str, ...]
     count: int
     of: int
+
+
+class _Carried(NamedTuple):
+    """Segments through a port among some nodes of a launch, and how many these sent again.
+
+    ``of``: all that its node sent, and its part of what the others did; ``partner``: of two.
+    """
+
+    launch: int
+    of: float
+    again: int
+    partner: str | None
 
 
 @dataclass(frozen=True)
@@ -86,23 +103,45 @@ def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
     send to one of them, without a fault of any port. The others count only if those between two
     nodes have fewer than three nodes.
     """
-    counted = [one for one in several if one.of > 0 and one.others]
-    alone = [one for one in counted if len(one.others) == 1]
-    together = [one for one in counted if len(one.others) > 1]
+    counted = [one for one in several if one.of > 0 and len(one.nodes) > 1]
+    alone = [one for one in counted if len(one.nodes) == 2]
+    together = [one for one in counted if len(one.nodes) > 2]
     sent = alone if len({one.node for one in alone}) >= LEAST_NODES else together
-    names = sorted({name for one in sent for name in (one.node, *one.others)})
+    groups = _groups(sent)
+    names = sorted({name for group in groups for name in group[0].nodes})
     if len(names) < LEAST_NODES:
         return ()
     ways = _ways(alone) if sent is alone else []
-    taken = {(way.node, way.to) for way in ways}
-    sent = [one for one in sent if (one.node, *one.others) not in taken]
-    shares = _fit(sent, names)
+    if taken := {(way.node, way.to) for way in ways}:
+        groups = _groups(
+            one for one in sent if (one.node, _partner(one.nodes, one.node)) not in taken
+        )
+    shares = _fit(groups, names)
     ordered = sorted(shares.values())
-    of_name: dict[str, list[Resent]] = defaultdict(list)
+    carried: dict[str, list[_Carried]] = defaultdict(list)
+    for group in groups:
+        launch, nodes, count = group[0].launch, group[0].nodes, sum(one.count for one in group)
+        own: Counter[str] = Counter()
+        for one in group:
+            own[one.node] += one.of
+        for name in nodes:
+            of = own[name] + (own.total() - own[name]) / (len(nodes) - 1)
+            carried[name].append(_Carried(launch, of, count, _partner(nodes, name)))
+    return (*ways, *(_seen(name, shares, ordered, carried[name]) for name in names))
+
+
+def _groups(sent: Iterable[Resent]) -> list[list[Resent]]:
+    """Return what was sent among the same nodes of a launch."""
+    groups: dict[Hashable, list[Resent]] = defaultdict(list)
     for one in sent:
-        for name in (one.node, *one.others):
-            of_name[name].append(one)
-    return (*ways, *(_seen(name, shares, ordered, of_name[name]) for name in names))
+        pair = sorted(one.nodes) if len(one.nodes) == 2 else ()
+        groups[one.launch, *pair].append(one)
+    return [*groups.values()]
+
+
+def _partner(nodes: Sequence[str], name: str) -> str | None:
+    """Return the other one of two nodes, None of more."""
+    return nodes[nodes[0] == name] if len(nodes) == 2 else None
 
 
 def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
@@ -115,7 +154,7 @@ def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
     counts: Counter[tuple[str | None, str | None]] = Counter()
     segments: Counter[tuple[str | None, str | None]] = Counter()
     for one in sent:
-        (to,) = one.others
+        (to,) = {*one.nodes} - {one.node}
         of_way[one.node, to].append(one)
         for carried in ((one.node, to), (one.node, None), (None, to)):
             counts[carried] += one.count
@@ -136,24 +175,32 @@ def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
     return found
 
 
-def _fit(sent: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
+def _fit(groups: Sequence[Sequence[Resent]], names: Sequence[str]) -> dict[str, float]:
     """Return the share that each port loses; 0 if nothing was lost."""
     place = {name: number for number, name in enumerate(names)}
-    row, column, weight = [], [], []
-    for number, one in enumerate(sent):
-        for name in (one.node, *one.others):
-            row.append(number)
-            column.append(place[name])
-            weight.append(1.0 if name == one.node else 1 / len(one.others))
-    rows, columns, weights = np.array(row), np.array(column), np.array(weight)
+    sent = [one for group in groups for one in group]
+    node = np.array([place[one.node] for one in sent], int)
+    group = np.repeat(np.arange(len(groups)), [len(several) for several in groups])
+    sizes = np.array([len(several[0].nodes) for several in groups], int)
+    member = np.array([place[name] for several in groups for name in several[0].nodes], int)
+    group_of_member, others = np.repeat(np.arange(len(groups)), sizes), sizes[group] - 1
     counts = np.array([one.count for one in sent], float)
     of = np.array([one.of for one in sent], float)
-    whole = np.bincount(columns, weights * of[rows], len(names))
+
+    def through(values: NDArray[Any]) -> NDArray[Any]:
+        """Return by port what its node sent, and its part of what the others sent."""
+        parts = values / others
+        of_groups = np.bincount(group, parts, len(groups))[group_of_member]
+        own = np.bincount(node, values - parts, len(names))
+        return own + np.bincount(member, of_groups, len(names))
+
+    whole = through(of)
     shares = np.full(len(names), counts.sum() / whole.sum())
     for _ in range(MOST_STEPS):
-        expected = np.bincount(rows, weights * shares[columns], len(sent)) * of
+        together = np.bincount(group_of_member, shares[member], len(groups))[group]
+        expected = (shares[node] + (together - shares[node]) / others) * of
         ratio = np.divide(counts, expected, out=np.zeros_like(counts), where=expected > 0)
-        after = shares * np.bincount(columns, weights * (ratio * of)[rows], len(names)) / whole
+        after = shares * through(ratio * of) / whole
         after[after < LEAST_SHARE] = 0
         steady = np.all(np.abs(after - shares) <= STEADY * shares)
         shares = after
@@ -163,22 +210,21 @@ def _fit(sent: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
 
 
 def _seen(
-    name: str, shares: Mapping[str, float], ordered: Sequence[float], sent: Sequence[Resent]
+    name: str, shares: Mapping[str, float], ordered: Sequence[float], carried: Sequence[_Carried]
 ) -> PortLoss:
     """Return a port's loss, with the number of launches that show it, of those that have to.
 
-    ``ordered``: all shares, the least first; ``sent``: by the node and to it.
+    ``ordered``: all shares, the least first.
     """
     share = shares[name]
     due: dict[int, float] = defaultdict(float)
     counts: dict[int, int] = defaultdict(int)
     partners: dict[int, str] = {}
-    for one in sent:
-        weight = 1.0 if name == one.node else 1 / len(one.others)
-        due[one.launch] += weight * share * one.of
-        counts[one.launch] += one.count
-        if len(one.others) == 1:
-            partners[one.launch] = one.others[0] if name == one.node else one.node
+    for one in carried:
+        due[one.launch] += share * one.of
+        counts[one.launch] += one.again
+        if one.partner is not None:
+            partners[one.launch] = one.partner
     tried = [launch for launch, expected in due.items() if expected >= EXPECTED]
     seen = [launch for launch in tried if counts[launch] >= OF_EXPECTED * due[launch]]
     with_less = any(shares[partners[one]] < OF_EXPECTED * share for one in seen if one in partners)

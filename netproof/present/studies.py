@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from netproof.criteria.rate import loss
 from netproof.errors import NetproofError
 from netproof.experiments import literature
-from netproof.experiments.gains import SweepTable
 from netproof.experiments.literature import (
     ABSENT,
     RATE_KIB,
@@ -20,11 +19,8 @@ from netproof.experiments.literature import (
     StudyPart,
     named,
 )
-from netproof.experiments.sweep import Sweep
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
-from netproof.present import sweeps as of_sweeps
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
-from netproof.present.html import content
 from netproof.present.html.charts import (
     MARKS,
     STROKE_SIZE,
@@ -36,10 +32,12 @@ from netproof.present.html.charts import (
     tips,
     word,
 )
-from netproof.present.html.content import Group
 from netproof.present.wording import file_name
 
 if TYPE_CHECKING:
+    from netproof.experiments.gains import SweepTable
+    from netproof.experiments.sweep import Sweep
+    from netproof.present.html.content import Group
     from netproof.present.html.report import Report
 
 _SMOOTH, _RED = "no size is red", "red at some size"
@@ -315,6 +313,8 @@ def _part(
     not_swept: Mapping[str, str],
 ) -> Iterator[Block]:
     """Yield a part of the page, and what is not there and why, a sentence each."""
+    from netproof.present import sweeps as of_sweeps
+
     missing = [] if part.not_measured is None else [part.not_measured]
     figures: list[ChartFigure] = []
 
@@ -370,6 +370,8 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
     A score is the geometric mean over the sizes of the baseline's time over the configuration's,
     with its 95 % interval; after the GigE synthetic-benchmark report.
     """
+    from netproof.present.html import content
+
     missing: dict[str, str] = {}
     rows: Rows = []
     against = ""

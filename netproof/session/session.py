@@ -29,9 +29,6 @@ PAIRS_KEY = "netproof_pairs"
 
 _REPORTS = "run-*.json"
 
-REFERENCE = "reference"
-"""Criterion of the findings that references make."""
-
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""
 

@@ -6,7 +6,8 @@ What nodes there are, and in which states, Slurm said when the run began.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
@@ -132,8 +133,11 @@ def judge(
     ``deferred``: partitions with skipped cases.
     """
     known = {} if made is None else {one.partition: one for one in made.slurm}
+    results: dict[str, list[CheckResult]] = defaultdict(list)
+    for one in session.results:
+        results[one.partition].append(one)
     return tuple(
-        _of_partition(name, site, session, known.get(name), bool(known), name in deferred)
+        _of_partition(name, site, results[name], known.get(name), bool(known), name in deferred)
         for name, site in partitions.items()
     )
 
@@ -141,12 +145,11 @@ def judge(
 def _of_partition(
     name: str,
     site: Partition,
-    session: Session,
+    results: Sequence[CheckResult],
     there: PartitionNodes | None,
     asked: bool,
     deferred: bool,
 ) -> Coverage:
-    results = [one for one in session.results if one.partition == name]
     rounds = [one.rounds for one in results if one.rounds is not None]
     launches = launches_between(results)
     nodes = {node for one in rounds for node in one.measured()}

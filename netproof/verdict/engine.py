@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Bounds, Confirmation, Finding, Level
 from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
-from netproof.criteria.findings import FLAGGED, at_sizes, then
+from netproof.criteria.findings import FLAGGED, REFERENCE, at_sizes, then
 from netproof.criteria.interface import (
     CaseCurves,
     ComparedCases,
@@ -45,11 +45,12 @@ from netproof.measurement.disturbance import (
 )
 from netproof.measurement.interval import FEWEST_RANKED
 from netproof.measurement.links import Link, link_of
-from netproof.session.measured import Measured
-from netproof.session.session import REFERENCE as CRITERION
-from netproof.site.partition import ScoreBaseline
-from netproof.verdict import limits
-from netproof.verdict.limits import Limits
+
+if TYPE_CHECKING:
+    # Files are judged without a session.
+    from netproof.session.measured import Measured
+    from netproof.site.partition import ScoreBaseline
+    from netproof.verdict.limits import Limits
 
 Key = tuple[Any, ...]
 """The key of a case within a session."""
@@ -325,6 +326,8 @@ def counted(subject: Subject) -> tuple[Finding, ...]:
 
 def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
     """Return a finding for each variable with a reference, with noise treated as in ``rates``."""
+    from netproof.verdict import limits
+
     findings = limits.judge(subject.undisturbed.measured, bounds, str(subject))
     noise = subject.disturbances
     for name, finding in findings.items():
@@ -516,7 +519,7 @@ def compared(
     of_baseline = set()
     for label, one in by_label.items():
         by_function[group(one.case)].append(one)
-        if ScoreBaseline(one.case.partition, one.case.environment) == baseline:
+        if f"{one.case.partition} {one.case.environment}" == str(baseline):
             of_baseline.add(label)
     found = compare(
         (one.undisturbed.data for one in by_label.values()),
@@ -586,7 +589,7 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
     criterion = BY_FINDING.get(finding.criterion)
     of_measurement = criterion is not None and criterion.of_measurement
     if finding.level is Level.UNDEFINED:
-        if finding.criterion == CRITERION or criterion is None:
+        if finding.criterion == REFERENCE or criterion is None:
             return finding.ruled(Level.FAIL)
         bounds = criterion.bounds_in(subject.settings, inside=subject.case.path == "intra-node")
         # The end of a healthy network's curve may be no line, where a library changes its

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import REFERENCE
 from netproof.errors import counted
 from netproof.measurement import interval, landmarks, twin
 from netproof.measurement.case import Case
@@ -15,7 +16,6 @@ from netproof.measurement.interval import Interval, Side
 from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, readings
 from netproof.measurement.landmarks import ASYMPTOTIC
 from netproof.session.measured import Measured
-from netproof.session.session import REFERENCE as CRITERION
 from netproof.verdict.references import XFAIL, NotThere
 
 _LEVELS = {Side.WITHIN: Level.PASS, Side.BEYOND: Level.FAIL, Side.ASTRIDE: Level.INCONCLUSIVE}
@@ -155,7 +155,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
             if not _asked_in_vain(measured, name):
                 why = measured.landmarks.why(name)
                 reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
-                findings[name] = Finding(CRITERION, Level.UNDEFINED, where, reason, variable=name)
+                findings[name] = Finding(REFERENCE, Level.UNDEFINED, where, reason, variable=name)
             continue
         ends, more = interval_of(measured, name, ratios), ""
         level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
@@ -172,7 +172,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
         if ends is not None:
             spoken = f"95% interval {ends[0]:.4g} to {ends[1]:.4g} over {over}"
         findings[name] = Finding(
-            CRITERION,
+            REFERENCE,
             level,
             where,
             f"{name} is {value:.5g} {unit}{_of_sizes(measured, name)} ({spoken}), and the reference"

@@ -241,10 +241,11 @@ def _percent(share: float) -> str:
 def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
     """Yield what each node of each launch sent again, and to whom."""
     for number, one in enumerate(launches):
-        names = [node.node for node in one.counters.nodes]
+        names = tuple(node.node for node in one.counters.nodes)
         for name in names:
             share = sent_again(one.counters, name)
             if share.count is None or share.of is None:
                 continue
-            others = one.partners.get(name) or tuple(other for other in names if other != name)
-            yield Resent(number, name, others, share.count, share.of)
+            partners = one.partners.get(name)
+            nodes = (name, *partners) if partners else names
+            yield Resent(number, name, nodes, share.count, share.of)

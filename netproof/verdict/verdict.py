@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -255,6 +255,14 @@ class Verdict:
     coverage: tuple[Coverage, ...] = ()
     traffic: tuple[InterfaceTotals, ...] = ()
     standing_out: tuple[Finding, ...] = ()
+
+    @cached_property
+    def by_partition(self) -> Mapping[str, list[CaseVerdict]]:
+        """Judged cases by their partition."""
+        found: dict[str, list[CaseVerdict]] = defaultdict(list)
+        for one in self.cases:
+            found[one.case.partition].append(one)
+        return found
 
     @property
     def node_warnings(self) -> tuple[str, ...]:

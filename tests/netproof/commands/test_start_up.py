@@ -35,7 +35,7 @@ STARTED = {
     "measure gpcnet": ("mine:one -p mpich", 2),
     "measure study": ("e325-opteron nosuch.json", 2),
     "verdict": ("nosuch.json --all", 2),
-    "report": ("nosuch.json", 2),
+    "report": ("./nosuch --store nosuch", 2),
     "compare": ("nosuch.json", 2),
     "history show": ("--store nosuch", 2),
     "history accept": ("1 --reason r --name n --case . --store nosuch", 2),
