@@ -25,10 +25,10 @@ from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
 from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
-from netproof.jobs.repeat_cases import RepeatCase, compared, undecided
+from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
-from netproof.session import again, job_files, plan, records, transport
+from netproof.session import job_files, plan, records, transport
 from netproof.session.job_files import Incomplete, JobReport, StepRecord
 from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -169,7 +169,7 @@ class JobOutcome:
         if parts and (made := environment.made(parts[0][0])):
             reader = job_files.reader(environment.folder, one.case)
             place = (environment.folder, one.case, parts, range(1, made + 1), reader)
-            around = again.read(*place, jobid=self.jobid)
+            around = read_again(*place, jobid=self.jobid)
         return replace(
             one,
             again=around,
@@ -220,6 +220,18 @@ class JobOutcome:
             ]
             for name, several in found.items()
         }
+
+    @cached_property
+    def measured(self) -> dict[str, dict[Case, Measured | Incomplete]]:
+        """Return each case with its repeats, or why it is not complete."""
+        found = {name: dict(one.measured) for name, one in self.environments.items()}
+        for one in itertools.chain(*self.cases.values()):
+            first = one.subject.measured
+            whole = first.with_launches([*first.launches, *one.launches], one.crashes)
+            found[one.case.environment][one.case] = (
+                Incomplete(one.faults) if one.faults else replace(whole, again=one.again)
+            )
+        return found
 
     def _ended(self) -> str:
         """Return why the job did not come to its end, empty if it did."""

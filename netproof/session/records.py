@@ -51,8 +51,6 @@ MEASURED = "netproof_measured"
 
 PARTS = {
     CASES: "cases",
-    "netproof_repeated": "cases",
-    "netproof_repeats": "cases",
     "netproof_pairs": "launches",
 }
 """Keys of a record, and the list below each whose entries have files of their own."""
