@@ -11,7 +11,7 @@ import pytest
 
 from netproof.jobs import pair_rounds as rounds
 from netproof.jobs.job import RunningJob
-from netproof.jobs.pair_rounds import Decider, PairsAsked
+from netproof.jobs.pair_rounds import Decider
 from netproof.session import pair_rounds
 from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -182,12 +182,12 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
             counters=None,
         )
 
-    def so_far(_asked: PairsAsked, folder: Path, *_: object) -> PairRounds:
+    def so_far(_asked: PairRounds, folder: Path, *_: object) -> PairRounds:
         planned = pair_rounds.read_planned(folder).launches
         done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
         return PairRounds(*where, nodes, done, JOBID, "quick", 1)
 
-    monkeypatch.setattr(PairsAsked, "rounds", so_far)
+    monkeypatch.setattr(rounds, "so_far", so_far)
     decider, made = Decider(folder, planned, JOBID), 0
     while decider.following(made) is not None:
         made += 1

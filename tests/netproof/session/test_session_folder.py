@@ -174,9 +174,13 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
     recorded = session.load(DATA / "sessions" / "faulty.json").results
     where = next(one.extras for one in recorded if one.measured)
-    described = [[dataclasses.asdict(case), {}] for case in cases]
-    asked = {"cases": described, "launches": 1, "extras": {"mpi_over_tcp": True}}
-    JobPlan(3, where["partition_extras"], asked=asked).write(job)
+    JobPlan(
+        3,
+        where["partition_extras"],
+        environment_extras={"mpi_over_tcp": True},
+        cases=tuple(cases),
+        launches=1,
+    ).write(job)
     test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
     test |= {
         "display_name": "ImbJob",

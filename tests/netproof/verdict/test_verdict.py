@@ -199,9 +199,11 @@ class TestCriteria:
         self, sick, expected_of_sick
     ):
         results = [
-            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error", again=None)
+            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error")
             if r.kind == "curves"
-            else r
+            else dataclasses.replace(
+                r, measured=r.measured and dataclasses.replace(r.measured, again=None)
+            )
             for r in sick.results
         ]
         verdict = judge(expected_of_sick, dataclasses.replace(sick, results=tuple(results)))
