@@ -95,13 +95,12 @@ def cases_of(
 
     Its number is by its own word.
     """
-    noted = (folder / node_facts.JOB_NODES_FILE).read_text(errors="replace")
-    numbers = [line for line in noted.splitlines() if line.startswith("jobid\t")]
+    noted = json_reading.json_file(folder / node_facts.JOB_NODES_FILE)
     shared = {
         "partition_extras": planned.extras,
         "environment_extras": planned.environment_extras,
         "seed": planned.seed,
-        "jobid": "".join(numbers).removeprefix("jobid\t"),
+        "jobid": "".join(noted),
     }
     cases: list[dict[str, Any]] = []
     for case, one in measured.items():

@@ -98,8 +98,7 @@ def job(tmp_path) -> Path:
 
 
 def job_nodes(folder: Path) -> None:
-    listed = "netproof-job-nodes\t1\njobid\t7\ncount\t2\nnode\tgige-1\nnode\tgige-2\nend\n"
-    (folder / "job_nodes.txt").write_text(listed)
+    (folder / "job_nodes.json").write_text('{"7": ["gige-1", "gige-2"]}')
 
 
 def reader(step: str) -> Curve:
@@ -127,10 +126,10 @@ def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
 
 
 def test_a_job_that_does_not_say_which_nodes_it_had_measured_nothing(job):
-    (job / "job_nodes.txt").unlink()
+    (job / "job_nodes.json").unlink()
     measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
     assert measured.launches == measured.nodes == ()
-    assert "job_nodes.txt: cannot be read" in measured.faults[0]
+    assert "job_nodes.json: cannot be read" in measured.faults[0]
 
 
 def test_a_job_that_left_nothing_says_so(tmp_path):
@@ -147,11 +146,8 @@ PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
 def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
     reads = job_files.reader(CRASHED_ONCE, PINGPONG)
     parts = (("PingPong", reads("PingPong.1").sizes),)
-    nodes = CRASHED_ONCE / "job_nodes.txt"
-    jobid = next(line for line in nodes.read_text().splitlines() if line.startswith("jobid"))
-    done = repeat_cases.read_again(
-        CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid.split("\t")[1]
-    )
+    (jobid,) = json.loads((CRASHED_ONCE / "job_nodes.json").read_text())
+    done = repeat_cases.read_again(CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid)
     assert (len(done.launches), done.faults, done.made) == (1, (), 2)
     (crash,) = done.crashes
     assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
