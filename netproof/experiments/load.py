@@ -150,7 +150,7 @@ class Loaded(MeasuredJob):
 def of_job(folder: Path, jobid: str) -> Loaded:
     """Return a job's launches, each with its fault; NetproofError without any."""
     planned = JobPlan.read(folder / PLAN_FILE)
-    asked, partition = planned.task_of(load_plan.LoadAsked), planned.partition
+    partition = planned.partition
     turns, recorded = load_plan.read_turns(folder), job_files.records(folder)
     aggressions = aggressions_of(folder)
 
@@ -160,7 +160,7 @@ def of_job(folder: Path, jobid: str) -> Loaded:
             why = f"{turn.aggressor_step}: {aggression.why}"
             return VictimRun(turn, None, (), aggression, why)
         function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
-        case = Case(*asked.where, OF_PAIRS.name, function, 2, 1)
+        case = Case(*planned.where, OF_PAIRS.name, function, 2, 1)
         times: list[float] = []
 
         def read_output(step: str) -> Curve:
@@ -187,7 +187,7 @@ def of_job(folder: Path, jobid: str) -> Loaded:
 
     nodes = node_facts.nodes_of_job(folder, jobid)
     runs = tuple(map(run_of, turns))
-    return Loaded(*asked.where, jobid, nodes, planned.extras, planned.seed, runs)
+    return Loaded(*planned.where, jobid, nodes, planned.extras, planned.seed, runs)
 
 
 def aggressions_of(folder: Path) -> dict[str, Aggression]:

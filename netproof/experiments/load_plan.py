@@ -224,16 +224,12 @@ def _drawn(
 
 @dataclass(frozen=True)
 class LoadAsked:
-    """The task of a job; ``where``: system, partition and environment; ``leaves``: nodes by switch,
-    empty where Slurm knows none.
-    """
+    """The task of a job; ``leaves``: nodes by switch, empty where Slurm knows none."""
 
-    where: tuple[str, str, str]
     leaves: Mapping[str, tuple[str, ...]]
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
     rounds: int
-    srun: tuple[str, ...]
 
 
 def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
@@ -269,8 +265,9 @@ def aggressor_bytes(partition: Partition) -> int:
     return int(min(partition.load_settings().bytes, partition.max_message_bytes))
 
 
-def steps(turn: VictimTurn, asked: LoadAsked, partition: Partition) -> tuple[Step, Step | None]:
+def steps(turn: VictimTurn, planned: JobPlan) -> tuple[Step, Step | None]:
     """Return the steps of a victim's launch and of its aggressor, None where it is alone."""
+    partition = planned.partition
 
     def words(
         one: Victim | Aggressor, ranks: int, size: int, arguments: Sequence[str]
@@ -281,7 +278,7 @@ def steps(turn: VictimTurn, asked: LoadAsked, partition: Partition) -> tuple[Ste
         function, sizes = OF_PAIRS.function(one.function), plan.size_file(f"load-{one}")
         arguments = [*arguments, *partition.load_settings().arguments]
         program = OF_PAIRS.command(function, ranks, (size,), sizes, arguments)
-        return [*asked.srun, *placed], program
+        return [*planned.srun, *placed], program
 
     size = turn.victim.size(partition.max_message_bytes)
     srun, program = words(turn.victim, 2, size, ONE_CALL)

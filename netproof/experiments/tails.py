@@ -54,14 +54,9 @@ MOST_CALLS = 1_000_000
 _ROW = re.compile(OF_PAIRS.figures.encode())
 
 
-@dataclass(frozen=True)
-class TailsAsked:
-    """The task of a job; ``where``: system, partition and environment."""
-
-    where: tuple[str, str, str]
-    seconds: float
-    bytes: int
-    srun: tuple[str, ...]
+def asked_of(planned: JobPlan) -> tuple[float, int]:
+    """Return a job's task: the seconds of its long launch, and the bytes of a message."""
+    return planned.task_of(tuple[float, int])
 
 
 def size_files(size: int) -> dict[str, str]:
@@ -71,14 +66,14 @@ def size_files(size: int) -> dict[str, str]:
 
 def step(planned: JobPlan, name: str, calls: int) -> Step:
     """Return the step ``name`` of so many calls."""
-    asked, partition = planned.task_of(TailsAsked), planned.partition
+    (seconds, size), partition = asked_of(planned), planned.partition
     sizes, arguments = plan.size_file(f"{calls}-calls"), partition.load_settings().arguments
     program = OF_PAIRS.command(
-        OF_PAIRS.function(FUNCTION), 2, (asked.bytes,), sizes, [*ONE_CALL, *arguments]
+        OF_PAIRS.function(FUNCTION), 2, (size,), sizes, [*ONE_CALL, *arguments]
     )
     subject, _, launch = name.rpartition(".")
-    command = (*asked.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
-    limit_s = partition.step_limit_s + int(2 * asked.seconds)
+    command = (*planned.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
+    limit_s = partition.step_limit_s + int(2 * seconds)
     return Step(subject, int(launch), command, limit_s=limit_s)
 
 
@@ -111,9 +106,9 @@ def enough(folder: Path) -> bool:
 
 def long_step(planned: JobPlan, folder: Path) -> Step:
     """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
-    asked = planned.task_of(TailsAsked)
-    calls = min(max(round(asked.seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
-    for name, text in plan.size_files({f"{calls}-calls": [asked.bytes] * calls}).items():
+    seconds, size = asked_of(planned)
+    calls = min(max(round(seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
+    for name, text in plan.size_files({f"{calls}-calls": [size] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
     return step(planned, LONG, calls)
@@ -180,34 +175,33 @@ class Tail(MeasuredJob):
 def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
     planned = JobPlan.read(folder / PLAN_FILE)
-    asked = planned.task_of(TailsAsked)
+    seconds, size = asked_of(planned)
     recorded = job_files.records(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
         why = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
         raise NetproofError(why) from None
-    case = Case(*asked.where, OF_PAIRS.name, FUNCTION, 2, 1)
+    case = Case(*planned.where, OF_PAIRS.name, FUNCTION, 2, 1)
     times: list[float] = []
     looks: list[tuple[float, int]] = []
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
         text = text_of(path)
-        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, asked.bytes)
+        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, size)
         times.extend(read)
         looks.extend(watched(folder, text))
-        return Curve((asked.bytes,), (sum(read) / len(read),))
+        return Curve((size,), (sum(read) / len(read),))
 
-    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (asked.bytes,), read_output)
+    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (size,), read_output)
     if len(times) != calls:
         raise Incomplete([f"{LONG}: has {len(times)} of {calls} calls"])
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
     read, seen = tuple(times), tuple(looks)
-    return Tail(
-        *asked.where, jobid, nodes, planned.extras, asked.bytes, asked.seconds, launch, read, seen
-    )
+    where = (*planned.where, jobid, nodes, planned.extras)
+    return Tail(*where, size, seconds, launch, read, seen)
 
 
 LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)

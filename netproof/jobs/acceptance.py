@@ -15,7 +15,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,10 @@ from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
 from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
-from netproof.jobs.repeat_cases import RepeatCase, compared, undecided
+from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
-from netproof.session import again, job_files, plan, records, transport
+from netproof.session import job_files, plan, records, transport
 from netproof.session.job_files import Incomplete, JobReport, StepRecord
 from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -47,52 +47,32 @@ Cases = Mapping[str, Sequence[RepeatCase]]
 """Complete cases by the name of their environment."""
 
 
-@dataclass(frozen=True)
-class JobAsked:
-    """The task of the job: its environments, by the names of their folders."""
-
-    environments: tuple[str, ...]
-    baseline: ScoreBaseline | None = None
-
-
-@dataclass(frozen=True)
-class EnvironmentAsked:
-    """The task of one environment: its cases, each with its limits.
-
-    ``extras``: of the environment.
-    """
-
-    srun: tuple[str, ...]
-    extras: Mapping[str, Any]
-    cases: tuple[tuple[Case, Mapping[str, Limits]], ...]
-    launches: int
-
-
 class EnvironmentJob:
-    """One environment of a job: its folder, its plan, and what it has measured so far."""
+    """One environment of a job: its folder, its plan, and what it has measured so far.
+
+    Its task is the limits of each case.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.plan = JobPlan.read(folder / PLAN_FILE)
         self.partition = self.plan.partition
-        self.asked = self.plan.task_of(EnvironmentAsked)
+        self.limits = self.plan.task_of(tuple[Mapping[str, Limits], ...])
         self._launches: dict[str, Launch] = {}
 
     @cached_property
     def measured(self) -> dict[Case, Measured | Incomplete]:
         """Return each case by its first launches, or why it is not complete; read once."""
-        cases, launches = [case for case, _ in self.asked.cases], self.asked.launches
-        over_tcp = self.asked.extras["mpi_over_tcp"]
-        return records.measured_of(self.folder, cases, launches, self.partition, over_tcp=over_tcp)
+        return records.measured_of(self.folder, self.plan)
 
     def first(self) -> list[RepeatCase]:
         """Return the complete cases, by their first launches."""
         found = []
-        for case, limits in self.asked.cases:
+        for case, limits in zip(self.plan.cases, self.limits, strict=True):
             measured = self.measured[case]
             if isinstance(measured, Measured):
-                subject = Subject.of_extras(measured, self.plan.extras, self.asked.extras)
-                found.append(RepeatCase(subject, limits))
+                extras = self.plan.extras, self.plan.environment_extras
+                found.append(RepeatCase(Subject.of_extras(measured, *extras), limits))
         return found
 
     @cached_property
@@ -106,7 +86,7 @@ class EnvironmentJob:
 
     def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
         """Return a launch of a whole curve, after the one over the link's healthy twin."""
-        step = plan.step_of(case, number, self.partition, self.asked.srun, subject)
+        step = plan.step_of(case, number, self.partition, self.plan.srun, subject)
         return [*plan.twin_of(step, case, self.partition), step]
 
     def around_steps(self, one: RepeatCase) -> list[Step]:
@@ -115,7 +95,7 @@ class EnvironmentJob:
         number = self.made(parts[0][0]) + 1
 
         def step(subject: str, sizes: plan.SizeSweep | Sequence[int]) -> Step:
-            place = (number, self.partition, self.asked.srun, subject)
+            place = (number, self.partition, self.plan.srun, subject)
             return plan.step_of(one.case, *place, sizes)
 
         if registry.of(one.case).by_protocol:
@@ -141,12 +121,13 @@ class EnvironmentJob:
 
 
 class JobOutcome:
-    """Results of a job in ``folder``, by the name of the environment."""
+    """Results of a job in ``folder``, by the name of the environment; its task is the baseline."""
 
     def __init__(self, folder: Path, jobid: str) -> None:
-        task = JobPlan.read(folder / PLAN_FILE).task_of(JobAsked)
-        self.folder, self.baseline, self.jobid = folder, task.baseline, jobid
-        self.environments = {name: EnvironmentJob(folder / name) for name in task.environments}
+        planned = JobPlan.read(folder / PLAN_FILE)
+        self.baseline = planned.asked and planned.task_of(ScoreBaseline)
+        self.folder, self.jobid = folder, jobid
+        self.environments = {name: EnvironmentJob(folder / name) for name in planned.environments}
 
     def read(self, name: str, one: RepeatCase) -> RepeatCase:
         """Return a case with its launches since those of its ``subject``."""
@@ -169,7 +150,7 @@ class JobOutcome:
         if parts and (made := environment.made(parts[0][0])):
             reader = job_files.reader(environment.folder, one.case)
             place = (environment.folder, one.case, parts, range(1, made + 1), reader)
-            around = again.read(*place, jobid=self.jobid)
+            around = read_again(*place, jobid=self.jobid)
         return replace(
             one,
             again=around,
@@ -220,6 +201,18 @@ class JobOutcome:
             ]
             for name, several in found.items()
         }
+
+    @cached_property
+    def measured(self) -> dict[str, dict[Case, Measured | Incomplete]]:
+        """Return each case with its repeats, or why it is not complete."""
+        found = {name: dict(one.measured) for name, one in self.environments.items()}
+        for one in itertools.chain(*self.cases.values()):
+            first = one.subject.measured
+            whole = first.with_launches([*first.launches, *one.launches], one.crashes)
+            found[one.case.environment][one.case] = (
+                Incomplete(one.faults) if one.faults else replace(whole, again=one.again)
+            )
+        return found
 
     def _ended(self) -> str:
         """Return why the job did not come to its end, empty if it did."""
@@ -290,9 +283,8 @@ def _open(cases: Cases) -> dict[str, list[str]]:
 
 def run(job: RunningJob) -> None:
     """Launch all environments' cases, and again what is undecided."""
-    task = job.plan.task_of(JobAsked)
     parts = {}
-    for name in task.environments:
+    for name in job.plan.environments:
         planned = JobPlan.read(job.folder / name / PLAN_FILE)
         parts[name] = RunningJob(job.folder / name, planned, dry=job.dry, within=job)
     draw = random.Random(job.plan.seed)

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 from netproof.experiments import load, load_plan, restoring, tails
-from netproof.experiments.load_plan import LoadAsked
 from netproof.intake import writing
 from netproof.jobs.job import JobError, RunningJob, ended_within
 from netproof.session.plan import Step
@@ -22,10 +21,10 @@ def run_load(job: RunningJob) -> None:
     if job.dry:
         print("# load: drawn within the job, by its nodes")
         return
-    asked, turns = job.plan.task_of(LoadAsked), load_plan.drawn(job.plan, job.folder, job.nodes)
+    turns = load_plan.drawn(job.plan, job.folder, job.nodes)
     (job.folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
     for turn in turns:
-        victim, aggressor = load_plan.steps(turn, asked, job.partition)
+        victim, aggressor = load_plan.steps(turn, job.plan)
         if aggressor is None:
             job.launch(victim)
         else:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 
 from netproof.benchmarks import registry
 from netproof.jobs.job import RunningJob
 from netproof.session import node_facts
+from netproof.session.node_facts import ProvenanceError
 
 _SCRIPT = (sys.executable, "-IS", "./node.py")
 
@@ -23,9 +26,8 @@ def describe(job: RunningJob) -> None:
     job.everywhere(*_SCRIPT, "node", job.partition.interface, *registry.PROGRAMS, kind="node")
     if not job.dry:
         # Every node has read its clock between these two moments of this node's clock.
-        moments = f"from\t{began:.6f}\nto\t{time.time():.6f}\n"
-        text = f"{node_facts.CLOCK_HEADER}\n{moments}{node_facts.NODE_END}\n"
-        (job.folder / node_facts.CLOCK_FILE).write_text(text)
+        text = json.dumps([round(began, 6), round(time.time(), 6)])
+        (job.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
     try_paths(job)
 
 
@@ -52,10 +54,9 @@ def _addresses(job: RunningJob) -> dict[str, str]:
     """Return the IPv4 addresses that nodes found on their interface."""
     found = {}
     for node in job.nodes:
-        path = job.folder / node_facts.NODE_FILES.replace("*", node)
-        if path.exists():
-            lines = path.read_text(errors="replace").splitlines()
-            keys = dict(line.partition("\t")[::2] for line in lines)
-            if keys.get("address"):
-                found[keys.get("node", node)] = keys["address"]
+        with suppress(ProvenanceError):
+            path = job.folder / node_facts.NODE_FILES.replace("*", node)
+            facts = node_facts.facts_of(path, node_facts.NODE_HEADER)
+            if facts.get("address"):
+                found[facts.get("node", node)] = facts["address"]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import re
 import resource
@@ -200,13 +201,13 @@ class RunningJob:
             command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
             self.nodes = tuple(self._ask(command, "the job's nodes").splitlines())
         count = os.environ.get("SLURM_JOB_NUM_NODES", str(len(self.nodes)))
-        lines = [node_facts.JOB_NODES_HEADER, f"jobid\t{self.jobid}", f"count\t{count}"]
-        if self.nodes:
-            lines += [*(f"node\t{node}" for node in self.nodes), node_facts.NODE_END]
-        text = "".join(f"{line}\n" for line in lines)
-        (self.folder / node_facts.JOB_NODES_FILE).write_text(text)
         if not self.nodes:
             raise JobError("Slurm lists no nodes of the job")
+        if str(len(set(self.nodes))) != count:
+            listed = ", ".join(self.nodes)
+            raise JobError(f"Slurm gave {count} nodes, and those listed are {listed}")
+        text = json.dumps({self.jobid: self.nodes})
+        (self.folder / node_facts.JOB_NODES_FILE).write_text(text + "\n")
 
     def _ask(self, command: Sequence[str], what: str) -> str:
         """Return what a command of Slurm's prints; empty, with a fault, if it fails."""

@@ -5,7 +5,7 @@ The rounds end when every node is cleared or accused, or the most are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -41,58 +41,42 @@ MOST_AT_THE_END = MOST_BOTH_WAYS + MOST_ALONE + 1
 """Most launches after the rounds that judge nodes, and the one that finds nothing left."""
 
 
-@dataclass(frozen=True)
-class PairsAsked:
-    """The task of a job of pairs; ``where``: system, partition and environment.
-
-    ``leaves``: switch to its nodes, as Slurm knows them; ``parents``: switch to the one above it.
-    """
-
-    where: tuple[str, str, str]
-    mode: str
-    srun: tuple[str, ...]
-    leaves: Mapping[str, tuple[str, ...]]
-    parents: Mapping[str, str]
-
-    def rounds(
-        self, folder: Path, planned: JobPlan, jobid: str, known: dict[int, PairLaunch] | None = None
-    ) -> PairRounds:
-        """Return the rounds that the job in ``folder`` has made so far.
-
-        ``known``: launches that were read before, to which those read now are added. Raises
-        NetproofError if its files are not whole.
-        """
-        most_bytes = planned.partition.max_message_bytes
-        done, faults, crashes = pair_rounds.read(folder, self.where, most_bytes, known)
-        if known is not None:
-            known |= {one.number: one for one in done}
-        nodes = node_facts.nodes_of_job(folder, jobid)
-        own = set(nodes)
-        leaves = {
-            leaf: tuple(node for node in below if node in own)
-            for leaf, below in self.leaves.items()
-        }
-        system, partition, environment = self.where
-        return PairRounds(
-            system=system,
-            partition=partition,
-            environment=environment,
-            nodes=nodes,
-            launches=done,
-            jobid=jobid,
-            mode=self.mode,
-            seed=planned.seed,
-            leaves=leaves,
-            parents=self.parents,
-            faults=faults,
-            crashes=crashes,
-        )
-
-
 def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:
     """Return all rounds of a job, and its partition; NetproofError if its files are not whole."""
     planned = JobPlan.read(folder / PLAN_FILE)
-    return planned.task_of(PairsAsked).rounds(folder, planned, jobid), planned.partition
+    return so_far(planned.task_of(PairRounds), folder, planned, jobid), planned.partition
+
+
+def so_far(
+    asked: PairRounds,
+    folder: Path,
+    planned: JobPlan,
+    jobid: str,
+    known: dict[int, PairLaunch] | None = None,
+) -> PairRounds:
+    """Return the rounds that were ``asked`` for, with those that the job in ``folder`` has made.
+
+    ``known``: launches that were read before, to which those read now are added. Raises
+    NetproofError if its files are not whole.
+    """
+    most_bytes = planned.partition.max_message_bytes
+    done, faults, crashes = pair_rounds.read(folder, planned.where, most_bytes, known)
+    if known is not None:
+        known |= {one.number: one for one in done}
+    nodes = node_facts.nodes_of_job(folder, jobid)
+    own = set(nodes)
+    leaves = {
+        leaf: tuple(node for node in below if node in own) for leaf, below in asked.leaves.items()
+    }
+    return replace(
+        asked,
+        nodes=nodes,
+        launches=done,
+        jobid=jobid,
+        leaves=leaves,
+        faults=faults,
+        crashes=crashes,
+    )
 
 
 @dataclass
@@ -110,7 +94,7 @@ class Decider:
     hung: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.asked = self.planned.task_of(PairsAsked)
+        self.asked = self.planned.task_of(PairRounds)
         self.launches = pair_rounds.read_planned(self.folder)
         self._known: dict[int, PairLaunch] = {}
         self._observed: dict[int, tuple[PairObservation, ...]] = {}
@@ -153,7 +137,7 @@ class Decider:
 
     def rounds(self) -> PairRounds:
         """Return the rounds so far; each launch is read once."""
-        return self.asked.rounds(self.folder, self.planned, self.jobid, self._known)
+        return so_far(self.asked, self.folder, self.planned, self.jobid, self._known)
 
     def _decided(self) -> Planned:
         """Return the plan with more launches, or as the last one."""
@@ -258,7 +242,7 @@ def run(job: RunningJob) -> None:
     if job.dry:
         print("# pairs: chosen within the job, by its nodes and the results so far")
         return
-    partition, asked = job.partition, decider.asked
+    partition = job.partition
     settings, pairs_of_all = partition.pair_settings(), max(1, len(job.nodes) // 2)
     launches = -(-pairs_of_all // (settings.together or pairs_of_all))
     most = max(settings.rounds, len(job.nodes)) * launches + MOST_AT_THE_END
@@ -267,7 +251,7 @@ def run(job: RunningJob) -> None:
         if following is None:
             job.closed.add(SUBJECT)
             return
-        job.launch(pair_rounds.step(following, number, partition, asked.srun))
+        job.launch(pair_rounds.step(following, number, partition, job.plan.srun))
         if job.hung.pop(SUBJECT, None):
             # Its pairs are asked for a path, and the rounds go on without those that have none.
             decider.hung.append(number)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from netproof import codec
 from netproof.benchmarks import registry
-from netproof.criteria import Finding, Level
-from netproof.criteria.confirming import Bend
+from netproof.criteria import Finding, Level, confirming
+from netproof.criteria.confirming import Bend, ConfirmSettings
 from netproof.criteria.registry import RELATIVE
+from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.measurement.disturbance import disturbed
-from netproof.session import again, plan
-from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Launch, RepeatedCase
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad, disturbed, others_share
+from netproof.session import job_files, node_facts, plan
+from netproof.session.job_files import Incomplete
+from netproof.session.measured import Crash, Launch, MeasuredAgain
+from netproof.session.node_facts import ProvenanceError
+from netproof.session.plan import SizeSweep
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Job, Subject, pairs_needed
@@ -87,10 +91,10 @@ class RepeatCase:
         """Return the unflagged places to measure at closer sizes."""
         return confirmations.places(self.subject)
 
-    def sweeps(self) -> tuple[plan.SizeSweep, ...]:
+    def sweeps(self) -> tuple[SizeSweep, ...]:
         """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""
         closer = confirmations.closer_sizes(self.subject)
-        return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
+        return netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
 
     def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Return the steps of one such launch, each with its sizes in bytes."""
@@ -125,12 +129,6 @@ class RepeatCase:
         first = self.subject.measured
         whole = first.with_launches([*first.launches, *self.launches])
         return dataclasses.replace(self.subject, measured=whole)
-
-    def results(self) -> dict[str, Any]:
-        """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
-        repeated = RepeatedCase(self.case, self.launches, self.crashes, self.faults)
-        values: dict[str, Any] = codec.encode(repeated)
-        return values
 
 
 def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
@@ -305,3 +303,113 @@ def _above(subject: Subject, peer: Subject) -> bool:
     """Check whether envelope or floor of the two alone rules against ``subject``."""
     compared = engine.compared([subject, peer], None, only=subject, scored=False)
     return _any_against(finding for _, finding in compared)
+
+
+def netpipe_sweeps(
+    findings: Sequence[Finding],
+    settings: ConfirmSettings,
+    closer: Sequence[Sequence[int]] = (),
+) -> tuple[SizeSweep, ...]:
+    """The calls of NetPIPE that measure what several flags of one case need, and closer sizes.
+
+    NetPIPE takes no list of sizes. From a power of two on, with a perturbation of 1, it goes
+    through its usual sizes and both neighbours of each; a size that this leaves out, as it does
+    below 8 bytes, has a call of its own. ``closer``: the sizes of each region that is measured
+    closer, a call without perturbation for each, and one for each size that this leaves out.
+    """
+    needs = [confirming.needed_sizes(finding, settings) for finding in findings]
+    sweeps: list[SizeSweep] = []
+    if needs:
+        first = min(window[0] for window, _ in needs)
+        last = max(window[-1] for window, _ in needs)
+        sweeps.append(SizeSweep(_doubled(first), last, 1))
+    for sizes in closer:
+        sweep = SizeSweep(_doubled(min(sizes)), max(sizes), 0)
+        # A step is named by where its sweep begins.
+        if sweep.lower not in {one.lower for one in sweeps}:
+            sweeps.append(sweep)
+    covered = {size for sweep in sweeps for size in sweep.sizes()}
+    alone = {size for sizes in closer for size in sizes} - covered
+    for finding, (window, needed) in zip(findings, needs, strict=True):
+        alone |= needed - covered
+        wanted = min(settings.sizes, len(window))
+        for size in confirming.dense_sizes(finding, settings):
+            if len([s for s in covered | alone if s in window]) >= wanted:
+                break
+            alone |= {size} - covered
+    return (*sweeps, *(SizeSweep(size, size, 0) for size in sorted(alone)))
+
+
+def _doubled(size: int) -> int:
+    """The largest power of two up to a size."""
+    return 1 << (max(size, 1).bit_length() - 1)
+
+
+def read_again(
+    folder: Path,
+    case: Case,
+    parts: Sequence[tuple[str, tuple[int, ...]]],
+    launches: Iterable[int],
+    reader: Callable[[str], Curve],
+    *,
+    jobid: str,
+) -> MeasuredAgain:
+    """Read what a job measured again of a case.
+
+    ``parts``: the subjects of the steps that make one launch together, each with its sizes;
+    where two have a size, the first one counts. ``launches``: their numbers. ``folder``: of the
+    job ``jobid``; one that does not say which nodes it had has measured nothing.
+    """
+    done: list[Curve] = []
+    faults: list[str] = []
+    loads: list[tuple[NodeLoad, ...]] = []
+    made = 0
+    crashed: list[Crash] = []
+    nodes: tuple[str, ...] = ()
+    try:
+        nodes = node_facts.nodes_of_job(folder, jobid)
+        recorded = job_files.records(folder)
+    except Incomplete as error:
+        return MeasuredAgain((), error.reasons, nodes, jobid)
+    except ProvenanceError as error:
+        return MeasuredAgain((), (str(error),), (), jobid)
+    for number in launches:
+        for step in (f"{subject}.{number}" for subject, _ in parts):
+            before = job_files.crashes(folder, step, number, recorded)
+            crashed += before
+            made += len(before) + (step in recorded)
+        try:
+            several = [
+                job_files.read_launch(
+                    folder, f"{subject}.{number}", number, recorded, case, sizes, reader
+                )
+                for subject, sizes in parts
+            ]
+            done.append(_merged([one.curve for one in several]))
+            loads.append(max((one.loads for one in several), key=others_share))
+        except Incomplete as error:
+            faults += error.reasons
+        except (NetproofError, OSError) as error:
+            faults.append(str(error))
+    return MeasuredAgain(
+        tuple(done), tuple(faults), nodes, jobid, tuple(loads), made, tuple(crashed)
+    )
+
+
+def _merged(curves: Sequence[Curve]) -> Curve:
+    """All points of the curves, each as the first curve has it that has its size."""
+    first = {size: (curve, at) for curve in reversed(curves) for at, size in enumerate(curve.sizes)}
+    points = [first[size] for size in sorted(first)]
+
+    def column(name: str) -> tuple[float, ...] | None:
+        several = [(getattr(curve, name), at) for curve, at in points]
+        known = tuple(values[at] for values, at in several if values is not None)
+        return known if len(known) == len(several) else None
+
+    return Curve(
+        tuple(sorted(first)),
+        tuple(curve.time_us[at] for curve, at in points),
+        column("bandwidth_mb_s"),
+        column("time_min_us"),
+        column("time_avg_us"),
+    )

@@ -273,9 +273,8 @@ class Curves(JudgeOfJob):
         subjects = self.results.subjects()
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
-        measured_again = self.results.measured_again()
-        along = confirmations.findings_along(subjects, measured_again)
-        launched = confirmations.launched(subjects, measured_again)
+        along = confirmations.findings_along(subjects)
+        launched = confirmations.launched(subjects)
         findings = itertools.chain(*along.values(), (one.finding for one in launched))
         return hold([*findings])
 

@@ -188,10 +188,10 @@ class LoadLaunches(DemandedJob):
             raise ReframeError(str(error)) from None
         leaves, _ = tree() if not self.is_dry_run() else ({}, {})
         named = {name: tuple(nodes) for name, nodes in leaves.items()}
-        srun = tuple(self.take_over_srun())
-        asked = load_plan.LoadAsked(self.place(), named, victims, aggressors, self.rounds, srun)
+        asked = load_plan.LoadAsked(named, victims, aggressors, self.rounds)
+        told = {"srun": tuple(self.take_over_srun()), "asked": codec.encode(asked)}
         files = load_plan.size_files(self.site_partition(), victims, aggressors)
-        self.write_plan(files, task="load", figures_at_once=False, asked=codec.encode(asked))
+        self.write_plan(files, task="load", figures_at_once=False, **told)
 
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the launches of victims."""
@@ -228,10 +228,10 @@ class TailsLaunches(DemandedJob):
                 f"messages of {self.tails_bytes} bytes: the largest of"
                 f" {self.current_partition.fullname} are of {most}"
             )
-        srun = tuple(self.take_over_srun())
-        asked = tails.TailsAsked(self.place(), self.tails_seconds, self.tails_bytes, srun)
+        asked = (self.tails_seconds, self.tails_bytes)
+        told = {"srun": tuple(self.take_over_srun()), "asked": asked}
         files = tails.size_files(self.tails_bytes)
-        self.write_plan(files, task="tails", figures_at_once=False, asked=codec.encode(asked))
+        self.write_plan(files, task="tails", figures_at_once=False, **told)
 
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the long launch."""

@@ -27,7 +27,6 @@ from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.intake import trust
-from netproof.jobs.acceptance import EnvironmentAsked, JobAsked
 from netproof.measurement.case import Case
 from netproof.run.mixins import Launched, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts, slurm_now
@@ -132,7 +131,8 @@ class Job(
         """Write the plan, of these fields, with its script, sources and ``files``."""
         stage, root = Path(self.stagedir), Path(__file__).resolve().parents[2]
         self.write_sources(stage, {**files, plan.SCRIPT: plan.script(sys.executable, root)})
-        plan.JobPlan(self.seed, self.current_partition.extras, **planned).write(stage)
+        given = {"where": self.place(), **planned}
+        plan.JobPlan(self.seed, self.current_partition.extras, **given).write(stage)
 
     def write_sources(self, folder: Path, files: dict[str, str]) -> None:
         """Write into a folder what steps start there, and ``files``."""
@@ -300,22 +300,26 @@ class PartitionJob(Job):
             )
             commands = [*partition.prepare_cmds, *emit_loadenv_commands(partition.local_env, one)]
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
-            bounded = tuple((case, limits.of_case(references, case)) for case in cases)
+            bounds = [limits.of_case(references, case) for case in cases]
             program = self.least_run_in(one)
-            asked = EnvironmentAsked(srun, one.extras, bounded, self.launches)
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
                 partition.extras,
                 units,
+                srun=srun,
                 transport=transport.step(program, srun, min(2, nodes)) if program else (),
                 setup=plan.SETUP_FILE,
-                asked=codec.encode(asked),
+                environment_extras=one.extras,
+                cases=tuple(cases),
+                launches=self.launches,
+                asked=codec.encode(bounds),
             ).write(folder)
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
-        task = codec.encode(JobAsked(names, baseline_of_system()))
-        self.write_plan({}, task="acceptance", describe_nodes=False, asked=task)
+        baseline = codec.encode(baseline_of_system())
+        told = {"environments": names, "asked": baseline}
+        self.write_plan({}, task="acceptance", describe_nodes=False, **told)
 
     @sanity_function
     def left_records(self) -> bool:

@@ -12,7 +12,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 from netproof import codec
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.jobs.pair_rounds import PairsAsked, read
+from netproof.jobs.pair_rounds import read
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.pairs.rounds import Mode
@@ -28,6 +28,7 @@ from netproof.run.system_here import (
 )
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_files, pair_rounds, plan
+from netproof.session.pair_rounds import PairRounds
 from netproof.site import slurm
 from netproof.site.hostlist import fold
 from netproof.site.partition import makes_pairs
@@ -110,19 +111,15 @@ class PairLaunches(TakesFewer, Job, InPairs):
         """Plan the job, which decides after each round what to measure next."""
         srun = self.take_over_srun()
         leaves, parents = tree() if not self.is_dry_run() else ({}, {})
-        asked = PairsAsked(
-            self.place(),
-            self.mode,
-            tuple(srun),
-            {name: tuple(nodes) for name, nodes in leaves.items()},
-            dict(parents),
-        )
+        named = {name: tuple(nodes) for name, nodes in leaves.items()}
+        asked = PairRounds(*self.place(), (), (), "", self.mode, self.seed, named, parents)
         largest = self.site_partition().max_message_bytes
         sizes = {
             pair_rounds.SUBJECT: pair_rounds.sizes(largest),
             pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
         }
-        self.write_plan(plan.size_files(sizes), task="pairs", asked=codec.encode(asked))
+        told = {"srun": tuple(srun), "asked": codec.encode(asked)}
+        self.write_plan(plan.size_files(sizes), task="pairs", **told)
 
 
 class PairCheck(JobRead, InPairs):

@@ -15,7 +15,6 @@ from reframe.core.runtime import runtime
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.jobs.acceptance import JobOutcome
-from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
 from netproof.run.jobs import (
     PartitionJob,
@@ -27,14 +26,7 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, RecordedTest
 from netproof.run.system_here import rank_counts
-from netproof.session import (
-    again,
-    job_files,
-    node_facts,
-    provenance,
-    records,
-    transport,
-)
+from netproof.session import job_files, node_facts, provenance, records, transport
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import ranks_feature
@@ -50,9 +42,8 @@ _outcomes: dict[tuple[str, str], JobOutcome] = {}
 class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
     """A test that reads what a job measured in one environment, repeat launches included.
 
-    ``launched_by``: the leaf class of the job. Its record has ``netproof_cases``, what was
-    launched again (``netproof_repeats``, and around flagged sizes ``netproof_repeated``), the
-    nodes and software (``netproof_provenance``), and the MPI library's transport.
+    ``launched_by``: the leaf class of the job. Its record has ``netproof_cases``, the nodes and
+    software (``netproof_provenance``), and the MPI library's transport.
     """
 
     local = True
@@ -111,19 +102,17 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
             _outcomes[place] = JobOutcome(Path(self.job_of.stagedir), place[1])
         return _outcomes[place]
 
-    def repeats(self) -> list[RepeatCase]:
-        """Return the complete cases, with what was launched again of them."""
-        return self.outcome.cases[self.current_environ.name]
+    @property
+    def measured(self) -> dict[Case, Measured | Incomplete]:
+        """Return the cases with their repeat launches, or why one is not complete."""
+        return self.outcome.measured[self.current_environ.name]
 
     def whole(self, case: Case) -> Measured:
         """Return a case with its repeat launches; raise Incomplete if a launch is missing."""
-        found = self.outcome.environments[self.current_environ.name].measured[case]
+        found = self.measured[case]
         if isinstance(found, Incomplete):
             raise found
-        (one,) = (one for one in self.repeats() if one.case == case)
-        if one.faults:
-            raise Incomplete(one.faults)
-        return found.with_launches([*found.launches, *one.launches], one.crashes)
+        return found
 
     def subjects(self) -> list[Subject]:
         """Return every complete case; the checks report the others."""
@@ -134,10 +123,6 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
                 found.append(Subject.of_extras(self.whole(case), *extras))
         return found
 
-    def measured_again(self) -> dict[tuple[Any, ...], again.MeasuredAgain]:
-        """Return the launches around flagged sizes, by case key."""
-        return again.by_case(one.again for one in self.repeats() if one.again is not None)
-
     @sanity_function
     def are_there(self) -> bool:
         """Check that the job began its steps here; the checks judge each of them."""
@@ -145,20 +130,12 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
         if not record.is_file():
             raise SanityError(f"the job left no {record}")
         try:
-            environment = self.outcome.environments[self.current_environ.name]
+            planned = self.outcome.environments[self.current_environ.name].plan
             asks = self.job_of.least_run_in(self.current_environ)
             self.write_record(
-                netproof_cases=records.cases_of(
-                    self.folder, environment.plan, environment.measured
-                ),
+                netproof_cases=records.cases_of(self.folder, planned, self.measured),
                 netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
                 netproof_provenance={},
-            )
-            repeats = [one.results() for one in self.repeats() if one.launches or one.faults]
-            around = [codec.encode(one) for one in self.measured_again().values()]
-            self.write_record(
-                netproof_repeats={"cases": repeats} if repeats else {},
-                netproof_repeated={"cases": around} if around else {},
             )
             nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))
             described = provenance.of_job(self.folder, nodes, ran_with())

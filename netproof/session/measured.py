@@ -19,7 +19,13 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost, Use, interrupts_s, node_costs
 from netproof.measurement.curve import Curve, insist_alike, median_curve, spread
-from netproof.measurement.disturbance import NodeLoad, Pace, Scheduled
+from netproof.measurement.disturbance import (
+    DisturbanceSettings,
+    NodeLoad,
+    Pace,
+    Scheduled,
+    disturbed,
+)
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import link_of
 
@@ -170,13 +176,37 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class RepeatedCase:
-    """Repeat launches of a case that another test had measured, and why others are missing."""
+class MeasuredAgain:
+    """A case's launches around its flagged sizes, and at closer ones.
 
-    case: Case
-    launches: tuple[Launch, ...] = ()
+    ``launches``: the curves that are complete; ``faults``: why others are not, a sentence each;
+    ``nodes``: the nodes of the job ``jobid``, by its own word; ``loads``: of each launch, what
+    else its nodes did, none where that was not recorded; ``made``: how often the benchmark was
+    started for it, ``crashes`` among them.
+    """
+
+    launches: tuple[Curve, ...]
+    faults: tuple[str, ...]
+    nodes: tuple[str, ...]
+    jobid: str
+    loads: tuple[tuple[NodeLoad, ...], ...] = ()
+    made: int = 0
     crashes: tuple[Crash, ...] = ()
-    faults: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.loads and len(self.loads) != len(self.launches):
+            raise NetproofError(f"{len(self.launches)} launches, and loads of {len(self.loads)}")
+        if len(self.crashes) > self.made:
+            raise NetproofError(f"{len(self.crashes)} crashes of {self.made} starts")
+
+    def undisturbed(self, settings: DisturbanceSettings) -> list[Curve]:
+        """The launches that nothing disturbed."""
+        loads = self.loads or ((),) * len(self.launches)
+        return [
+            curve
+            for curve, load in zip(self.launches, loads, strict=True)
+            if not disturbed(load, settings)
+        ]
 
 
 @dataclass(frozen=True)
@@ -186,8 +216,9 @@ class Measured:
     ``line_rate_mb_s``: the most that the benchmark's bandwidth can be, both ways where it counts
     both, None where the messages cross no link; ``peak_from``: the least message in bytes that can
     be the peak; ``crashes``: attempts at the launches that crashed; ``starts``: launches of the job
-    on the same ranks that only start and end. Raise NetproofError where there is no launch,
-    launches are not numbered from 1, or they, or those paired with them, differ in their sizes.
+    on the same ranks that only start and end; ``again``: launches around flagged sizes, None where
+    none was asked for. Raise NetproofError where there is no launch, launches are not numbered from
+    1, or they, or those paired with them, differ in their sizes.
     """
 
     case: Case
@@ -196,6 +227,7 @@ class Measured:
     peak_from: int = 0
     crashes: tuple[Crash, ...] = ()
     starts: tuple[Start, ...] = ()
+    again: MeasuredAgain | None = None
 
     def __post_init__(self) -> None:
         insist_alike([launch.curve for launch in self.launches])

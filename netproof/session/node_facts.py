@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from netproof import codec
 from netproof.errors import NetproofError, shortened
+from netproof.intake import json_reading
 from netproof.session import job_files
 
-NODE_HEADER = "netproof-node\t3"
-
-NODE_END = "end"
+NODE_HEADER = "netproof-node 4"
 
 NODE_FILES = "node.*.txt"
 """Output of the job's nodes, a file each, named after the node."""
 
-PATH_HEADER = "netproof-path\t2"
+PATH_HEADER = "netproof-path 4"
 
 PATH_FILES = "path.*.txt"
 """Each node's findings on the ways to its neighbours, named after the node."""
 
-CLOCK_HEADER = "netproof-clock\t1"
-
-CLOCK_FILE = "clock.txt"
+CLOCK_FILE = "clock.json"
 """Between which moments of the first node's clock the nodes described themselves."""
 
 RING_FILE = "ring.txt"
 """Each node of the job, the next one with its address, and the one before with its own."""
 
-JOB_NODES_FILE = "job_nodes.txt"
-"""Where a job notes, from within, which nodes Slurm gave it. ``sacct`` may be asked too early."""
-
-JOB_NODES_HEADER = "netproof-job-nodes\t1"
+JOB_NODES_FILE = "job_nodes.json"
+"""A job's number and nodes, as it notes them from within: ``sacct`` may be asked too early."""
 
 NODE_STEP_LIMIT_S = 60
 """Seconds after which a step that describes the nodes is ended; each of the two takes about one."""
@@ -45,8 +40,6 @@ NOT_BUSY = "none"
 
 NOBODY = "none"
 """Value of a node's ``tcp_answered`` and ``tcp_unanswered`` that name no other."""
-
-IDENTITY = ("node", "interface")
 
 
 class ProvenanceError(NetproofError):
@@ -124,10 +117,6 @@ _HINTS = get_type_hints(Node)
 
 MAPS = tuple(name for name, kind in _HINTS.items() if kind == dict[str, str])
 
-WHOLE_NUMBERS = tuple(name for name, kind in _HINTS.items() if kind == int | None)
-
-SECONDS = tuple(name for name, kind in _HINTS.items() if kind == float | None)
-
 GROUPS = tuple(name for name in MAPS if name != "absent")
 """Keys that a node has several times, by name."""
 
@@ -135,9 +124,10 @@ NAMES = tuple(_HINTS)
 
 _OF_THE_STEP = ("clock_ahead_from_s", "clock_ahead_to_s")
 
-_OF_PACKETS = ("path_to", "path_asked_bytes", "path_passed_bytes")
-
-_OF_THE_PATH = (*_OF_PACKETS, "tcp_answered", "tcp_unanswered")
+_OF_THE_PATH = (
+    *("path_to", "path_asked_bytes", "path_passed_bytes"),
+    *("tcp_answered", "tcp_unanswered"),
+)
 
 
 def named(others: str | None) -> tuple[str, ...]:
@@ -159,7 +149,7 @@ def unconnected(
     for node in nodes:
         path = folder / PATH_FILES.replace("*", node)
         try:
-            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
+            values = facts_of(path, PATH_HEADER)
         except ProvenanceError:
             # Whoever reads the nodes' files says so.
             continue
@@ -181,43 +171,20 @@ def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
     """
     path = folder / JOB_NODES_FILE
     try:
-        text = path.read_text()
-    except (OSError, ValueError) as error:
+        noted = codec.decode(dict[str, tuple[str, ...]], json_reading.json_file(path), "its nodes")
+    except (NetproofError, OSError) as error:
         raise ProvenanceError(f"{path}: cannot be read: {error}; see {folder}'s *.err") from error
-    lines = text.splitlines()
-    if not lines or lines[0] != JOB_NODES_HEADER:
-        raise ProvenanceError(f"{path}:1: the header {JOB_NODES_HEADER!r} is missing")
-    if lines[-1] != NODE_END or not text.endswith("\n"):
-        raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
-    found = []
-    for number, (line, key) in enumerate(
-        zip(lines[1:-1], ("jobid", "count", *("node" for _ in lines)), strict=False), 2
-    ):
-        name, _, value = line.partition("\t")
-        if name != key or not value.strip():
-            raise ProvenanceError(f"{path}:{number}: {line!r} is no {key} with a value")
-        found.append(value)
-    if len(found) < 3:
-        raise ProvenanceError(f"{path}: names no node")
-    noted, count, *nodes = found
-    if noted != jobid:
-        raise ProvenanceError(f"{path}:2: is of job {noted} and not of {jobid}")
-    if count != str(len(nodes)) or len(set(nodes)) != len(nodes):
-        raise ProvenanceError(
-            f"{path}:3: Slurm gave {count} nodes, and those listed are {', '.join(nodes)}"
-        )
-    return tuple(nodes)
+    if not noted.get(jobid):
+        raise ProvenanceError(f"{path}: is of job {', '.join(noted)} and not of {jobid}")
+    return noted[jobid]
 
 
 def clock_window(path: Path) -> tuple[float, float] | str:
     """Both moments of a job's ``CLOCK_FILE`` in seconds, or why they are not known."""
     try:
-        values = _values_of(path, CLOCK_HEADER, ("from", "to"))
-    except ProvenanceError as error:
-        return str(error)
-    if not {"from", "to"} <= values.keys():
-        return f"{path}: does not have both moments"
-    return values["from"], values["to"]
+        return codec.decode(tuple[float, float], json_reading.json_file(path), "moments")
+    except (NetproofError, OSError) as error:
+        return f"{path}: cannot be read: {error}"
 
 
 def with_clock(node: Node, window: tuple[float, float] | str) -> Node:
@@ -234,61 +201,36 @@ def with_clock(node: Node, window: tuple[float, float] | str) -> Node:
 def with_path(node: Node, folder: Path, count: int) -> Node:
     """The node with what it found of the ways to the others, of ``count`` nodes of its job."""
     path = folder / PATH_FILES.replace("*", node.node)
-    if count == 1:
-        values: dict[str, Any] = {}
-        why = "the job has one node"
-    else:
+    values: dict[str, Any] = {}
+    why = "the job has one node"
+    if count > 1:
         try:
-            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
-            why = f"{path}: does not say"
+            values, why = facts_of(path, PATH_HEADER), f"{path}: does not say"
         except ProvenanceError as error:
-            values, why = {}, f"{error}; see path.*.err next to it"
+            why = f"{error}; see path.*.err next to it"
     reasons = {name: why for name in _OF_THE_PATH if name not in values}
-    reasons |= values.get("absent", {})
-    found: dict[str, Any] = {name: values.get(name) for name in _OF_THE_PATH}
-    found["absent"] = {**node.absent, **reasons}
-    return dataclasses.replace(node, **found)
+    absent = {**node.absent, **reasons, **values.get("absent", {})}
+    return _node({**vars(node), **values, "absent": absent}, path)
 
 
-def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
-    """Return what a file of a job says: ``plain`` keys, and those of groups as mappings.
+def facts_of(path: Path, header: str) -> dict[str, Any]:
+    """Return what ``run/shell/node.py`` printed into a file of a job.
 
-    What a prolog or a wrapper printed before or after that is skipped. Raises ProvenanceError, with
-    the line, where it is cut short or has another line.
+    What a prolog or a wrapper printed before or after that is skipped. Raises ProvenanceError where
+    it is not there or cut short.
     """
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError as error:
         raise ProvenanceError(f"{path}: cannot be read: {error}") from error
-    if header not in lines:
+    number = next((n for n, line in enumerate(lines) if line.startswith(f"{header} ")), None)
+    if number is None:
         raise ProvenanceError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
-    began = lines.index(header)
-    if NODE_END not in lines[began:]:
-        raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
-    ended = lines.index(NODE_END, began)
-    values: dict[str, Any] = {name: {} for name in MAPS}
-    for number, line in enumerate(lines[began + 1 : ended], began + 2):
-        key, tab, value = line.partition("\t")
-        group, dot, name = key.partition(".")
-        if not tab or not value:
-            raise ProvenanceError(
-                f"{path}:{number}: {shortened(repr(line))} is no key with a value"
-            )
-        if dot and group in MAPS:
-            place, key = values[group], name
-        elif key in plain:
-            place = values
-        else:
-            raise ProvenanceError(f"{path}:{number}: {shortened(repr(key))} is not known")
-        if key in place:
-            raise ProvenanceError(
-                f"{path}:{number}: {shortened(repr(line))} is the second of its key"
-            )
-        if place is values and (key in WHOLE_NUMBERS or key in (*SECONDS, "from", "to")):
-            place[key] = _number(path, number, value, whole=key in WHOLE_NUMBERS)
-        else:
-            place[key] = value
-    return values
+    place, text = f"{path}:{number + 1}", lines[number].removeprefix(header)
+    try:
+        return codec.decode(dict[str, Any], json_reading.json_value(text, place), place)
+    except NetproofError as error:
+        raise ProvenanceError(str(error)) from error
 
 
 def _instead(path: Path, lines: Sequence[str]) -> str:
@@ -301,33 +243,26 @@ def _instead(path: Path, lines: Sequence[str]) -> str:
 
 
 def read_node(path: Path) -> Node:
-    """A node from what ``run/shell/node.py`` printed; ProvenanceError, with the line, if cut."""
-    later = (*_OF_THE_STEP, *_OF_THE_PATH)
-    plain = [name for name in NAMES if name not in MAPS and name not in later]
-    values = _values_of(path, NODE_HEADER, plain)
-    for key in (*IDENTITY, "clock_s"):
-        if key not in values:
-            raise ProvenanceError(f"{path}: {key} is missing")
-    for key in (*plain, *GROUPS):
-        if values.get(key) in (None, {}) and not reasons(values["absent"], key):
+    """Return the node of a file; ProvenanceError where it is not whole."""
+    later = ("absent", *_OF_THE_STEP, *_OF_THE_PATH)
+    values = {
+        **{name: {} if name in MAPS else None for name in NAMES},
+        **facts_of(path, NODE_HEADER),
+    }
+    node = _node(values, path)
+    for key in NAMES:
+        if key not in later and getattr(node, key) in (None, {}) and not reasons(node.absent, key):
             raise ProvenanceError(f"{path}: {key} is missing, and no line says why")
-    made: dict[str, Any] = {**dict.fromkeys(plain), **values}
-    return Node(**made)
+    return node
+
+
+def _node(values: Mapping[str, Any], path: Path) -> Node:
+    try:
+        return codec.decode(Node, values, str(path))
+    except NetproofError as error:
+        raise ProvenanceError(str(error)) from error
 
 
 def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:
     """Why a field of a node, or keys of a group of them, are not known: by key, the reason."""
     return {name: why for name, why in absent.items() if name == key or name.startswith(f"{key}.")}
-
-
-def _number(path: Path, line: int, value: str, *, whole: bool) -> float:
-    try:
-        found = float(value)
-    except ValueError:
-        found = math.nan
-    if whole and value.isascii() and value.isdigit():
-        return int(value)
-    if whole or not math.isfinite(found):
-        kind = "whole number" if whole else "number of seconds"
-        raise ProvenanceError(f"{path}:{line}: {shortened(repr(value))} is no {kind}")
-    return found

@@ -8,7 +8,7 @@ import random
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,21 +76,30 @@ class Step:
 class JobPlan:
     """The task of ``python -m netproof.jobs``, in ``PLAN_FILE`` of the job's folder.
 
-    ``task``: its kind; ``extras``: of the partition; ``rounds``: the steps in their order, all
-    that are known before the job begins; ``describe_nodes``: whether nodes are described first;
-    ``figures_at_once``: whether programs print a figure soon after they begin; ``transport``:
-    arguments of the step in which the MPI library reports its transport; ``setup``: the file that
-    sets up the environment of all steps, if that is not the job's; ``asked``: what the task judges.
+    ``task``: its kind; ``extras``: of the partition; ``where``: system, partition and environment;
+    ``srun``: how steps begin; ``rounds``: the steps in their order, all that are known before the
+    job begins; ``describe_nodes``: whether nodes are described first; ``figures_at_once``: whether
+    programs print a figure soon after they begin; ``transport``: arguments of the step in which the
+    MPI library reports its transport; ``setup``: the file that sets up the environment of all
+    steps, if that is not the job's; ``environments``: names of the folders of its parts;
+    ``environment_extras``, ``cases``, ``launches``: of a part, and how often each case is launched;
+    ``asked``: what else the task judges.
     """
 
     seed: int
     extras: Mapping[str, Any]
     rounds: tuple[tuple[Step, ...], ...] = ()
+    where: tuple[str, str, str] = ("", "", "")
+    srun: tuple[str, ...] = ()
     task: str = "launches"
     describe_nodes: bool = True
     figures_at_once: bool = True
     transport: tuple[str, ...] = ()
     setup: str = ""
+    environments: tuple[str, ...] = ()
+    environment_extras: Mapping[str, Any] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+    launches: int = 0
     asked: Any = None
 
     @property

@@ -17,7 +17,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +32,6 @@ from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.session.plan import PLAN_FILE, JobPlan
-from netproof.site.partition import Partition
 
 KEY = "netproof_record"
 """The key under which the report refers to a test's record: its ``path`` and ``sha256``."""
@@ -51,8 +50,6 @@ MEASURED = "netproof_measured"
 
 PARTS = {
     CASES: "cases",
-    "netproof_repeated": "cases",
-    "netproof_repeats": "cases",
     "netproof_pairs": "launches",
 }
 """Keys of a record, and the list below each whose entries have files of their own."""
@@ -77,14 +74,15 @@ def make_folder(reports: Path) -> Path:
     return folder
 
 
-def measured_of(
-    folder: Path, cases: Iterable[Case], launches: int, partition: Partition, *, over_tcp: bool
-) -> dict[Case, Measured | Incomplete]:
+def measured_of(folder: Path, planned: JobPlan) -> dict[Case, Measured | Incomplete]:
     """Read the cases that a job measured in a folder, or why one is not complete."""
     found: dict[Case, Measured | Incomplete] = {}
-    for case in cases:
+    over_tcp, place = planned.environment_extras["mpi_over_tcp"], planned.partition
+    for case in planned.cases:
         try:
-            found[case] = job_files.of_job(folder, case, partition, launches, mpi_over_tcp=over_tcp)
+            found[case] = job_files.of_job(
+                folder, case, place, planned.launches, mpi_over_tcp=over_tcp
+            )
         except Incomplete as error:
             found[case] = error
     return found
@@ -97,13 +95,12 @@ def cases_of(
 
     Its number is by its own word.
     """
-    noted = (folder / node_facts.JOB_NODES_FILE).read_text(errors="replace")
-    numbers = [line for line in noted.splitlines() if line.startswith("jobid\t")]
+    noted = json_reading.json_file(folder / node_facts.JOB_NODES_FILE)
     shared = {
         "partition_extras": planned.extras,
-        "environment_extras": planned.asked["extras"],
+        "environment_extras": planned.environment_extras,
         "seed": planned.seed,
-        "jobid": "".join(numbers).removeprefix("jobid\t"),
+        "jobid": "".join(noted),
     }
     cases: list[dict[str, Any]] = []
     for case, one in measured.items():
@@ -329,14 +326,10 @@ def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
     try:
         planned = JobPlan.read(folder / PLAN_FILE)
-        asked = planned.asked
-        cases = [codec.decode(Case, case, PLAN_FILE) for case, _ in asked["cases"]]
         names = ("partition", "environment", *_CASE_KEYS)
-        if all(tuple(getattr(case, name) for name in names) in seen for case in cases):
+        if all(tuple(getattr(case, name) for name in names) in seen for case in planned.cases):
             return {}
-        place = (asked["launches"], planned.partition)
-        over_tcp = asked["extras"]["mpi_over_tcp"]
-        found = cases_of(folder, planned, measured_of(folder, cases, *place, over_tcp=over_tcp))
+        found = cases_of(folder, planned, measured_of(folder, planned))
         if not (folder / job_files.JOB_FILE).exists():
             # It goes on, and may still measure what it has not.
             found["cases"] = [one for one in found["cases"] if MEASURED in one]

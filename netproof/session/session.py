@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -17,9 +17,8 @@ from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
 from netproof.measurement.case import Case
 from netproof.session import measured, records
-from netproof.session.again import MeasuredAgain
 from netproof.session.left import SkipReason
-from netproof.session.measured import Measured, RepeatedCase
+from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.transport import ReportedTransport
 from netproof.site.hostlist import unfold
@@ -39,8 +38,7 @@ class CheckResult:
 
     ``case``: None for a job, which is no case of its own; ``measured``: None where the case is not
     complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``:
-    launches, check, curves or configurations, as netproof.run has them. ``again``: repeats of
-    flagged cases, None where the test makes none or did not come so far. ``skipped``: why a job was
+    launches, check, curves or configurations, as netproof.run has them. ``skipped``: why a job was
     skipped, and with it the tests that wait for it. ``references``: the run's findings by its
     references, None where it made none. ``failed_job``: test of the same configuration that failed,
     so that this one did not run; None where it is not known. ``contradiction``: how parts of what
@@ -62,7 +60,6 @@ class CheckResult:
     case: Case | None
     measured: Measured | None
     kind: str = "launches"
-    again: tuple[MeasuredAgain, ...] | None = None
     skipped: SkipReason | None = None
     references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
@@ -101,8 +98,6 @@ class _Test:
     netproof_kind: str | None = None
     netproof_case: dict[str, Any] | None = None
     netproof_measured: dict[str, Any] | None = None
-    netproof_repeated: dict[str, Any] | None = None
-    netproof_repeats: dict[str, Any] | None = None
     netproof_left: SkipReason | None = None
     netproof_transport: ReportedTransport | None = None
     netproof_references: tuple[Finding, ...] = ()
@@ -223,12 +218,11 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
         for tests, run in zip(_tests(document), document["runs"], strict=True):
             left = {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"}
             failed = {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name}
-            further = _further(tests)
             counted += codec.decode(int, run.get("num_cases"), "a run: num_cases")
             tests.reverse()
             for values in run["testcases"]:
                 # Of one case at a time, plain values and the records made of them are there.
-                results.append(_result(tests.pop(), left, failed, further))
+                results.append(_result(tests.pop(), left, failed))
                 for key in _BULKY & values.keys():
                     del values[key]
     except NetproofError as error:
@@ -291,7 +285,7 @@ def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
     return [[_test(one) for one in several] for several in tests]
 
 
-_BULKY = {"netproof_measured", "netproof_repeated", "netproof_repeats", "netproof_pairs"}
+_BULKY = {"netproof_measured", "netproof_pairs"}
 """Keys that a document loses once its results are made: most of its memory."""
 
 _OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}
@@ -324,46 +318,25 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _nodes(test: _Test, again: Sequence[MeasuredAgain] | None) -> tuple[str, ...]:
+def _nodes(test: _Test) -> tuple[str, ...]:
     """Return a job's nodes by its own word, else ReFrame's, who may ask sacct too early."""
     own = [node["node"] for node in (test.netproof_provenance or {}).get("nodes", ())]
-    if not own and again:
-        own = [name for one in again for name in one.nodes]
     listed = test.job_nodelist or ()
     if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
         listed = unfold(listed)
     return tuple(dict.fromkeys(own)) or tuple(listed)
 
 
-Further = Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
-"""Repeat launches of cases that other tests had measured, by the case's key."""
-
-
-def _further(tests: Sequence[_Test]) -> Further:
-    found: dict[tuple[Any, ...], list[RepeatedCase]] = {}
-    for test in (test for test in tests if test.netproof_repeats):
-        place = f"{test.display_name}: netproof_repeats.cases"
-        cases = (test.netproof_repeats or {}).get("cases")
-        for one in codec.decode(tuple[RepeatedCase, ...], cases, place):
-            found.setdefault(one.case.key(), []).append(one)
-    return found
-
-
 def _result(
     test: _Test,
     left: Mapping[tuple[str, ...], SkipReason],
     failed: Mapping[tuple[str, ...], str],
-    further: Further,
 ) -> CheckResult:
     """Return a test's result.
 
     ``left``: why jobs were skipped, ``failed``: names of jobs that failed, both by the test's key.
     """
     values, name = test.netproof_measured, test.display_name
-    again = None
-    if test.netproof_repeated:
-        place, cases = f"{name}: netproof_repeated.cases", test.netproof_repeated.get("cases")
-        again = codec.decode(tuple[MeasuredAgain, ...], cases, place)
     case, found, contradiction, extras = None, None, None, {}
     if test.netproof_case is not None:
         # Ranks a node are the partition's, known where the test came that far.
@@ -374,8 +347,6 @@ def _result(
     if values is not None and case is not None:
         try:
             found = measured.whole(case, values)
-            for more in further.get(case.key(), ()):
-                found = found.with_launches([*found.launches, *more.launches], more.crashes)
             extras = {key: one for key, one in values.items() if key not in _MEASURED_KEYS}
         except codec.WrongKind as error:
             raise NetproofError(f"{name}: {error}") from None
@@ -406,12 +377,11 @@ def _result(
         phase=test.fail_phase or "",
         reason=test.fail_reason or "",
         seconds=test.time_total or 0.0,
-        nodes=_nodes(test, again),
+        nodes=_nodes(test),
         folder=(test.outputdir if test.result == "pass" else test.stagedir) or "",
         case=case,
         measured=found,
         kind=test.netproof_kind or ("check" if case else "launches"),
-        again=again,
         skipped=skipped[0] if skipped else None,
         references=test.netproof_references or None,
         failed_job=failed_jobs[0] if failed_jobs else None,

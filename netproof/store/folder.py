@@ -32,7 +32,7 @@ from netproof.intake import json_reading, loading, trust, writing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 2
+FORMAT = 3
 """Format of the store; raised when a table's columns change."""
 
 CHECKSUMS = "checksums"

@@ -21,8 +21,7 @@ from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.session import packed, provenance, session
-from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Launch, Measured, MeasuredAgain
 from netproof.session.session import CheckResult, Session
 from netproof.store.folder import SESSION, VERDICT, Store, StoredSession
 from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
@@ -157,8 +156,6 @@ def tables_of(
         if result.case is None:
             own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
             rows["tests"].append({"number": number, "test": result.name, **own})
-            for measured in result.again or ():
-                _repeat(rows, number, measured)
             continue
         # A case that ReFrame ran again stands as it ended.
         attempts[result.case.key()] += 1
@@ -240,8 +237,8 @@ def _session(
     }
 
 
-def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
-    same = {**_columns(measured.case, (*KEY, "ranks_per_node")), "test_number": number}
+def _repeat(rows: Rows, case: Case, measured: MeasuredAgain) -> None:
+    same = _columns(case, (*KEY, "ranks_per_node"))
     rows["repeats"].append(
         {
             **same,
@@ -259,7 +256,7 @@ def _case(
     rows: Rows, case: Case, attempts: int, result: CheckResult, left_open: Sequence[str] | None
 ) -> None:
     measured = result.measured
-    if result.kind != "check" or result.again is not None:
+    if result.kind != "check":
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     if result.contradiction is not None:
         raise NetproofError(result.contradiction)
@@ -279,6 +276,8 @@ def _case(
             raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
         for launch in measured.launches:
             _launch(rows, case, launch)
+        if measured.again is not None:
+            _repeat(rows, case, measured.again)
     rows["cases"].append(row)
 
 

@@ -255,14 +255,10 @@ class StoredCurves:
 
     def repeated(self, case: Case) -> tuple[Curve, tuple[Curve, ...]] | None:
         """Return the median curve of a case and the curves of its repeats; None without any."""
-        own = self._rows("curves", case)
-        tests = self._rows("repeats", case).column("test_number").to_pylist()
-        if not own.num_rows or not tests:
+        if not self._rows("repeats", case).num_rows:
             return None
         repeats = self._rows("repeat_curves", case)
-        # The last test that repeated it counts.
-        repeats = repeats.filter(pc.field("test_number") == max(tests))
-        return median_curve(_curves(own)), tuple(_curves(repeats))
+        return median_curve(_curves(self._rows("curves", case))), tuple(_curves(repeats))
 
     def _rows(self, table: str, case: Case) -> pa.Table:
         same = (pc.field(name) == getattr(case, name) for name in KEY)
@@ -370,7 +366,6 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     query = f"""
         with around as (
             select {key}, made, len(crashes) as crashed from repeats
-            qualify row_number() over (partition by {key} order by test_number desc) = 1
         ), own as (
             select session, partition, environment,
                 launches + len(crashes) + coalesce(made, 0) as made,

@@ -193,11 +193,11 @@ TABLES: dict[str, pa.Schema] = {
     "curves": _schema({**KEY, "ranks_per_node": COUNT, "launch": COUNT, **_POINT}),
     # What ReFrame ran in addition to the cases: jobs that measure, tests that judge many cases.
     "tests": _schema({"number": COUNT, "test": TEXT, "kind": TEXT, **_PLACE, **_OUTCOME}),
-    # A case that was measured again, by a test of kind ``further``, around or between sizes.
+    # A case that was measured again, around or between sizes.
     "repeats": _schema(
         {
             **KEY,
-            **dict.fromkeys(("ranks_per_node", "test_number"), COUNT),
+            "ranks_per_node": COUNT,
             "jobid": TEXT,
             "nodes": TEXTS,
             "launches": COUNT,
@@ -208,9 +208,7 @@ TABLES: dict[str, pa.Schema] = {
         }
     ),
     # A size of a complete launch of such a case.
-    "repeat_curves": _schema(
-        {**KEY, **dict.fromkeys(("ranks_per_node", "test_number", "launch"), COUNT), **_POINT}
-    ),
+    "repeat_curves": _schema({**KEY, "ranks_per_node": COUNT, "launch": COUNT, **_POINT}),
     # A node in a job, as it was found before the first launch.
     "nodes": _schema({**_PLACE, "job": TEXT, "jobid": TEXT, **_of_nodes()}),
 }

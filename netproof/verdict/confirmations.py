@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from netproof.criteria import Bounds, Confirmation, Finding, Level, confirming
@@ -13,8 +13,7 @@ from netproof.criteria.findings import FLAGGED, then
 from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
 from netproof.measurement.disturbance import disturbed
-from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash
+from netproof.session.measured import Crash, MeasuredAgain
 from netproof.verdict.engine import (
     Key,
     Subject,
@@ -42,19 +41,14 @@ class LaunchCount:
     finding: Finding
 
 
-def launched(
-    subjects: Iterable[Subject], repeats: Mapping[Key, MeasuredAgain]
-) -> tuple[LaunchCount, ...]:
-    """Count launches and crashes for each configuration of ``subjects``, in their order.
-
-    ``repeats``: around flagged sizes, by the case's key.
-    """
+def launched(subjects: Iterable[Subject]) -> tuple[LaunchCount, ...]:
+    """Count launches and crashes for each configuration of ``subjects``, in their order."""
     first: dict[tuple[str, str], Subject] = {}
     counts: Counter[tuple[str, str]] = Counter()
     crashes: dict[tuple[str, str], list[Crash]] = defaultdict(list)
     for subject in subjects:
         case, measured = subject.case, subject.measured
-        place, again = (case.partition, case.environment), repeats.get(case.key())
+        place, again = (case.partition, case.environment), measured.again
         first.setdefault(place, subject)
         counts[place] += len(measured.launches) + len(measured.crashes)
         crashes[place] += measured.crashes
@@ -288,12 +282,7 @@ def rule_all(
     return (*ruled, rule(subject, crashes))
 
 
-def findings_along(
-    subjects: Sequence[Subject], repeats: Mapping[Key, MeasuredAgain]
-) -> dict[Key, tuple[Finding, ...]]:
-    """Return the findings along the curves of cases, each compared with the others, by their keys.
-
-    ``repeats``: around flagged sizes and at closer ones, by the case's key.
-    """
+def findings_along(subjects: Iterable[Subject]) -> dict[Key, tuple[Finding, ...]]:
+    """Return the findings along the curves of cases that are compared, by their keys."""
     job = {subject.case.key(): subject for subject in subjects}
-    return {key: rule_all(one, along(one, job), repeats.get(key)) for key, one in job.items()}
+    return {key: rule_all(one, along(one, job), one.measured.again) for key, one in job.items()}

@@ -12,8 +12,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
-from netproof.session import again, records
-from netproof.session.again import MeasuredAgain
+from netproof.session import records
 from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.provenance import OfSession
@@ -74,9 +73,8 @@ def judge(
         session = dataclasses.replace(session, results=results)
     ran, cases = cases_of(session, matrix)
     subjects = subjects_of(ran, matrix)
-    repeats = measured_again(session)
     stored = () if alongside is None else alongside.cases
-    along = findings_along(list(subjects.values()), session)
+    along = confirmations.findings_along(subjects.values())
     across = engine.across([*subjects.values(), *(one.subject for one in stored)], matrix.baseline)
     today = {
         key: by_references(one, references)
@@ -89,12 +87,11 @@ def judge(
             result=ran.get(key),
             measured=subjects[key].measured if key in subjects else None,
             by_criteria=(*along.get(key, ()), *across.get(key, ())),
-            again=repeats.get(key),
         )
         for case in cases
         for key in [case.key()]
     ]
-    launched = confirmations.launched(subjects.values(), repeats)
+    launched = confirmations.launched(subjects.values())
     failed_tests = beyond_cases(session)
     of_pairs = pairs.of_session(session, matrix)
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)
@@ -162,7 +159,6 @@ def _whole(
     result: CheckResult | None,
     measured: Measured | None,
     by_criteria: tuple[Finding, ...],
-    again: MeasuredAgain | None,
 ) -> CaseVerdict:
     """Return a case's verdict by its references with the rest, and with its nodes in sentences."""
     faults, findings = judged.faults, judged.findings
@@ -173,7 +169,7 @@ def _whole(
         faults = tuple(fault + where for fault in faults)
         findings = tuple(dataclasses.replace(one, reason=one.reason + where) for one in findings)
     findings = (*findings, *by_criteria)
-    return CaseVerdict(judged.case, result, faults, judged.expected, findings, measured, again)
+    return CaseVerdict(judged.case, result, faults, judged.expected, findings, measured)
 
 
 def _as_measured(matrix: Matrix, ran: Mapping[Key, CheckResult]) -> dict[str, Partition]:
@@ -246,16 +242,6 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
         return dataclasses.replace(as_it_was, known={})
     known = matrix.known.get(as_it_was.case.environment, {})
     return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
-
-
-def findings_along(subjects: Sequence[Subject], session: Session) -> dict[Key, tuple[Finding, ...]]:
-    """Return the findings along the curves of a session's cases, by their keys."""
-    return confirmations.findings_along(subjects, measured_again(session))
-
-
-def measured_again(session: Session) -> Mapping[Key, MeasuredAgain]:
-    """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(one for result in session.results for one in result.again or ())
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
@@ -441,7 +427,7 @@ def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
         if extras.get("baseline"):
             baselines.append(ScoreBaseline(result.partition, extras["baseline"]))
     several = list(subjects.values())
-    along = findings_along(several, session)
+    along = confirmations.findings_along(several)
     across = engine.across(several, baselines[0] if baselines else None)
     found = {}
     for key, own in subjects.items():

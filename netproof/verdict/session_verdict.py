@@ -21,9 +21,9 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import Session
 from netproof.site import folders, site
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, power, stored
+from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirmations, power, stored
 from netproof.verdict.engine import Key, companion_keys
-from netproof.verdict.judge import findings_along, judge, last_results, subject, unsettled_of
+from netproof.verdict.judge import judge, last_results, subject, unsettled_of
 from netproof.verdict.references import Entries, entries_of
 from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
@@ -539,7 +539,7 @@ def recurring(
 def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:
     ran = last_results(session)
     subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
-    findings = findings_along(subjects, session)
+    findings = confirmations.findings_along(subjects)
     return {
         key: [finding for finding in findings.get(key, ()) if finding.level is Level.WARN]
         for key in keys

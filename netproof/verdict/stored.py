@@ -32,12 +32,11 @@ from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import packed
-from netproof.session.again import MeasuredAgain
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Key
-from netproof.verdict.judge import complete, last_results, measured_again
+from netproof.verdict.judge import complete, last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
 from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, first_of
 
@@ -238,14 +237,13 @@ class StoredVerdict:
         }
         by_key = {_key(row): row for row in rows}
         results = cache(lambda: last_results(session))
-        repeats = cache(lambda: measured_again(session))
         cases = []
         for values in self.cases:
             plain = {name: one for name, one in values.items() if name not in ("entries", "nodes")}
             judged = codec.decode(CaseVerdict, plain, "cases")
             nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
             row = by_key.get(_key(vars(judged.case)), {})
-            cases.append(StoredCase(judged, row, nodes, results, repeats, curves))
+            cases.append(StoredCase(judged, row, nodes, results, curves))
         of_pairs = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)] if self.pairs else []
         rounds_judged = tuple(
@@ -266,7 +264,7 @@ class StoredCase(CaseVerdict):
     """A case of a stored verdict; what was measured is read from the session on request.
 
     ``row``: of the table of cases; ``nodes``: of its first launch, if a finding is flagged;
-    ``results``, ``repeats``: of the session's cases, by their keys.
+    ``results``: of the session's cases, by their keys.
     """
 
     _row: Mapping[str, Any]
@@ -278,16 +276,13 @@ class StoredCase(CaseVerdict):
         row: Mapping[str, Any],
         nodes: tuple[str, ...],
         results: Callable[[], Mapping[Key, CheckResult]],
-        repeats: Callable[[], Mapping[Key, MeasuredAgain]],
         curves: StoredCurves,
     ) -> None:
-        own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
-        vars(self).update(own, _row=row, _nodes=nodes)
-        vars(self).update(_results=results, _repeats=repeats, _curves=curves)
+        own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured")}
+        vars(self).update(own, _row=row, _nodes=nodes, _results=results, _curves=curves)
 
     result = property(lambda self: self._results().get(self.case.key()))
     measured = property(lambda self: self.result and complete(self.result))
-    again = property(lambda self: self._repeats().get(self.case.key()))
     ran = property(lambda self: self._row.get("result", NEVER_RAN[0]) not in NEVER_RAN)
     failed_job = property(lambda self: self._row.get("failed_job"))
     complete = property(lambda self: bool(self._row.get("complete")))
@@ -345,7 +340,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
         {
             "entries": _digest_of_entries(entries, one.case),
             "nodes": () if one.level is Level.PASS else one.nodes,
-            **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
+            **codec.encode(dataclasses.replace(one, result=None, measured=None)),
         }
         for one in verdict.cases
     )

@@ -19,9 +19,9 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict import StoredOptions
+from netproof.verdict import StoredOptions, confirmations
 from netproof.verdict.engine import Key, Subject, companion_keys, group
-from netproof.verdict.judge import AGAINST, findings_along, last_results, skipped_by, subject
+from netproof.verdict.judge import AGAINST, last_results, skipped_by, subject
 from netproof.verdict.verdict import StoredResult, StoredResults
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _good(
         for key in {key for one in here.values() for key in companion_keys(one.case)} - here.keys()
         if key in results
     }
-    ruled = findings_along([*here.values(), *compared.values()], session)
+    ruled = confirmations.findings_along([*here.values(), *compared.values()])
     made = questions.provenance(store, stored)
     for key, one in here.items():
         if not any(finding.level in AGAINST for finding in ruled[key]) and not one.disturbances:

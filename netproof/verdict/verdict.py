@@ -16,9 +16,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session.again import MeasuredAgain
 from netproof.session.left import SkipReason
-from netproof.session.measured import Measured
+from netproof.session.measured import Measured, MeasuredAgain
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
@@ -44,7 +43,7 @@ class CaseVerdict:
 
     ``faults``: why it was not measured or does not meet its references, a sentence each;
     ``expected``: why its failure was expected, or empty; ``findings``: of references and
-    criteria; ``measured``: None where it was not complete; ``again``: repeats at single sizes.
+    criteria; ``measured``: None where it was not complete.
     """
 
     case: Case
@@ -53,7 +52,6 @@ class CaseVerdict:
     expected: str = ""
     findings: tuple[Finding, ...] = ()
     measured: Measured | None = None
-    again: MeasuredAgain | None = None
 
     def said(self, level: Level) -> tuple[str, ...]:
         """Return the sentences of the findings of that level."""
@@ -83,6 +81,11 @@ class CaseVerdict:
     def complete(self) -> bool:
         """Whether it was measured whole."""
         return self.measured is not None
+
+    @property
+    def again(self) -> MeasuredAgain | None:
+        """Launches around flagged sizes; None where there are none."""
+        return None if self.measured is None else self.measured.again
 
     @property
     def landmarks(self) -> Landmarks | None:

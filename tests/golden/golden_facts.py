@@ -18,7 +18,6 @@ from datetime import datetime
 from functools import cache, reduce
 from pathlib import Path
 from statistics import fmean, pstdev
-from types import SimpleNamespace
 from typing import Any
 
 import golden_paths  # noqa: F401
@@ -47,7 +46,15 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.verdict import StoredOptions, derive, file_names, files, judge, session_verdict
+from netproof.verdict import (
+    StoredOptions,
+    confirmations,
+    derive,
+    file_names,
+    files,
+    judge,
+    session_verdict,
+)
 from netproof.verdict.engine import Subject
 from netproof.verdict.references import ReferenceFile
 
@@ -280,8 +287,7 @@ def jobs() -> Iterator[Fact]:
                 continue
             subjects[case.key()] = Subject.of_extras(one, made_sessions.extras(), {})
             yield from measured(of_case(folder.name, case), one)
-        nothing = SimpleNamespace(results=())
-        for key, several in judge.findings_along([*subjects.values()], nothing).items():
+        for key, several in confirmations.findings_along(subjects.values()).items():
             yield from findings(of_case(folder.name, subjects[key].case), several)
 
 

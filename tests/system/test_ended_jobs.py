@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -56,8 +57,9 @@ class Ended:
         return [line.split("\t")[0] for path in found for line in path.read_text().splitlines()[1:]]
 
     def jobid(self) -> str:
-        (path,) = self.folder.glob("stage/**/ImbJob*/job_nodes.txt")
-        return re.search(r"^jobid\t(\d+)$", path.read_text(), re.M)[1]
+        (path,) = self.folder.glob("stage/**/ImbJob*/job_nodes.json")
+        (jobid,) = json.loads(path.read_text())
+        return jobid
 
     def until(self, holds: Callable[[], bool], seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds

@@ -29,7 +29,7 @@ from netproof.present.power import power_blocks
 from netproof.present.session import Row, cpu_blocks, scores
 from netproof.present.verdict import remarks, repeated_table, state
 from netproof.present.wording import counted, file_name
-from netproof.session.again import MeasuredAgain
+from netproof.session.measured import MeasuredAgain
 from netproof.verdict import session_verdict
 from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
 from netproof.verdict.verdict import CaseVerdict, StoredResults, Verdict

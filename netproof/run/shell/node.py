@@ -1,13 +1,14 @@
-"""Describe this node, or the paths to others: one "key TAB value" a line, up to "end".
+"""Describe this node, or the paths to others: one line of JSON.
 
 ``node.py node INTERFACE PROGRAM...`` prints what the node is, ``node.py path INTERFACE`` which
 packets come through to the nodes of ``ring.txt``, and which of them answer a TCP connection.
-Missing values have a line "absent.KEY TAB REASON". Standard library only.
+Missing values have their reason in ``absent``. Standard library only.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pwd
 import random
@@ -19,6 +20,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 TCP = """
 congestion_control rmem wmem timestamps sack window_scaling moderate_rcvbuf adv_win_scale
@@ -53,13 +55,26 @@ UNKNOWN = "-"
 """Sign of an unknown address in ring.txt."""
 
 
+NUMBERS = {
+    **dict.fromkeys(("cpus", "mtu", "link_mbit_s", "path_asked_bytes", "path_passed_bytes"), int),
+    **dict.fromkeys(("clock_s", "clock_ntp_offset_s"), float),
+}
+
+FACTS: dict[str, Any] = {}
+
+
 def say(key: str, value: str) -> None:
-    """Print a value; any white space in it, line ends too, becomes one space."""
-    print(f"{key}\t{' '.join(value.split())}")
+    """Note a value, ``GROUP.KEY`` in a group; any white space in it becomes one space."""
+    group, dot, name = key.partition(".")
+    text = " ".join(value.split())
+    if dot:
+        FACTS.setdefault(group, {})[name] = text
+    else:
+        FACTS[key] = NUMBERS.get(key, str)(text)
 
 
 def known(key: str, value: str, reason: str) -> None:
-    """Print the value, or the reason if it is empty."""
+    """Note the value, or the reason if it is empty."""
     say(*((key, value) if value.strip() else (f"absent.{key}", reason)))
 
 
@@ -139,7 +154,7 @@ def is_elsewhere(process: int) -> bool:
 
 
 def busy(before: dict[int, tuple[float, str]], began: float) -> None:
-    """Print the processes of this namespace, outside this job, that used CPUs since ``began``."""
+    """Note the processes of this namespace, outside this job, that used CPUs since ``began``."""
     time.sleep(max(0.0, began + BUSY_S - time.monotonic()))
     now, elapsed_s = taken(), time.monotonic() - began
     several = []
@@ -161,7 +176,7 @@ def busy(before: dict[int, tuple[float, str]], began: float) -> None:
 
 
 def machine() -> None:
-    """Print the kernel, the CPUs, the memory and the clock."""
+    """Note the kernel, the CPUs, the memory and the clock."""
     system, cpus = os.uname(), content("/proc/cpuinfo")
     say("kernel", f"{system.release} {system.version}")
     say("architecture", system.machine)
@@ -192,7 +207,7 @@ def machine() -> None:
 
 
 def ntp() -> None:
-    """Print the clock's offset from network time, by chrony or NTP."""
+    """Note the clock's offset from network time, by chrony or NTP."""
     offset = ""
     if shutil.which("chronyc"):
         _, said = run("chronyc", "-n", "-c", "tracking", limit_s=2)
@@ -212,7 +227,7 @@ def ntp() -> None:
 
 
 def network(interface: str) -> None:
-    """Print the interface, its link, and its card."""
+    """Note the interface, its link, and its card."""
     say("interface", interface)
     _, link = run("ip", "-o", "link", "show", "dev", interface)
     known("mtu", found(r" mtu (\d+)", link), f"ip link: {link}")
@@ -253,7 +268,7 @@ def network(interface: str) -> None:
 
 
 def card(interface: str, bus: str) -> None:
-    """Print the PCI card at an address, and its link."""
+    """Note the PCI card at an address, and its link."""
     # Found by the bus, since /sys/class/net may be another network namespace's.
     device = Path("/sys/bus/pci/devices", bus or "none")
     if not device.exists():
@@ -274,7 +289,7 @@ def card(interface: str, bus: str) -> None:
 
 
 def table(key: str, pattern: str, *words: str) -> None:
-    """Print each "name: value" line of a command's output that matches.
+    """Note each "name: value" line of a command's output that matches.
 
     Those between "Pre-set maximums" and "Current hardware settings" are maximums.
     """
@@ -294,7 +309,7 @@ def table(key: str, pattern: str, *words: str) -> None:
 
 
 def programs(names: list[str]) -> None:
-    """Print the SHA-256 and the path of each program, and of the MPI libraries that it loads."""
+    """Note the SHA-256 and the path of each program, and of the MPI libraries that it loads."""
 
     def hashed(key: str, path: str, reason: str) -> bool:
         try:
@@ -320,7 +335,7 @@ def programs(names: list[str]) -> None:
 
 
 def describe(node: str, interface: str, names: list[str]) -> None:
-    """Print what the node is."""
+    """Note what the node is."""
     clock = time.time()
     note_carriers(node)
     before, began = taken(), time.monotonic()
@@ -381,7 +396,7 @@ def answers(address: str) -> bool:
 
 
 def connections(several: dict[str, str], interface: str) -> None:
-    """Print which of the nodes, with their addresses, answer."""
+    """Note which of the nodes, with their addresses, answer."""
     answered: list[str] = []
     unanswered: list[str] = []
     reasons: list[str] = []
@@ -400,7 +415,7 @@ def connections(several: dict[str, str], interface: str) -> None:
 
 
 def paths(node: str, interface: str) -> None:
-    """Print the paths to the nodes of this one's line of ring.txt: two neighbours, then others."""
+    """Note the paths to the nodes of this one's line of ring.txt: two neighbours, then others."""
     say("node", node)
     lines = (line.split("\t") for line in content("ring.txt").splitlines())
     words = next((rest for name, *rest in lines if name == node), [])
@@ -426,16 +441,14 @@ def paths(node: str, interface: str) -> None:
 
 
 def main(kind: str, interface: str, *names: str) -> None:
-    """Print what is asked, between a header and ``end``."""
+    """Print what is asked, after the line's header."""
     os.environ |= {"LC_ALL": "C", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     node = os.environ["SLURMD_NODENAME"]
     if kind == "node":
-        print("netproof-node\t3")
         describe(node, interface, [*names])
     else:
-        print("netproof-path\t2")
         paths(node, interface)
-    print("end")
+    print(f"netproof-{kind} 4 {json.dumps(FACTS)}")
 
 
 if __name__ == "__main__":

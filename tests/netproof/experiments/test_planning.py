@@ -23,7 +23,7 @@ ASKED = PLANNED.task_of(load_plan.LoadAsked)
 
 
 def steps(turn: load_plan.VictimTurn) -> tuple[Step, Step | None]:
-    return load_plan.steps(turn, ASKED, PLANNED.partition)
+    return load_plan.steps(turn, PLANNED)
 
 
 def test_a_job_draws_what_its_seed_gives(tmp_path):

@@ -45,9 +45,7 @@ class MadeJob:
         self.nodes = [f"node-{n:03}" for n in range(1, self.count + 1)]
         self.deciding_s: list[float] = []
         self.folder.mkdir(parents=True)
-        lines = [f"netproof-job-nodes\t1\njobid\t{JOBID}\ncount\t{self.count}\n"]
-        lines += [f"node\t{name}\n" for name in self.nodes]
-        (self.folder / "job_nodes.txt").write_text("".join([*lines, "end\n"]))
+        (self.folder / "job_nodes.json").write_text(json.dumps({JOBID: self.nodes}))
         planned = json_reading.json_file(RECORDED / PLAN_FILE)
         planned["asked"]["mode"] = "quick"
         planned["extras"]["criteria"] = {"disturbance": {"others": 1.0, "steal": 1.0}}

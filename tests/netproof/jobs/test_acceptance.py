@@ -12,7 +12,7 @@ import pytest
 
 from netproof import codec
 from netproof.jobs import acceptance, describing
-from netproof.jobs.acceptance import EnvironmentAsked, JobAsked, JobOutcome
+from netproof.jobs.acceptance import JobOutcome
 from netproof.jobs.job import JobEnded, RunningJob
 from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
@@ -70,13 +70,26 @@ def job_of(folder: Path, limits: Mapping[str, Mapping[str, Limits]]) -> RunningJ
         case = Case("testbed", "gige", name, "imb", "PingPong", 2, 1)
         partition = JobPlan(1, extras).partition
         steps = tuple((plan.step_of(case, number, partition, SRUN),) for number in (1, 2))
-        asked = EnvironmentAsked(SRUN, {"mpi_over_tcp": True}, ((case, bounds),), 2)
-        planned = JobPlan(1, extras, steps, setup="setup.sh", asked=codec.encode(asked))
-        planned.write(own)
-    asked = JobAsked(tuple(limits))
-    planned = JobPlan(1, extras, task="acceptance", describe_nodes=False, asked=codec.encode(asked))
+        part_of([case], [bounds], 2, extras, rounds=steps, setup="setup.sh").write(own)
+    planned = JobPlan(
+        1, extras, task="acceptance", describe_nodes=False, environments=tuple(limits)
+    )
     planned.write(folder)
     return RunningJob(folder, planned)
+
+
+def part_of(cases, limits, launches: int, extras, **planned) -> JobPlan:
+    """The plan of these cases in an environment."""
+    return JobPlan(
+        1,
+        extras,
+        srun=SRUN,
+        environment_extras={"mpi_over_tcp": True},
+        cases=tuple(cases),
+        launches=launches,
+        asked=codec.encode(limits),
+        **planned,
+    )
 
 
 def ran(job: RunningJob) -> JobOutcome:
@@ -189,7 +202,7 @@ def test_launches_again_are_of_a_round_and_lists_of_sizes_are_there(tmp_path, ma
     environment = outcome.environments["slow"]
     environment.partition = environment.partition.model_copy(update={"twin": ["twin"]})
     environment.__dict__["recorded"] = {}
-    case = environment.asked.cases[0][0]
+    case = environment.plan.cases[0]
     names = [step.name for step in environment.whole_steps(case, "PingPong", 3)]
     assert names == ["PingPong-twin.3", "PingPong.3"]
 
@@ -202,11 +215,10 @@ def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_p
         if one.measured and one.measured.case.environment == "mpich"
     ]
     extras = next(one.extras for one in report.results if one.measured)["partition_extras"]
-    cases = tuple((one.case, {}) for one in several)
-    asked = EnvironmentAsked(SRUN, {"mpi_over_tcp": True}, cases, 1)
     (tmp_path / "mpich").mkdir()
-    JobPlan(1, extras, asked=codec.encode(asked)).write(tmp_path / "mpich")
-    JobPlan(1, extras, asked=codec.encode(JobAsked(("mpich",)))).write(tmp_path)
+    cases = [one.case for one in several]
+    part_of(cases, [{} for _ in cases], 1, extras).write(tmp_path / "mpich")
+    JobPlan(1, extras, environments=("mpich",)).write(tmp_path)
     outcome = JobOutcome(tmp_path, "3")
     outcome.environments["mpich"].__dict__["recorded"] = {}
     repeated = []

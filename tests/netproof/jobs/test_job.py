@@ -315,7 +315,7 @@ def test_a_job_asks_slurm_for_its_nodes_and_one_without_an_answer_ends(tmp_path,
     (slurm / "scontrol").write_text("#!/bin/bash\nexit 1\n")
     planned(step("Bcast.1", "true")).write(tmp_path)
     assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
-    with pytest.raises(node_facts.ProvenanceError, match="is cut short"):
+    with pytest.raises(node_facts.ProvenanceError, match="cannot be read"):
         node_facts.nodes_of_job(tmp_path, "1")
     assert "the job's nodes are not known" in JobReport.read(tmp_path).faults[0]
 

@@ -11,13 +11,13 @@ import pytest
 
 from netproof.jobs import pair_rounds as rounds
 from netproof.jobs.job import RunningJob
-from netproof.jobs.pair_rounds import Decider, PairsAsked
-from netproof.session import pair_rounds
+from netproof.jobs.pair_rounds import Decider
+from netproof.session import node_facts, pair_rounds
 from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
-JOBID = (RECORDED / "job_nodes.txt").read_text().splitlines()[1].split("\t")[1]
+(JOBID,) = json.loads((RECORDED / "job_nodes.json").read_text())
 JOBID_OF_SMALL_BUFFER = "1"
 
 
@@ -61,6 +61,13 @@ def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
     assert pair_rounds.read_planned(folder) == planned
 
 
+def path_of(folder: Path, node: str, other: str, passed: int, **more: str) -> None:
+    """Let packets of that size come through from a node to another."""
+    facts = {"node": node, "path_to": other, "path_asked_bytes": 1500, "path_passed_bytes": passed}
+    text = f"{node_facts.PATH_HEADER} {json.dumps(facts | more)}\n"
+    (folder / f"path.{node}.txt").write_text(text)
+
+
 def test_pairs_that_packets_of_the_mtu_do_not_reach_are_not_launched(folder: Path):
     """One end of an uplink between 1, 2 and 3, 4 has a smaller MTU: large messages would hang."""
     leaf = {f"fast-ethernet-{n}": (n - 1) // 2 for n in range(1, 5)}
@@ -70,10 +77,7 @@ def test_pairs_that_packets_of_the_mtu_do_not_reach_are_not_launched(folder: Pat
         asked.extend(pairs)
         for one, other in pairs:
             passed = 1500 if leaf[one] == leaf[other] else 84
-            (folder / f"path.{one}.txt").write_text(
-                f"netproof-path\t2\nnode\t{one}\npath_to\t{other}\npath_asked_bytes\t1500\n"
-                f"path_passed_bytes\t{passed}\ntcp_answered\t{other}\ntcp_unanswered\tnone\nend\n"
-            )
+            path_of(folder, one, other, passed, tcp_answered=other, tcp_unanswered="none")
 
     nodes = sorted(leaf)
     test([*zip(nodes, [*nodes[1:], nodes[0]], strict=True)])
@@ -87,10 +91,7 @@ def test_pairs_that_packets_of_the_mtu_do_not_reach_are_not_launched(folder: Pat
 
 def test_where_no_packet_of_the_mtu_comes_through_anywhere_pairs_are_launched(folder: Path):
     for n in range(1, 5):
-        (folder / f"path.fast-ethernet-{n}.txt").write_text(
-            f"netproof-path\t2\nnode\tfast-ethernet-{n}\npath_to\tfast-ethernet-{n % 4 + 1}\n"
-            "path_asked_bytes\t1500\npath_passed_bytes\t84\nend\n"
-        )
+        path_of(folder, f"fast-ethernet-{n}", f"fast-ethernet-{n % 4 + 1}", 84)
     assert len(following(folder, 0).pairs) == 2
 
 
@@ -182,12 +183,12 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
             counters=None,
         )
 
-    def so_far(_asked: PairsAsked, folder: Path, *_: object) -> PairRounds:
+    def so_far(_asked: PairRounds, folder: Path, *_: object) -> PairRounds:
         planned = pair_rounds.read_planned(folder).launches
         done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
         return PairRounds(*where, nodes, done, JOBID, "quick", 1)
 
-    monkeypatch.setattr(PairsAsked, "rounds", so_far)
+    monkeypatch.setattr(rounds, "so_far", so_far)
     decider, made = Decider(folder, planned, JOBID), 0
     while decider.following(made) is not None:
         made += 1

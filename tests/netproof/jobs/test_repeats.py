@@ -10,13 +10,12 @@ import pytest
 
 from netproof.criteria import Finding, Level
 from netproof.jobs import repeat_cases
-from netproof.jobs.repeat_cases import RepeatCase
+from netproof.jobs.repeat_cases import RepeatCase, netpipe_sweeps
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.session import session
-from netproof.session.again import MeasuredAgain, netpipe_sweeps
-from netproof.session.measured import Measured, Peer
+from netproof.session.measured import Measured, MeasuredAgain, Peer
 from netproof.site import site
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
@@ -251,15 +250,10 @@ class TestSettled:
     @pytest.fixture
     def flagged(self, sick) -> tuple[RepeatCase, MeasuredAgain]:
         """A flagged case and what was measured again of it in the same run: all show it again."""
-        stored = session.load(SESSIONS / "sick.json")
-        several = [one for r in stored.results for one in r.again or ()]
         for measured in sick:
-            one = asked(measured)
-            for again in several:
-                if again.case == measured.case and settled(
-                    one.subject, one.flags(), again, one.rounds()
-                ):
-                    return one, again
+            one, again = asked(measured), measured.again
+            if settled(one.subject, one.flags(), again, one.rounds()):
+                return one, again
         raise AssertionError("no case of the session was confirmed")
 
     def few(self, again: MeasuredAgain, *places: int) -> MeasuredAgain:
@@ -350,7 +344,7 @@ class TestCloser:
         sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
         times = tuple(map(time, sizes))
         rates = tuple(size / taken for size, taken in zip(sizes, times, strict=True))
-        again = MeasuredAgain(one.case, (Curve(sizes, times, rates),) * count, (), (), "7")
+        again = MeasuredAgain((Curve(sizes, times, rates),) * count, (), (), "7")
         return dataclasses.replace(one, again=again)
 
     def test_it_is_launched_around_as_often_as_confirming_takes_and_no_more(self, pingpong):

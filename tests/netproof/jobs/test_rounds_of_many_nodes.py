@@ -23,7 +23,7 @@ from netproof.jobs.pair_rounds import Decider
 from netproof.pairs import verdict as pairs
 from netproof.session import pair_rounds
 from netproof.session.job_files import LAUNCHES_FILE, LAUNCHES_HEADER
-from netproof.session.node_facts import JOB_NODES_FILE, JOB_NODES_HEADER
+from netproof.session.node_facts import JOB_NODES_FILE
 from netproof.session.pair_rounds import PlannedLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.verdict import traffic
@@ -48,9 +48,7 @@ class Job:
         said = "".join(one for one in lines if any(word in one for word in of_node))
         self.said = said.replace("rank 8", "RANK").replace("led 8\t", "led NUMBER\t")
         folder.mkdir()
-        listed = [JOB_NODES_HEADER, f"jobid\t{JOBID}", f"count\t{count}"]
-        listed += [*(f"node\t{name}" for name in names), "end\n"]
-        (folder / JOB_NODES_FILE).write_text("\n".join(listed))
+        (folder / JOB_NODES_FILE).write_text(json.dumps({JOBID: names}))
         (folder / LAUNCHES_FILE).write_text(f"{LAUNCHES_HEADER}\n")
         leaves = {f"leaf-{at}": names[at : at + 40] for at in range(0, count, 40)}
         planned = json.loads((JOBS / "pairs" / PLAN_FILE).read_text())

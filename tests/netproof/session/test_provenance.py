@@ -195,28 +195,23 @@ def test_the_clocks_offset_is_that_of_what_keeps_it(tmp_path, program, prints, o
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda lines: lines[1:], ":1: the header"),
-        (lambda lines: lines[:-1], "is cut short, 'end' is missing"),
-        (lambda lines: [], ":1: the header"),
-        (lambda lines: [line for line in lines if not line.startswith("mtu")], "mtu is missing"),
-        (lambda lines: [line for line in lines if not line.startswith("node\t")], "node is miss"),
-        (lambda lines: [*lines[:3], "mtu", *lines[3:]], ":4: 'mtu' is no key with a value"),
-        (lambda lines: [*lines[:3], "colour\tred", *lines[3:]], ":4: 'colour' is not known"),
-        (lambda lines: [*lines[:-1], "mtu\t9000", "end"], "is the second of its key"),
+        (lambda text: text.replace("netproof-node", "netproof"), ":1: the header"),
+        (lambda text: text[:-3], ":1:1: is no JSON"),
+        (lambda text: "", ":1: the header"),
         (
-            lambda lines: ["mtu\tlarge" if line.startswith("mtu") else line for line in lines],
-            "'large' is no whole number",
+            lambda text: re.sub('"mtu": [0-9]+, ', "", text),
+            ": mtu is missing, and no line says why",
         ),
-        (
-            lambda lines: [line for line in lines if not line.startswith("offloads.")],
-            "offloads is missing, and no line says why",
-        ),
+        (lambda text: text.replace('"node": "gige-1", ', ""), "node: found None, expected text"),
+        (lambda text: text.replace('"mtu"', '"colour"'), "has 'colour', which is no key of it"),
+        (lambda text: text.replace('"mtu": ', '"mtu": 9000, "mtu": '), "duplicate key 'mtu'"),
+        (lambda text: text.replace('"mtu": ', '"mtu": "large", "x": '), "mtu: found 'large', exp"),
+        (lambda text: re.sub('"offloads": {.*?}, ', "", text), "offloads is missing, and no line"),
     ],
 )
 def test_a_nodes_file_that_is_not_whole_is_refused(tmp_path, change, reason):
-    lines = (NODES / "same" / "node.gige-1.txt").read_text().splitlines()
     path = tmp_path / "node.gige-1.txt"
-    path.write_text("".join(f"{line}\n" for line in change(lines)))
+    path.write_text(change((NODES / "same" / "node.gige-1.txt").read_text()))
     with pytest.raises(ProvenanceError) as raised:
         node_facts.read_node(path)
     assert str(raised.value).startswith(str(path))
@@ -240,23 +235,25 @@ def on_the_way(folder: Path, monkeypatch, capsys, ring: str, refuses=lambda _: T
 
     monkeypatch.setattr(socket, "create_connection", connect)
     script["main"]("path", "eth1")
-    first, *lines, last = capsys.readouterr().out.splitlines()
-    assert (first, last) == (node_facts.PATH_HEADER, node_facts.NODE_END)
-    return dict(line.split("\t") for line in lines), asked
+    printed = folder / "path.gige-1.txt"
+    printed.write_text(capsys.readouterr().out)
+    return node_facts.facts_of(printed, node_facts.PATH_HEADER), asked
 
 
 @pytest.mark.parametrize(
     ("ping", "found"),
     [
-        ("exit 0", {"path_passed_bytes": "1500"}),
+        ("exit 0", {"path_passed_bytes": 1500}),
         # It answers the second of three.
-        ('echo >>tries; [ "$(wc -l <tries)" = 2 ]', {"path_passed_bytes": "1500"}),
-        ('[[ "$*" == *"-s 56 "* ]]', {"path_passed_bytes": "84"}),
+        ('echo >>tries; [ "$(wc -l <tries)" = 2 ]', {"path_passed_bytes": 1500}),
+        ('[[ "$*" == *"-s 56 "* ]]', {"path_passed_bytes": 84}),
         (
             "echo ping: socket: Operation not permitted; exit 2",
             {
-                "absent.path_passed_bytes": "ping of 198.18.1.2 over eth1:"
-                " ping: socket: Operation not permitted"
+                "absent": {
+                    "path_passed_bytes": "ping of 198.18.1.2 over eth1:"
+                    " ping: socket: Operation not permitted"
+                }
             },
         ),
     ],
@@ -266,7 +263,7 @@ def test_a_node_sends_packets_of_its_mtu_to_the_next(tmp_path, monkeypatch, caps
     with_program(tmp_path, "ping", f'printf "%s\\n" "$*" >>pinged; {ping}')
     ring = "gige-2\t198.18.1.2\tgige-2\t198.18.1.2"
     lines, _ = on_the_way(tmp_path, monkeypatch, capsys, ring)
-    asked = {"node": "gige-1", "path_to": "gige-2", "path_asked_bytes": "1500"}
+    asked = {"node": "gige-1", "path_to": "gige-2", "path_asked_bytes": 1500}
     answered = {"tcp_answered": "gige-2", "tcp_unanswered": "none"}
     assert lines == asked | answered | found
     sent = (tmp_path / "pinged").read_text().splitlines()
@@ -322,7 +319,7 @@ def test_a_node_that_can_ask_nobody_for_a_connection_says_why(
     with_program(tmp_path, "ping", "exit 0")
     lines, asked = on_the_way(tmp_path, monkeypatch, capsys, ring)
     assert not asked
-    assert lines["absent.tcp_answered"] == lines["absent.tcp_unanswered"] == why
+    assert lines["absent"]["tcp_answered"] == lines["absent"]["tcp_unanswered"] == why
     assert not {"tcp_answered", "tcp_unanswered"} & {*lines}
 
 
@@ -371,49 +368,36 @@ def test_a_kernel_that_takes_or_refuses_a_connection_answers_and_silence_does_no
         check=True,
         timeout=50,
     )
-    assert done.stdout.splitlines()[-3:] == [
-        "tcp_answered\tgige-2",
-        "tcp_unanswered\tgige-4",
-        "end",
-    ]
+    assert '"tcp_answered": "gige-2", "tcp_unanswered": "gige-4"' in done.stdout
 
 
-JOB_NODES = """netproof-job-nodes\t1
-jobid\t17
-count\t2
-node\tgige-2
-node\tgige-1
-end
-"""
+JOB_NODES = '{"17": ["gige-2", "gige-1"]}'
 
 
 def test_a_jobs_own_nodes_are_in_slurms_order(tmp_path):
-    (tmp_path / "job_nodes.txt").write_text(JOB_NODES)
+    (tmp_path / "job_nodes.json").write_text(JOB_NODES)
     assert node_facts.nodes_of_job(tmp_path, "17") == ("gige-2", "gige-1")
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (None, ": cannot be read: "),
-        ("", ":1: the header"),
-        (JOB_NODES.removesuffix("end\n"), ":5: is cut short"),
-        (JOB_NODES.removesuffix("\n"), ":6: is cut short"),
-        (JOB_NODES.replace("17", "18"), ":2: is of job 18 and not of 17"),
-        (JOB_NODES.replace("node\tgige-1\n", ""), ":3: Slurm gave 2 nodes, and those listed are"),
-        (JOB_NODES.replace("gige-1", "gige-2"), ":3: Slurm gave 2 nodes"),
-        (JOB_NODES.replace("node\tgige-1", "node\t"), ":5: 'node\\t' is no node with a value"),
-        (JOB_NODES.replace("jobid", "job"), ":2: 'job\\t17' is no jobid"),
-        (JOB_NODES.split("node\t")[0] + "end\n", ": names no node"),
+        (None, "cannot be read: "),
+        ("", "is no JSON"),
+        (JOB_NODES[:-3], "is no JSON"),
+        (JOB_NODES.replace("17", "18"), ": is of job 18 and not of 17"),
+        (JOB_NODES.replace('"gige-1"', "1"), "its nodes: 17[1]: found 1, expected text"),
+        ('{"17": []}', ": is of job 17 and not of 17"),
     ],
 )
 def test_a_jobs_own_list_that_is_not_whole_is_refused(tmp_path, text, reason):
-    path = tmp_path / "job_nodes.txt"
+    path = tmp_path / "job_nodes.json"
     if text is not None:
         path.write_text(text)
     with pytest.raises(ProvenanceError) as raised:
         node_facts.nodes_of_job(tmp_path, "17")
-    assert str(raised.value).startswith(f"{path}{reason}")
+    assert str(raised.value).startswith(f"{path}: ")
+    assert reason in str(raised.value)
 
 
 def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
@@ -440,8 +424,8 @@ def test_a_job_tells_which_neighbours_answer_and_one_that_was_not_asked_does_not
         shutil.copy(NODES / "same" / f"node.{name}.txt", tmp_path)
     not_asked = (NODES / "same" / "path.gige-1.txt").read_text()
     (tmp_path / "path.gige-1.txt").write_text(not_asked)
-    told = "tcp_answered\tnone\ntcp_unanswered\tgige-1\nend\n"
-    (tmp_path / "path.gige-2.txt").write_text(not_asked.replace("end\n", told))
+    told = ', "tcp_answered": "none", "tcp_unanswered": "gige-1"}'
+    (tmp_path / "path.gige-2.txt").write_text(not_asked.replace("}", told))
     first, second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"]
     assert first["path_passed_bytes"] == second["path_passed_bytes"] == 1500
     assert first["tcp_answered"] is first["tcp_unanswered"] is None
@@ -455,15 +439,14 @@ def test_a_job_tells_which_neighbours_answer_and_one_that_was_not_asked_does_not
 def test_a_file_of_another_format_is_refused(tmp_path, kind):
     shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
     path = tmp_path / f"{kind}.gige-1.txt"
-    header, _, rest = path.read_text().partition("\n")
-    path.write_text(f"{header[:-1]}1\n{rest}")
-    wanted = rf"{kind}\.gige-1\.txt:1: the header '{header}' is missing: found '{header[:-1]}1'"
+    path.write_text(path.read_text().replace(f"{kind} 4", f"{kind} 1"))
+    wanted = rf"{kind}\.gige-1\.txt:1: the header 'netproof-{kind} 4' is missing: found 'netproof"
     if kind == "node":
-        with pytest.raises(ProvenanceError, match=wanted.replace("\t", r"\\t")):
+        with pytest.raises(ProvenanceError, match=wanted):
             provenance.of_job(tmp_path, GIGE, SOFTWARE)
     else:
         (first, *_) = provenance.of_job(tmp_path, GIGE, SOFTWARE)["nodes"]
-        assert re.search(wanted.replace("\t", r"\\t"), first["absent"]["path_passed_bytes"])
+        assert re.search(wanted, first["absent"]["path_passed_bytes"])
 
 
 def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known(tmp_path):
@@ -471,11 +454,11 @@ def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known
     (node,) = provenance.of_job(tmp_path, ["gige-1"], SOFTWARE)["nodes"]
     assert node["path_to"] is node["clock_ahead_from_s"] is None
     assert node["absent"]["path_passed_bytes"] == "the job has one node"
-    assert "clock.txt: cannot be read" in node["absent"]["clock_ahead_to_s"]
+    assert "clock.json: cannot be read" in node["absent"]["clock_ahead_to_s"]
     shutil.copy(NODES / "same" / "node.gige-2.txt", tmp_path)
-    (tmp_path / "path.gige-1.txt").write_text(f"{node_facts.PATH_HEADER}\nnode\tgige-1\n")
+    (tmp_path / "path.gige-1.txt").write_text(f'{node_facts.PATH_HEADER} {{"node":\n')
     first, second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"]
-    assert "path.gige-1.txt:2: is cut short" in first["absent"]["path_passed_bytes"]
+    assert "path.gige-1.txt:1:1: is no JSON" in first["absent"]["path_passed_bytes"]
     assert "path.gige-2.txt: cannot be read" in second["absent"]["path_passed_bytes"]
 
 

@@ -131,7 +131,6 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
 
     def extend(document):
         tests = document["runs"][0]["testcases"]
-        (job,) = [test for test in tests if not test.get("netproof_case")]
         (test,) = [
             test
             for test in tests
@@ -144,15 +143,7 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
             launch["ranks"] = [
                 rank | {"scheduled": copy.deepcopy(SCHEDULED)} for rank in launch["ranks"]
             ]
-        further = {
-            "case": measured["case"],
-            "launches": [copy.deepcopy(measured["launches"][0]) | {"further": True}],
-            "crashes": [copy.deepcopy(CRASH)],
-            "faults": ["one failed"],
-        }
-        job["netproof_repeats"] = {"cases": [further]}
-        again = {
-            "case": measured["case"],
+        measured["again"] = {
             "launches": [measured["launches"][0]["curve"]],
             "faults": [],
             "nodes": ["node1"],
@@ -161,9 +152,8 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
             "crashes": [],
             "loads": [[LOAD]],
         }
-        job["netproof_repeated"] = {"cases": [again]}
         test["netproof_references"] = [copy.deepcopy(FINDING)]
-        change({"job": job, "test": test, "measured": measured})
+        change({"test": test, "measured": measured})
 
     return changed(tmp_path, extend)
 
@@ -174,11 +164,11 @@ def test_loads_crashes_further_launches_and_findings_are_read(tmp_path):
     read = result.measured
     recorded = session.load(RECORDED)
     before = next(r for r in recorded.results if r.case and r.case.function == "PingPong")
-    assert len(read.launches) == len(before.measured.launches) + 1
-    assert [launch.further for launch in read.launches][-2:] == [False, True]
+    assert len(read.launches) == len(before.measured.launches)
+    assert read.again.loads[0][0].others_share == 0.02
     assert read.launches[0].loads[0].others_share == 0.02
     assert read.launches[0].ranks[0].scheduled.voluntary == 3
-    assert [crash.status for crash in read.crashes] == [139, 139]
+    assert [crash.status for crash in read.crashes] == [139]
 
 
 @pytest.mark.parametrize(
@@ -197,14 +187,9 @@ def test_loads_crashes_further_launches_and_findings_are_read(tmp_path):
         (("measured", "launches", 0, "ranks", 0, "scheduled", "voluntary"), True),
         (("measured", "line_rate_mb_s"), "fast"),
         (("measured", "launches", 0, "more"), 1),
-        (("job", "netproof_repeats"), [1]),
-        (("job", "netproof_repeats", "cases"), None),
-        (("job", "netproof_repeats", "cases", 0), 4),
-        (("job", "netproof_repeats", "cases", 0, "case"), []),
-        (("job", "netproof_repeats", "cases", 0, "launches"), {}),
-        (("job", "netproof_repeats", "cases", 0, "launches", 0, "curve"), None),
-        (("job", "netproof_repeats", "cases", 0, "crashes", 0, "said"), 7),
-        (("job", "netproof_repeated", "cases", 0, "loads"), [LOAD]),
+        (("measured", "again", "launches"), {}),
+        (("measured", "again", "loads"), [LOAD]),
+        (("measured", "crashes", 0, "said"), 7),
         (("test", "netproof_references", 0), 3),
         (("test", "netproof_references", 0, "value"), "1.5"),
         (("test", "netproof_references", 0, "interval"), [1.0]),

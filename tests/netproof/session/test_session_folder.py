@@ -170,13 +170,17 @@ def test_the_newest_session_may_be_one_without_a_report(tmp_path):
 
 def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folder(tmp_path):
     job = shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job" / "mpich")
-    (job / "job_nodes.txt").write_text("netproof-job-nodes\t1\njobid\t7\n")
+    (job / "job_nodes.json").write_text('{"7": []}')
     cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
     recorded = session.load(DATA / "sessions" / "faulty.json").results
     where = next(one.extras for one in recorded if one.measured)
-    described = [[dataclasses.asdict(case), {}] for case in cases]
-    asked = {"cases": described, "launches": 1, "extras": {"mpi_over_tcp": True}}
-    JobPlan(3, where["partition_extras"], asked=asked).write(job)
+    JobPlan(
+        3,
+        where["partition_extras"],
+        environment_extras={"mpi_over_tcp": True},
+        cases=tuple(cases),
+        launches=1,
+    ).write(job)
     test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
     test |= {
         "display_name": "ImbJob",
@@ -205,5 +209,5 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     records.write(records.new_path(own, other), other, read)
     found = [one.case.function for one in session.load(own).results if one.case]
     assert sorted(found) == ["Bcast", "PingPong", "bw"]
-    (job / "job_nodes.txt").unlink()
+    (job / "job_nodes.json").unlink()
     assert [one.case.function for one in session.load(own).results if one.case] == ["bw"]

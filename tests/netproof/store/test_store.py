@@ -22,7 +22,7 @@ from netproof.commands import stores
 from netproof.commands.cli import app
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.session import again, session
+from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import FORMAT, INCOMING, MARKER
@@ -222,7 +222,8 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
 
     def change(document):
         for test in document["runs"][0]["testcases"]:
-            for one in (test.get("netproof_repeated") or {}).get("cases", ()):
+            one = (test.get("netproof_measured") or {}).get("again")
+            if one:
                 told = {**crash, "counters": counted(carrier_changes=4)}
                 one |= {"made": 4, "crashes": [crash, told]}
                 again.append(one)
@@ -247,16 +248,12 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
 def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store, tmp_path):
     crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
     crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
-    complete, again = [], []
 
     def change(document):
         for test in document["runs"][0]["testcases"]:
             if test.get("netproof_measured"):
                 test["netproof_measured"]["crashes"] = []
-                complete.append(test["netproof_measured"]["case"])
-            for one in (test.get("netproof_repeated") or {}).get("cases", ()):
-                one |= {"made": 4, "crashes": [crash]}
-                again.append(one["case"])
+                test["netproof_measured"]["again"] |= {"made": 4, "crashes": [crash]}
 
     report = altered(tmp_path, change, SICK)
     stored = ingest(store, report).stored
@@ -264,10 +261,10 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
     assert plain(read) == plain(session.load(report))
     rows = questions.crashes(store, [stored]).to_pylist()
     launches = sum(len(r.measured.launches) for r in read.results if r.measured)
-    both = sum(case in complete for case in again)
-    assert both > 0
-    assert sum(row["launches"] for row in rows) == launches + 4 * both
-    assert sum(row["crashed"] for row in rows) == both
+    cases = sum(r.measured is not None for r in read.results)
+    assert cases > 0
+    assert sum(row["launches"] for row in rows) == launches + 4 * cases
+    assert sum(row["crashed"] for row in rows) == cases
 
 
 @pytest.mark.slow
@@ -297,8 +294,7 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     assert added
     assert sum(len(launch.peers) for one in cases for launch in one.launches) == len(added)
     subjects = [Subject(one, "gige", Settings(), {}) for one in cases]
-    around = again.by_case(one for result in read.results for one in result.again or ())
-    counts = confirmations.launched(subjects, around)
+    counts = confirmations.launched(subjects)
     rows = questions.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
@@ -337,7 +333,7 @@ def test_the_store_judges_nothing():
 @pytest.mark.slow
 def test_what_was_measured_again_has_rows_of_its_own(store):
     ingest(store, SICK)
-    several = [entry for result in session.load(SICK).results for entry in result.again or ()]
+    several = [one.measured.again for one in session.load(SICK).results if one.measured]
     assert several
     with questions.connect(store) as connection:
         rows = connection.sql("select launches, len(nodes), faults from repeats").fetchall()

@@ -18,11 +18,9 @@ from netproof.criteria import Level
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
-from netproof.session.again import MeasuredAgain
-from netproof.session.session import Session
+from netproof.session.measured import MeasuredAgain
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
-from netproof.verdict.judge import findings_along
 from netproof.verdict.power import with_times
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -82,7 +80,7 @@ def again_of(subject: Subject, result, how=healthy, count=3, **changes) -> Measu
     recorded = [one.curve for one in result.measured.launches]
     launches = [slower(between(one, sizes), how) for one in (recorded * count)[:count]]
     values = {"faults": (), "nodes": ("gige-1", "gige-2"), "jobid": "7", "made": count}
-    return MeasuredAgain(subject.case, tuple(launches), **{**values, **changes})
+    return MeasuredAgain(tuple(launches), **{**values, **changes})
 
 
 def cases(name: str) -> list:
@@ -134,39 +132,20 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     assert not confirmations.failed(subject, (), again, 9)
 
 
-def test_a_stored_session_says_the_same_as_its_run(spiked, result):
+def test_launches_at_closer_sizes_are_judged_with_their_case(spiked, result):
     again = again_of(spiked, result, spike)
-    extras = {
-        "partition_extras": {
-            **result.extras["partition_extras"],
-            "criteria": {"refine": ON},
-        },
-        "environment_extras": {},
-    }
-    stored = session.load(SESSIONS / "healthy.json")
-    results = (
-        dataclasses.replace(result, measured=spiked.measured, extras=extras, again=(again,)),
-    )
-    stored = dataclasses.replace(stored, results=results)
-    assert isinstance(stored, Session)
-    of_store = findings_along([spiked], stored)[spiked.case.key()]
-    of_run = confirmations.rule_all(spiked, engine.along(spiked), again)
-    assert [one.why for one in of_store] == [one.why for one in of_run]
-    assert any(one.level is Level.FAIL for one in of_store)
+    whole = dataclasses.replace(spiked, measured=dataclasses.replace(spiked.measured, again=again))
+    of_case = confirmations.findings_along([whole])[spiked.case.key()]
+    assert of_case == confirmations.rule_all(spiked, engine.along(spiked), again)
+    assert any(one.level is Level.FAIL for one in of_case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["healthy.json", "sick.json", "two-switches.json"])
 def test_nothing_changes_where_the_site_refines_nothing(name):
-    stored = session.load(SESSIONS / name)
-    kept = {
-        again.case.function + again.case.environment: again
-        for one in stored.results
-        for again in one.again or ()
-    }
     for one in cases(name):
         subject = subject_of(one, refine=None)
-        again = kept.get(one.case.function + one.case.environment)
+        again = one.measured.again
         assert confirmations.places(subject) == confirmations.closer_sizes(subject) == ()
         assert confirmations.closer_findings(subject, again) == ()
         assert confirmations.closer_settled(subject, None, 9)
@@ -205,9 +184,7 @@ def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
 
 
 def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
-    elsewhere = MeasuredAgain(
-        spiked.case, (between(spiked.measured.curve, (64, 96, 128)),), (), (), "7"
-    )
+    elsewhere = MeasuredAgain((between(spiked.measured.curve, (64, 96, 128)),), (), (), "7")
     for again in (None, elsewhere):
         findings = confirmations.closer_findings(spiked, again)
         assert findings

@@ -16,8 +16,8 @@ from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link, Transport
-from netproof.session import again, session
-from netproof.session.again import MeasuredAgain
+from netproof.session import session
+from netproof.session.measured import MeasuredAgain
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
@@ -46,7 +46,7 @@ def sick() -> dict[str, Subject]:
 def measured_again() -> dict[tuple, MeasuredAgain]:
     """Return their repeats at single sizes in the same run."""
     stored = session.load(SESSIONS / "sick.json")
-    return again.by_case(one for result in stored.results for one in result.again or ())
+    return {one.case.key(): one.measured.again for one in stored.results if one.measured}
 
 
 def floors(subjects) -> dict:

@@ -199,9 +199,11 @@ class TestCriteria:
         self, sick, expected_of_sick
     ):
         results = [
-            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error", again=None)
+            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error")
             if r.kind == "curves"
-            else r
+            else dataclasses.replace(
+                r, measured=r.measured and dataclasses.replace(r.measured, again=None)
+            )
             for r in sick.results
         ]
         verdict = judge(expected_of_sick, dataclasses.replace(sick, results=tuple(results)))
@@ -390,15 +392,13 @@ class TestCrashes:
         expected = matrix_of(*(r.case for r in stored.results if r.measured))
         without = judge(expected, stored)
         crash = Crash(2, 1, 3, 139, ("gige-2",), "Segmentation fault")
-        complete = {result.case for result in stored.results if result.measured}
         results, cases = [], []
         for result in stored.results:
-            if result.again:
-                again = tuple(
-                    dataclasses.replace(one, made=4, crashes=(crash,)) for one in result.again
-                )
-                cases += [one.case for one in again if one.case in complete]
-                result = dataclasses.replace(result, again=again)
+            if result.measured:
+                again = dataclasses.replace(result.measured.again, made=4, crashes=(crash,))
+                measured = dataclasses.replace(result.measured, again=again)
+                result = dataclasses.replace(result, measured=measured)
+                cases.append(result.case)
             results.append(result)
         verdict = judge(expected, dataclasses.replace(stored, results=tuple(results)))
         # As it was recorded, each was started three times around its flagged sizes.

@@ -14,10 +14,12 @@ from netproof.benchmarks import netpipe
 from netproof.criteria import Finding, Level, confirming
 from netproof.criteria.confirming import ConfirmSettings
 from netproof.errors import NetproofError
+from netproof.jobs import repeat_cases
+from netproof.jobs.repeat_cases import netpipe_sweeps
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import again, job_files, session
-from netproof.session.again import MeasuredAgain
+from netproof.session import job_files, session
+from netproof.session.measured import MeasuredAgain
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
@@ -33,7 +35,7 @@ def flag(size: int, *compared: int) -> Finding:
 def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
     settings = ConfirmSettings(most_bytes=MOST_BYTES)
     flags = [flag(size, compared) for size in sizes]
-    measured = {size for sweep in again.netpipe_sweeps(flags, settings) for size in sweep.sizes()}
+    measured = {size for sweep in netpipe_sweeps(flags, settings) for size in sweep.sizes()}
     for finding in flags:
         window, needed = confirming.needed_sizes(finding, settings)
         assert needed <= measured
@@ -42,19 +44,19 @@ def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
 
 
 def test_one_sweep_does_for_a_flag_above_small_sizes():
-    (sweep,) = again.netpipe_sweeps([flag(49152, 32768)], ConfirmSettings())
+    (sweep,) = netpipe_sweeps([flag(49152, 32768)], ConfirmSettings())
     assert (sweep.lower, sweep.perturbation) == (16384, 1)
 
 
 def test_neighbours_that_netpipe_leaves_out_have_calls_of_their_own():
-    sweeps = again.netpipe_sweeps([flag(4)], ConfirmSettings())
+    sweeps = netpipe_sweeps([flag(4)], ConfirmSettings())
     assert [(s.lower, s.upper) for s in sweeps[1:]] == [(5, 5)]
 
 
 def test_what_was_measured_again_comes_back_from_a_report():
     stored = session.load(SESSIONS / "sick.json")
-    read = [one for result in stored.results for one in result.again or ()]
-    assert len(read) == 8
+    read = [one.measured.again for one in stored.results if one.measured]
+    assert len(read) == 4
     for one in read:
         assert codec.decode(MeasuredAgain, json.loads(json.dumps(codec.encode(one))), "it") == one
         assert one.nodes == ("gige-1", "gige-2")
@@ -64,13 +66,13 @@ def test_what_was_measured_again_comes_back_from_a_report():
 def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
     first = Curve((4, 8), (4.0, 8.0), None, (2.0, 6.0), (3.0, 7.0))
     second = Curve((5, 8), (5.0, 9.0), None, (1.0, 1.0), (2.0, 2.0))
-    assert again._merged([first, second]) == Curve(
+    assert repeat_cases._merged([first, second]) == Curve(
         (4, 5, 8), (4.0, 5.0, 8.0), None, (2.0, 1.0, 6.0), (3.0, 2.0, 7.0)
     )
 
 
 def test_loads_of_other_launches_are_refused():
-    values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    values = {"launches": [], "faults": [], "nodes": [], "jobid": "7"}
     values |= {"made": 1, "crashes": []}
     with pytest.raises(NetproofError, match="0 launches, and loads of 1"):
         codec.decode(MeasuredAgain, {**values, "loads": [[]]}, "it")
@@ -96,8 +98,7 @@ def job(tmp_path) -> Path:
 
 
 def job_nodes(folder: Path) -> None:
-    listed = "netproof-job-nodes\t1\njobid\t7\ncount\t2\nnode\tgige-1\nnode\tgige-2\nend\n"
-    (folder / "job_nodes.txt").write_text(listed)
+    (folder / "job_nodes.json").write_text('{"7": ["gige-1", "gige-2"]}')
 
 
 def reader(step: str) -> Curve:
@@ -109,7 +110,7 @@ PARTS = (("tcp-from-8", (8, 12)), ("tcp-from-5", (5, 8)))
 
 
 def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
-    measured = again.read(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
     assert measured.launches == (Curve((5, 8, 12), (99.0, 10.0, 10.0)),) * 2
     assert measured.faults == ()
     assert measured.nodes == ("gige-1", "gige-2")
@@ -118,22 +119,22 @@ def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
 def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
     record = job / "launches.tsv"
     record.write_text(record.read_text().replace("from-5.2\t1.0\t2.0\t0", "from-5.2\t1.0\t2.0\t1"))
-    measured = again.read(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
     assert len(measured.launches) == 1
     (fault,) = measured.faults
     assert "tcp-from-5.2 ended with status 1" in fault
 
 
 def test_a_job_that_does_not_say_which_nodes_it_had_measured_nothing(job):
-    (job / "job_nodes.txt").unlink()
-    measured = again.read(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    (job / "job_nodes.json").unlink()
+    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
     assert measured.launches == measured.nodes == ()
-    assert "job_nodes.txt: cannot be read" in measured.faults[0]
+    assert "job_nodes.json: cannot be read" in measured.faults[0]
 
 
 def test_a_job_that_left_nothing_says_so(tmp_path):
     job_nodes(tmp_path)
-    measured = again.read(tmp_path, CASE, PARTS, 3, reader, jobid="7")
+    measured = repeat_cases.read_again(tmp_path, CASE, PARTS, 3, reader, jobid="7")
     assert measured.launches == ()
     assert "the job left no record of its launches" in measured.faults[0]
 
@@ -145,9 +146,8 @@ PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
 def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
     reads = job_files.reader(CRASHED_ONCE, PINGPONG)
     parts = (("PingPong", reads("PingPong.1").sizes),)
-    nodes = CRASHED_ONCE / "job_nodes.txt"
-    jobid = next(line for line in nodes.read_text().splitlines() if line.startswith("jobid"))
-    done = again.read(CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid.split("\t")[1])
+    (jobid,) = json.loads((CRASHED_ONCE / "job_nodes.json").read_text())
+    done = repeat_cases.read_again(CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid)
     assert (len(done.launches), done.faults, done.made) == (1, (), 2)
     (crash,) = done.crashes
     assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
@@ -155,11 +155,11 @@ def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
 
 
 def test_calls_that_make_one_launch_are_counted_each(job):
-    assert again.read(job, CASE, PARTS, (1, 2), reader, jobid="7").made == 4
+    assert repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7").made == 4
 
 
 def test_more_crashes_than_starts_are_refused():
-    values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    values = {"launches": [], "faults": [], "nodes": [], "jobid": "7"}
     crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139, "nodes": [], "said": ""}
     with pytest.raises(NetproofError, match="1 crashes of 0 starts"):
         codec.decode(MeasuredAgain, {**values, "made": 0, "crashes": [crash]}, "it")
