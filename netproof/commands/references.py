@@ -35,7 +35,7 @@ def derive(
     from netproof.intake import writing
     from netproof.present import terminal
     from netproof.verdict import derive as deriving
-    from netproof.verdict.references import diff, edited
+    from netproof.verdict.references import edited
 
     stated = {"risk": risk, "floor": floor, "spread_limit": spread_limit}
     given = {name: value for name, value in stated.items() if value is not None}
@@ -51,8 +51,8 @@ def derive(
             per_size=per_size,
         )
     path = references.path
-    text = edited(references, {(one.check, one.case): one.entries for one in made if one.entries})
-    changed = diff(path, references.text, text)
+    entries = {(one.check, one.case): one.entries for one in made if one.entries}
+    text, changed = edited(references, entries)
     if write and changed:
         try:
             writing.replace(path, text)
