@@ -52,24 +52,6 @@ class CommonSizes:
 
 
 @dataclass(frozen=True)
-class Confirmation:
-    """Result of measuring a flagged size again: what ``flagged`` of ``launches`` usable ones show.
-
-    ``level``: ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
-    """
-
-    level: Level
-    flagged: int
-    launches: int
-    reason: str = ""
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether the flag counts."""
-        return self.level in FLAGGED
-
-
-@dataclass(frozen=True)
 class Finding:
     """Result of a criterion for a configuration, ``where``, with its reason in a sentence.
 
@@ -79,9 +61,10 @@ class Finding:
     what else the nodes did; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
     alone, reported for many cases at once; ``variable``: of a reference.
 
-    The verdict's level may differ from the criterion's own, ``before``. ``confirmation``: what
-    repeats showed, None without any; ``others``: further sizes in bytes with the same finding and
-    none of their own; ``known``: why the site expects it, or empty.
+    The verdict's level may differ from the criterion's own, ``before``. ``repeated``: what repeats
+    around its size showed, None without any: the level, in how many launches, of how many usable
+    ones; ``others``: further sizes in bytes with the same finding and none of their own; ``known``:
+    why the site expects it, or empty.
     """
 
     criterion: str
@@ -101,7 +84,7 @@ class Finding:
     why_undefined: str = ""
     variable: str = ""
     before: Level | None = None
-    confirmation: Confirmation | None = None
+    repeated: tuple[Level, int, int] | None = None
     others: tuple[int, ...] = ()
     known: str = ""
 
@@ -116,9 +99,14 @@ class Finding:
         return self.before or self.level
 
     @property
+    def confirmed(self) -> bool | None:
+        """Whether repeats confirmed it; None without any."""
+        return self.repeated and self.repeated[0] in FLAGGED
+
+    @property
     def forgiven(self) -> bool:
         """Whether a flag does not count, since it was not confirmed or is known."""
-        return self.level is Level.SHOWN and bool(self.confirmation or self.known)
+        return self.level is Level.SHOWN and bool(self.repeated or self.known)
 
     @property
     def excess(self) -> float:

@@ -251,6 +251,15 @@ class Criterion:
         found: Bounds = getattr(settings, self.key)
         return found if self.asserts_inside or not inside else type(self.bounds)()
 
+    def at_each(self, bounds: Bounds, curve: Curve, *, fewest: int = 1) -> AtSizes:
+        """Return its value at each size of a curve, none of a criterion with a single value.
+
+        Raises CannotJudgeError where the curve has fewer than the ``fewest`` sizes.
+        """
+        if self.at_sizes is None:
+            return {}
+        return self.at_sizes(self.read(bounds, curve, at_least=fewest))
+
     def on(
         self, case: CaseCurves, settings: Any, compared: ComparedCases | None = None
     ) -> tuple[Finding, ...]:

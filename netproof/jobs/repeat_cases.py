@@ -12,7 +12,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level, confirming
-from netproof.criteria.confirming import Bend, ConfirmSettings
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -86,10 +86,6 @@ class RepeatCase:
     def flags(self) -> tuple[Finding, ...]:
         """Return the findings to repeat around their sizes."""
         return engine.flagged(engine.smoothness(self.subject))
-
-    def places(self) -> tuple[Bend, ...]:
-        """Return the unflagged places to measure at closer sizes."""
-        return confirmations.places(self.subject)
 
     def sweeps(self) -> tuple[SizeSweep, ...]:
         """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""

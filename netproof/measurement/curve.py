@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,12 +57,12 @@ class Curve:
         # A third of the memory of a session's curves.
         object.__setattr__(self, "sizes", _same(self.sizes))
 
-    def beginning_at(self, least: int) -> Curve:
-        """Return the curve without smaller messages; NetproofError where it has no others."""
-        first = sum(size < least for size in self.sizes)
+    def within(self, least: int, most: float = math.inf) -> Curve:
+        """Return the curve of these sizes in bytes; NetproofError where it has none of them."""
+        here = slice(bisect_left(self.sizes, least), bisect_right(self.sizes, most))
         columns = (self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
-        others = (None if column is None else column[first:] for column in columns)
-        return Curve(self.sizes[first:], self.time_us[first:], *others)
+        others = (None if column is None else column[here] for column in columns)
+        return Curve(self.sizes[here], self.time_us[here], *others)
 
 
 @lru_cache(maxsize=1024)

@@ -266,11 +266,10 @@ def _case(judged: CaseVerdict) -> dict[str, Any]:
         "findings": [
             {
                 **some(one, "criterion", "level", "why", "value", "bound"),
-                **some(one, "against", "node", "interface"),
+                **some(one, "against", "node", "interface", "confirmed"),
                 **some(one, size_bytes="size", compared_bytes="compared_sizes"),
                 "sizes_bytes": one.sizes(),
                 "interval": of_interval(one.interval),
-                "confirmed": one.confirmation and one.confirmation.confirmed,
             }
             for one in judged.findings
         ],

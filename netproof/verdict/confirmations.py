@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from netproof.criteria import Bounds, Confirmation, Finding, Level, confirming
-from netproof.criteria.confirming import MOST_PLACES, Bend, Region
-from netproof.criteria.findings import FLAGGED, then
+from netproof.criteria import Bounds, Finding, Level, confirming
+from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria.findings import FLAGGED, CannotJudgeError, sizes_in_words, then
 from netproof.criteria.launches import crash_share, crashed
-from netproof.criteria.registry import CONFIRMED_BY_MEASURING
-from netproof.measurement.disturbance import disturbed
+from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.session.measured import Crash, MeasuredAgain
 from netproof.verdict.engine import (
     Key,
@@ -24,6 +26,18 @@ from netproof.verdict.engine import (
     smoothness,
     worst_of,
 )
+
+REFINEMENT = "refinement"
+"""Name of the finding that closer sizes could not be judged."""
+
+MOST_PLACES = 3
+"""Places of a case that are measured closer, the strongest ones."""
+
+IN_A_GAP = 2
+"""Sizes in the gap on either side of a place."""
+
+STEP = 1.2
+"""Sizes within this factor count as one, since a slope over a short step is mostly noise."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,7 @@ def launched(subjects: Iterable[Subject]) -> tuple[LaunchCount, ...]:
         finding = crash_share(failed, counts[place], where=" ".join(place), settings=settings)
         if finding.level in FLAGGED:
             words = " | ".join(dict.fromkeys(crash.said for crash in crashes[place]))
-            finding = dataclasses.replace(finding, reason=f"{finding.reason}: {words}")
+            finding = replace(finding, reason=f"{finding.reason}: {words}")
         found.append(LaunchCount(*place, counts[place], failed, finding))
     return tuple(found)
 
@@ -76,8 +90,117 @@ def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...
     return tuple(sorted(sizes))
 
 
-REFINEMENT = "refinement"
-"""Name of the finding that closer sizes could not be judged."""
+def confirm(
+    flagged: Finding,
+    launches: Sequence[Curve],
+    *,
+    bounds: Bounds,
+    settings: ConfirmSettings,
+) -> Finding:
+    """Return what launches measured again around a flagged size show of it.
+
+    ``launches``: curves over ``confirming.dense_sizes`` or more; ``bounds``: those of the finding.
+    More than half of the usable launches confirm, each at any size from half to twice the flagged
+    one. The level is ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
+    """
+    window, needed = confirming.needed_sizes(flagged, settings)
+    wanted, span = min(settings.sizes, len(window)), range(window[0], window[-1] + 1)
+    levels, unused = [], ""
+    for number, curve in enumerate(launches, 1):
+        measured = sum(size in window for size in curve.sizes)
+        try:
+            if missing := needed - set(curve.sizes):
+                raise CannotJudgeError(f"it lacks {sizes_in_words(sorted(missing))}")
+            if measured < wanted:
+                raise CannotJudgeError(
+                    f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
+                )
+            values = BY_FINDING[flagged.criterion].at_each(bounds, curve, fewest=3)
+        except CannotJudgeError as error:
+            unused += f"; launch {number} could not be used: {error}"
+            continue
+        reached = {bounds.level(one[0])[0] for size, one in values.items() if size in span}
+        worst = [level for level in (Level.FAIL, Level.WARN) if level in reached]
+        levels.append((*worst, Level.PASS)[0])
+    again = sum(level in FLAGGED for level in levels)
+    counted = f"{again} of {len(levels)} launches around {flagged.size} bytes show it again"
+    if len(levels) < settings.launches:
+        level, verdict = Level.UNDEFINED, f"not judged, which takes {settings.launches}: {counted}"
+    elif 2 * again <= len(levels):
+        level, verdict = Level.SHOWN, f"unconfirmed: {counted}"
+    else:
+        level = Level.FAIL if 2 * levels.count(Level.FAIL) > len(levels) else Level.WARN
+        verdict = f"confirmed: {counted}"
+    reason = f"{flagged.criterion} at {flagged.size} bytes {verdict}{unused}"
+    return replace(flagged, level=level, reason=reason, repeated=(level, again, len(levels)))
+
+
+@dataclass(frozen=True)
+class Bend:
+    """A size in bytes where the slopes to its neighbours disagree, by a pure number."""
+
+    below: int
+    size: int
+    above: int
+    disagreement: float
+
+
+Region = tuple[Bend, ...]
+"""Places whose gaps overlap, in increasing order."""
+
+
+def kinks(launches: Sequence[Curve], least: float | None, least_size: int = 4) -> tuple[Bend, ...]:
+    """Return the sizes where the slopes on both sides disagree, the strongest first.
+
+    ``least``: as ``ConfirmSettings.slopes``. By more than half of the launches, with the same sign;
+    none if one cannot be judged. On t = t₀ + n/r it is 0.17 at most where sizes double, at
+    n = t₀·r. After SKaMPI's refinement (Reussner and others, EuroPVM/MPI 1998).
+    """
+    if least is None or not launches:
+        return ()
+    try:
+        bounds = Bounds(least_size=least_size)
+        several = [bounds.times(curve, at_least=3) for curve in launches]
+    except CannotJudgeError:
+        return ()
+    sizes = _apart(list(several[0]))
+    changes = []
+    for times in several:
+        slopes = [
+            math.log(times[size] / times[before]) / math.log(size / before)
+            for before, size in pairwise(sizes)
+        ]
+        changes.append([after - before for before, after in pairwise(slopes)])
+    found = []
+    for below, size, above, *rising in zip(sizes, sizes[1:], sizes[2:], *changes, strict=False):
+        rising.sort()
+        most = len(rising) // 2
+        disagreement = max(rising[::-1][most], -rising[most])
+        if disagreement >= least:
+            found.append(Bend(below, size, above, disagreement))
+    return tuple(sorted(found, key=lambda place: -place.disagreement))
+
+
+def _apart(sizes: Sequence[int]) -> list[int]:
+    """Return increasing sizes, one in the middle for all within a ``STEP``."""
+    groups: list[list[int]] = []
+    for size in sizes:
+        if groups and size < STEP * groups[-1][0]:
+            groups[-1].append(size)
+        else:
+            groups.append([size])
+    return [group[len(group) // 2] for group in groups]
+
+
+def regions(places: Sequence[Bend]) -> tuple[Region, ...]:
+    """Group places whose gaps overlap, in increasing order."""
+    found: list[Region] = []
+    for place in sorted(places, key=lambda one: one.size):
+        if found and place.below < found[-1][-1].above:
+            found[-1] = (*found[-1], place)
+        else:
+            found.append((place,))
+    return tuple(found)
 
 
 def places(subject: Subject) -> tuple[Bend, ...]:
@@ -94,7 +217,7 @@ def places(subject: Subject) -> tuple[Bend, ...]:
         return ()
     judged_from = min(bounds.least_size for bounds in held.values())
     first = [launch.curve for launch in subject.measured.first().launches]
-    found = confirming.kinks(first, slopes, max(4, judged_from))
+    found = kinks(first, slopes, max(4, judged_from))
     flags = flagged(smoothness(subject))
     sizes = [flag.size for flag in flags if flag.size is not None]
     free = [one for one in found if not any(s / 2 <= one.size <= 2 * s for s in sizes)]
@@ -104,10 +227,23 @@ def places(subject: Subject) -> tuple[Bend, ...]:
 def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
     element = subject.confirm_settings().element_bytes
-    return tuple(
-        tuple(sorted({size for one in region for size in confirming.closer_sizes(one, element)}))
-        for region in confirming.regions(places(subject))
-    )
+    return tuple(sizes_of(region, element) for region in regions(places(subject)))
+
+
+def sizes_of(region: Region, element_bytes: int = 1) -> tuple[int, ...]:
+    """Return the sizes in bytes to measure for places: their own, and those in the gaps.
+
+    Multiples of ``element_bytes``, evenly spaced in their logarithms, increasing.
+    """
+    found: set[int] = set()
+    for one in region:
+        found |= {one.below, one.size, one.above}
+        for low, high in ((one.below, one.size), (one.size, one.above)):
+            for part in range(1, IN_A_GAP + 1):
+                size = low * (high / low) ** (part / (IN_A_GAP + 1))
+                whole = round(size / element_bytes) * element_bytes
+                found |= {whole} if one.below <= whole <= one.above else set()
+    return tuple(sorted(found))
 
 
 def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Finding, ...]:
@@ -116,7 +252,7 @@ def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Find
     A region that was not measured at closer sizes is shown; one with too few complete launches is
     inconclusive.
     """
-    found = (_closer(subject, region, again) for region in confirming.regions(places(subject)))
+    found = (_closer(subject, region, again) for region in regions(places(subject)))
     return tuple(filter(None, found))
 
 
@@ -147,54 +283,117 @@ def _held(subject: Subject) -> dict[str, Bounds]:
 
 
 def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Finding | None:
-    grid, settings = subject.measured.first().curve.sizes, subject.settings
+    grid, wanted = subject.measured.first().curve.sizes, subject.settings.confirm.launches
     strongest = max(region, key=lambda place: place.disagreement)
-    looked_for = f"looked for since {strongest.why}"
-
-    def unknown(level: Level, why: str, *more: str) -> Finding:
-        span = f"from {region[0].below} to {region[-1].above} bytes {why}"
-        reason, size = span + "".join(map(then, (looked_for, *more))), region[0].size
-        return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size))
-
-    not_measured = "it was not measured at closer sizes"
-    if again is None:
-        return unknown(Level.SHOWN, not_measured)
-    loads = again.loads or ((),) * len(again.launches)
-    usable = [
-        (curve, load)
-        for curve, load in zip(again.launches, loads, strict=True)
-        if confirming.measured_closer(region, grid, curve)
-    ]
-    if not usable and (again.launches or not again.faults):
-        return unknown(Level.SHOWN, not_measured)
-    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
-    wanted = settings.confirm.launches
-    if len(usable) < wanted:
-        counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
-        return unknown(Level.INCONCLUSIVE, counted, *again.faults)
-    quiet = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
-    enough = len(quiet) >= wanted
-    curves = quiet if enough else [curve for curve, _ in usable]
-    found = confirming.found_closer(region, grid, curves, _held(subject), where=str(subject))
-    if found is None:
-        return None
-    shown, confirmed = found
-    level = shown.level
-    why = [
-        f"{confirmed.flagged} of {confirmed.launches} launches at closer sizes show it{where}",
-        looked_for,
-        *again.faults,
-    ]
-    if not enough and len(quiet) < len(usable):
-        noise = worst_of([load for _, load in usable], settings.disturbance)
-        why.append(f"the machine was disturbed: {'; '.join(noise)}")
-        if level is Level.FAIL:
-            level = Level.INCONCLUSIVE
-    return rule(
-        subject,
-        shown,
-        dataclasses.replace(confirmed, level=level, reason=why[0] + "".join(map(then, why[1:]))),
+    looked_for = (
+        f"looked for since the slopes next to {strongest.size} bytes differ by"
+        f" {strongest.disagreement:.2g}"
     )
+    where = f" on {', '.join(again.nodes)}, job {again.jobid}" if again else ""
+    launches = _loaded(again) if again else []
+    usable = [one for one in launches if measured_closer(region, grid, one[0])]
+    unknown: list[str] = []
+    level = Level.SHOWN
+    if again is None or (not usable and (again.launches or not again.faults)):
+        unknown = ["it was not measured at closer sizes", looked_for]
+    elif len(usable) < wanted:
+        level = Level.INCONCLUSIVE
+        counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
+        unknown = [counted, looked_for, *again.faults]
+    if again is None or unknown:
+        span = f"from {region[0].below} to {region[-1].above} bytes {_sentences(*unknown)}"
+        return rule(subject, Finding(REFINEMENT, level, str(subject), span, region[0].size))
+    curves, noise = _quiet(subject, usable)
+    shown = found_closer(region, grid, curves, _held(subject), where=str(subject))
+    if shown is None or shown.repeated is None:
+        return None
+    _, count, several = shown.repeated
+    reason = f"{count} of {several} launches at closer sizes show it{where}"
+    return rule(subject, shown, _weighed(shown, noise, reason, looked_for, *again.faults))
+
+
+def _loaded(again: MeasuredAgain) -> list[tuple[Curve, Sequence[NodeLoad]]]:
+    """Return the complete launches, each with what its nodes did besides."""
+    return [*zip(again.launches, again.loads or ((),) * len(again.launches), strict=True)]
+
+
+def _quiet(
+    subject: Subject, launches: Sequence[tuple[Curve, Sequence[NodeLoad]]]
+) -> tuple[list[Curve], tuple[str, ...]]:
+    """Return the undisturbed launches if they are enough, else all, and what disturbed these."""
+    settings = subject.settings.disturbance
+    quiet = [curve for curve, load in launches if not disturbed(load, settings)]
+    if len(quiet) >= subject.settings.confirm.launches:
+        return quiet, ()
+    return [curve for curve, _ in launches], worst_of([load for _, load in launches], settings)
+
+
+def _weighed(shown: Finding, noise: Sequence[str], *why: str) -> Finding:
+    """Return what repeats show, with reasons; a failure by disturbed ones is inconclusive."""
+    level = shown.level
+    if noise:
+        why = (*why, f"the machine was disturbed: {'; '.join(noise)}")
+        level = Level.INCONCLUSIVE if level in (Level.FAIL, Level.UNDEFINED) else level
+    _, count, launches = shown.repeated or (level, 0, 0)
+    return replace(shown, level=level, reason=_sentences(*why), repeated=(level, count, launches))
+
+
+def _sentences(first: str, *more: str) -> str:
+    return first + "".join(map(then, more))
+
+
+def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
+    """Check whether a launch has a region's places, and a size between two of ``grid``."""
+    wanted = {size for one in region for size in (one.below, one.size, one.above)}
+    here = {size for size in launch.sizes if region[0].below <= size <= region[-1].above}
+    return wanted <= here and bool(here - set(grid))
+
+
+def found_closer(
+    region: Region,
+    grid: Sequence[int],
+    launches: Sequence[Curve],
+    bounds: Mapping[str, Bounds],
+    *,
+    where: str,
+) -> Finding | None:
+    """Return the worst finding that most launches show at the same size of a region, or None.
+
+    ``grid``: the sizes of the curve; ``bounds``: by the name of the finding. A criterion sees no
+    size outside the region. A lasting fault shows at the same size, and a passing one does not.
+    """
+    worst: list[Finding] = []
+    for name, held in bounds.items():
+        criterion = BY_FINDING[name]
+        by_size: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
+        for launch in launches:
+            here = launch.within(region[0].below, region[-1].above)
+            try:
+                values = criterion.at_each(held, here, fewest=3)
+            except CannotJudgeError:
+                continue
+            for size, found in values.items():
+                by_size[size].append(found)
+        for size, several in by_size.items():
+            if 2 * len(several) <= len(launches):
+                continue
+            by_worst = sorted(several, key=lambda one: one[0], reverse=not held.flags_small)
+            value, others = by_worst[len(launches) // 2]
+            level, bound = held.level(value)
+            if level not in FLAGGED or bound is None:
+                continue
+            flagged = sum(held.reached(one, bound) for one, _ in several)
+            smaller, larger = ([s for s in grid if s < size], [s for s in grid if s > size])
+            place = "between" if smaller and larger else "next to"
+            nearest = " and ".join(map(str, (*smaller[-1:], *larger[:1])))
+            reason = (
+                f"at {size} bytes, {place} the {nearest} bytes of its curve,"
+                f" {criterion.sentence.format(f'{value:.3g}')}"
+            )
+            finding = held.finding(value, reason, size=size, compared_sizes=others)
+            repeated = (level, flagged, len(launches))
+            worst.append(replace(finding, criterion=name, where=where, repeated=repeated))
+    return max(worst, key=lambda one: (one.level is Level.FAIL, one.excess), default=None)
 
 
 def settled(
@@ -212,12 +411,12 @@ def settled(
     return to_come <= 0 or all(_settled(subject, one, again, to_come) for one in confirmed)
 
 
-def _settled(subject: Subject, confirmed: Confirmation, again: MeasuredAgain, to_come: int) -> bool:
-    if confirmed.level is Level.UNDEFINED:
+def _settled(subject: Subject, confirmed: Finding, again: MeasuredAgain, to_come: int) -> bool:
+    if confirmed.level is Level.UNDEFINED or confirmed.repeated is None:
         return False
     if confirmed.level is Level.INCONCLUSIVE:
         return not again.undisturbed(subject.settings.disturbance)
-    shown, launches = confirmed.flagged, confirmed.launches
+    _, shown, launches = confirmed.repeated
     sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
     return sure or shown in (0, launches)
 
@@ -238,29 +437,16 @@ def failed(
     return any(finding.level is Level.FAIL for finding in ruled)
 
 
-def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Confirmation:
-    """Return the confirmation of a flag by what was measured again.
+def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Finding:
+    """Return what repeats show of a flag.
 
     Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
     """
-    settings = subject.confirm_settings()
-    undisturbed = again.undisturbed(subject.settings.disturbance)
-    enough = len(undisturbed) >= settings.launches
-    confirmed = confirming.confirm(
-        finding,
-        undisturbed if enough else again.launches,
-        bounds=bounds_of(finding.criterion, subject.settings),
-        settings=settings,
-    )
+    curves, noise = _quiet(subject, _loaded(again))
+    bounds = bounds_of(finding.criterion, subject.settings)
+    shown = confirm(finding, curves, bounds=bounds, settings=subject.confirm_settings())
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"
-    why = [confirmed.reason + where, *again.faults]
-    level = confirmed.level
-    if not enough and len(undisturbed) < len(again.launches):
-        noise = worst_of(again.loads, subject.settings.disturbance)
-        why.append(f"the machine was disturbed: {'; '.join(noise)}")
-        if level in (Level.FAIL, Level.UNDEFINED):
-            level = Level.INCONCLUSIVE
-    return dataclasses.replace(confirmed, level=level, reason=why[0] + "".join(map(then, why[1:])))
+    return _weighed(shown, noise, shown.reason + where, *again.faults)
 
 
 def rule_all(

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Bounds, Confirmation, Finding, Level
+from netproof.criteria import Bounds, Finding, Level
 from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import FLAGGED, REFERENCE, at_sizes, then
@@ -578,8 +578,8 @@ def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bo
     return BY_FINDING[criterion].bounds_in(settings, inside=inside)
 
 
-def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None = None) -> Finding:
-    """Return a finding with the verdict's level, by its confirmation by measuring again.
+def rule(subject: Subject, finding: Finding, shown: Finding | None = None) -> Finding:
+    """Return a finding with the verdict's level, by what repeats have ``shown`` of it.
 
     A flag that should have been measured again and was not counts as it is. An undefined finding
     fails where a bound is asserted. The share of the line rate is then shown with the reason, and
@@ -598,7 +598,7 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
         if isinstance(bounds, CountedSettings):
             asserted = bool(bounds.not_known)
         return finding.ruled(Level.FAIL if asserted else Level.SHOWN)
-    ruled = _confirmed(finding, confirmation)
+    ruled = _confirmed(finding, shown)
     flaw = subject.known_flaw()
     excused = ruled.level in FLAGGED or ruled.level is Level.INCONCLUSIVE
     if flaw is None or not excused or of_measurement:
@@ -606,20 +606,18 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
     return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
-def _confirmed(finding: Finding, confirmation: Confirmation | None) -> Finding:
-    """Return a finding with its level by its confirmation, if it is one to measure again."""
+def _confirmed(finding: Finding, shown: Finding | None) -> Finding:
+    """Return a finding with its level by its repeats, if it is one to measure again."""
     if not flagged([finding]):
         return finding
-    if confirmation is None:
+    if shown is None:
         return finding.ruled(finding.level, ". It was not measured again")
-    level, more = finding.level, then(confirmation.reason)
-    if confirmation.level is Level.UNDEFINED:
-        more = f". {finding.where}: {confirmation.reason}"
-    elif confirmation.level is Level.INCONCLUSIVE:
+    level, more = finding.level, then(shown.reason)
+    if shown.level is Level.UNDEFINED:
+        more = f". {finding.where}: {shown.reason}"
+    elif shown.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
-    elif not confirmation.confirmed:
-        level = Level.SHOWN
-    elif confirmation.level is Level.WARN:
+    elif shown.level is not Level.FAIL:
         # Closer steps may show worse than the flag; only the flag was to be confirmed.
-        level = Level.WARN
-    return finding.ruled(level, more, confirmation=confirmation)
+        level = shown.level
+    return finding.ruled(level, more, repeated=shown.repeated)

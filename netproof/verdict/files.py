@@ -263,7 +263,7 @@ def _read(
                 continue
             below = kind.known.least_for(kind.ranks or 0) if kind.known else 0
             if curve.sizes[0] < below <= curve.sizes[-1]:
-                curve = curve.beginning_at(below)
+                curve = curve.within(below)
                 reason = "left out: not every rank has a part of them"
                 notes[f"{kind}: messages below {below} bytes were {reason}"] = None
             found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
@@ -566,22 +566,15 @@ def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]
     for finding in findings:
         if counts[finding.criterion] == 1 and finding.level in FLAGGED:
             bounds = engine.bounds_of(finding.criterion, case.settings)
-            values = _values(finding, case.first, bounds)
-            flagged = [size for size, value in values.items() if bounds.level(value)[0] in FLAGGED]
+            values = BY_FINDING[finding.criterion].at_each(bounds, case.first)
+            flagged = [
+                size for size, (value, _) in values.items() if bounds.level(value)[0] in FLAGGED
+            ]
             if values:
                 others = tuple(size for size in flagged if size != finding.size)
                 finding = replace(finding, others=others)
         found.append(finding)
     return found
-
-
-def _values(finding: Finding, curve: Curve, bounds: Bounds) -> dict[int, float]:
-    """Return a criterion's value at each size in bytes, none of one that has a single value."""
-    criterion = BY_FINDING[finding.criterion]
-    if criterion.at_sizes is None:
-        return {}
-    at_sizes = criterion.at_sizes(criterion.read(bounds, curve))
-    return {size: value for size, (value, _) in at_sizes.items()}
 
 
 def _impossible(finding: Finding) -> bool:
@@ -624,8 +617,9 @@ def _advised(
     elif alone and criterion.compare is None and finding.value and (flagged or noted):
         said.append("one launch was made: repeat it")
     elif noted and criterion.noted is not None and criterion.at_sizes is not None:
-        values = [_values(finding, launch, Bounds()) for launch in case.launches]
-        again = sum(criterion.noted.level(each[finding.size or 0])[0] in FLAGGED for each in values)
+        at = finding.size or 0
+        values = [criterion.at_each(Bounds(), launch)[at][0] for launch in case.launches]
+        again = sum(criterion.noted.level(value)[0] in FLAGGED for value in values)
         said.append(f"so it is in {again} of {len(case.launches)} launches")
     elif alone and flagged and criterion.noted is None:
         said.append("one launch was made of each: repeat them")

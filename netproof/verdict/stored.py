@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
     from netproof.store.questions import StoredCurves
 
-FORMAT = 3
+FORMAT = 4
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000

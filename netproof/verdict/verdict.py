@@ -114,7 +114,7 @@ class CaseVerdict:
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the flags that were measured again, with any result."""
-        return tuple(finding for finding in self.findings if finding.confirmation is not None)
+        return tuple(finding for finding in self.findings if finding.repeated is not None)
 
     def score(self) -> Finding | None:
         """Return the score against the baseline, or None."""

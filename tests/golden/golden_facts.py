@@ -149,8 +149,9 @@ def finding(section: str, one: Any, level: str, *more: object) -> Fact:
 def findings(section: str, several: Iterable) -> Iterator[Fact]:
     for one in several:
         more = [] if one.level is one.own_level else ["finding", one.own_level]
-        if (again := one.confirmation) is not None:
-            more += ["repeated", again.level, again.flagged, "of", again.launches]
+        if one.repeated is not None:
+            level, count, launches = one.repeated
+            more += ["repeated", level, count, "of", launches]
         yield finding(section, one, one.level, *more)
 
 

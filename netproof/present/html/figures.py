@@ -151,7 +151,7 @@ def flagged_rows(findings: Sequence[Finding], rows: Rows) -> Rows:
     return [
         {**at[size], "mark": mark, "criterion": finding.criterion, "why": finding.reason}
         for finding in findings
-        if (mark := LEVEL_MARKS.get(finding.level, finding.confirmation and "not confirmed"))
+        if (mark := LEVEL_MARKS.get(finding.level, finding.repeated and "not confirmed"))
         for size in finding.sizes()
         if size in at
     ]

@@ -15,20 +15,19 @@ from made_cases import along, only
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.interface import ListedSizes
 from netproof.criteria import Finding, Level
-from netproof.criteria.confirming import (
+from netproof.criteria.confirming import ConfirmSettings, dense_sizes
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+from netproof.verdict import confirmations
+from netproof.verdict.confirmations import (
     Bend,
-    ConfirmSettings,
-    closer_sizes,
-    confirm,
-    dense_sizes,
     found_closer,
     kinks,
     measured_closer,
     regions,
+    sizes_of,
 )
-from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
-from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
 
 WHERE = "gige, open-mpi-4.1, PingPong, 2 ranks"
 POWERS = tuple(2**n for n in range(2, 21))
@@ -48,6 +47,11 @@ def link(sizes, latency_us=30.0, mb_s=100.0, spikes=(), factor=50.0):
         tuple(took),
         tuple(size / time for size, time in zip(sizes, took, strict=True)),
     )
+
+
+def confirm(flagged, launches, bounds, settings=None):
+    how = settings or ConfirmSettings()
+    return confirmations.confirm(flagged, launches, bounds=bounds, settings=how)
 
 
 class TestDenseSizes:
@@ -126,7 +130,7 @@ class TestConfirm:
     def test_a_flag_that_comes_back_in_the_majority_counts(self, criterion):
         found = self.again(criterion, spiky=2, smooth=1)
         assert found.confirmed
-        assert (found.flagged, found.launches) == (2, 3)
+        assert found.repeated[1:] == (2, 3)
         assert f"{criterion} at {FLAGS[criterion][0].size} bytes confirmed: 2 of 3" in found.reason
 
     def test_a_flag_that_does_not_is_shown_as_unconfirmed(self, criterion):
@@ -182,15 +186,10 @@ def test_a_launch_that_is_not_dense_is_not_counted_and_named():
     sparse = link([2048, 4095, 4096, 4097, 8192])
     zero = Curve(sizes, tuple(0.0 for _ in sizes))
     found = confirm(flagged, [full, full, lacking, sparse, zero], bounds=JUMP)
-    assert (found.level, found.launches) == (Level.UNDEFINED, 2)
+    assert found.repeated == (Level.UNDEFINED, 2, 2)
     assert "launch 3 could not be used: it lacks 4097 bytes" in found.reason
     assert "launch 4 could not be used: it has 5 of 8 sizes" in found.reason
     assert "launch 5 could not be used: 0 µs" in found.reason
-
-
-def test_only_criteria_that_flag_single_sizes_are_confirmed():
-    with pytest.raises(NetproofError, match="envelope is not confirmed"):
-        confirm(flag(4096, "envelope"), [], bounds=JUMP)
 
 
 DOUBLING = tuple(2**n for n in range(23))
@@ -223,6 +222,10 @@ def spike(at: int, factor: float = 40.0, width: float = 0.17):
     return lambda size: 1 + (factor - 1) * math.exp(-((math.log(size / at) / width) ** 2))
 
 
+def spans(place: Bend, size: int) -> bool:
+    return place.below <= size <= place.above
+
+
 class TestKinks:
     @given(
         st.sampled_from(GRIDS),
@@ -239,7 +242,7 @@ class TestKinks:
     def test_a_size_that_takes_twice_as_long_is_among_them(self, grid, latency, rate, power):
         slow = range(round(0.85 * 2**power), round(1.17 * 2**power))
         places = kinks([healthy(grid, latency, rate, lambda one: 1.0 + (one in slow))], ON)
-        assert any(place.spans(2**power) for place in places)
+        assert any(spans(place, 2**power) for place in places)
 
     @given(st.sampled_from(GRIDS), st.floats(1, 1e3), st.floats(1, 1e4), st.integers(9, 20))
     def test_a_step_from_a_size_on_is_among_them(self, grid, latency, rate, power):
@@ -251,7 +254,7 @@ class TestKinks:
     def test_a_spike_between_two_sizes_shows_by_its_flanks(self):
         curve = healthy(DOUBLING, slower=spike(2900))
         assert max(curve.time_us[11] / 47.5, curve.time_us[12] / 65) < 2
-        between = [one for one in kinks([curve], ON) if one.spans(2048) and one.spans(4096)]
+        between = [one for one in kinks([curve], ON) if spans(one, 2048) and spans(one, 4096)]
         assert between
 
     def test_nothing_is_looked_for_unless_asked(self):
@@ -287,15 +290,15 @@ class TestKinks:
 class TestSizes:
     def test_both_gaps_are_divided_evenly(self):
         place = Bend(1024, 2048, 4096, 1.0)
-        assert closer_sizes(place) == (1024, 1290, 1625, 2048, 2580, 3251, 4096)
+        assert sizes_of((place,)) == (1024, 1290, 1625, 2048, 2580, 3251, 4096)
 
     def test_reductions_go_by_whole_elements(self):
         place = Bend(1024, 2048, 4096, 1.0)
-        assert closer_sizes(place, 4) == (1024, 1292, 1624, 2048, 2580, 3252, 4096)
+        assert sizes_of((place,), 4) == (1024, 1292, 1624, 2048, 2580, 3252, 4096)
 
     def test_there_are_fewer_where_no_more_sizes_are(self):
-        assert closer_sizes(Bend(4, 6, 8, 1.0)) == (4, 5, 6, 7, 8)
-        assert closer_sizes(Bend(4, 8, 12, 1.0), 4) == (4, 8, 12)
+        assert sizes_of((Bend(4, 6, 8, 1.0),)) == (4, 5, 6, 7, 8)
+        assert sizes_of((Bend(4, 8, 12, 1.0),), 4) == (4, 8, 12)
 
     def test_places_whose_gaps_are_the_same_are_one_region(self):
         several = [Bend(4096, 8192, 16384, 1), Bend(1024, 2048, 4096, 1), Bend(8, 16, 32, 1)]
@@ -309,7 +312,7 @@ class TestFound:
     PLACES = (Bend(1024, 2048, 4096, 1.0), Bend(2048, 4096, 8192, 1.2))
 
     def sizes(self):
-        return sorted({size for one in self.PLACES for size in closer_sizes(one)})
+        return sizes_of(self.PLACES)
 
     def found(self, *launches):
         (region,) = regions(self.PLACES)
@@ -320,8 +323,8 @@ class TestFound:
         assert self.found(*[healthy(self.sizes())] * 3) is None
 
     def test_a_spike_is_named_with_its_size_and_the_neighbours_of_the_grid(self):
-        shown, confirmed = self.found(*[healthy(self.sizes(), slower=spike(2600))] * 3)
-        assert (confirmed.flagged, confirmed.launches) == (3, 3)
+        shown = self.found(*[healthy(self.sizes(), slower=spike(2600))] * 3)
+        assert shown.repeated[1:] == (3, 3)
         assert shown.level is Level.FAIL
         assert shown.size == 2580
         assert shown.reason.startswith(
@@ -335,7 +338,7 @@ class TestFound:
             rate * (0.05 if size == 3251 else 1.0)
             for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
         )
-        shown, _ = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
+        shown = self.found(*[Curve(curve.sizes, curve.time_us, rates)] * 3)
         assert (shown.criterion, shown.size) == ("dropout", 3251)
         assert "the bandwidth is 0.0" in shown.reason
         assert "below 0.1 is flagged" in shown.reason
@@ -346,15 +349,15 @@ class TestFound:
             size: healthy(self.sizes(), slower=lambda s, o=size: 50.0 if s == o else 1.0)
             for size in (1290, 2580, 6502)
         }
-        assert self.found(at[2580], at[2580], sound)[1].flagged == 2
+        assert self.found(at[2580], at[2580], sound).repeated[1] == 2
         assert self.found(at[2580], sound, sound) is None
         assert self.found(*at.values()) is None
         assert self.found(at[2580], at[2580], sound, sound) is None
 
     def test_it_is_as_bad_as_most_launches_are(self):
         bad, mild = (healthy(self.sizes(), slower=spike(2580, factor)) for factor in (90, 6))
-        assert self.found(bad, bad, mild)[0].level is Level.FAIL
-        assert self.found(bad, mild, mild)[0].level is Level.WARN
+        assert self.found(bad, bad, mild).level is Level.FAIL
+        assert self.found(bad, mild, mild).level is Level.WARN
 
     def test_nothing_beyond_the_region_is_compared(self):
         far = healthy((*self.sizes(), 2**20), slower=lambda size: 1.0 if size < 2**20 else 1e-4)

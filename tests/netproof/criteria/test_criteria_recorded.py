@@ -8,12 +8,14 @@ import pytest
 from made_cases import along, case, compared, only
 
 from netproof.benchmarks import netpipe
-from netproof.criteria import Level, confirming
+from netproof.criteria import Level
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.score import score as score_of
 from netproof.criteria.shape import JUMP
 from netproof.measurement.curve import median_curve
 from netproof.measurement.links import Link
+from netproof.verdict import confirmations
 
 CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
 FROM_BURSTS_UP = 65536
@@ -50,11 +52,14 @@ class TestEveryLaunch:
 
 def test_what_is_flagged_on_the_sick_switch_is_confirmed_there_and_not_on_the_healthy_one():
     flagged = jump(recorded("sick-tcp-1"), where="sick")
-    bounds = JUMP
-    sick = confirming.confirm(flagged, launches("sick-tcp-again"), bounds=bounds)
-    assert (sick.flagged, sick.launches, sick.level) == (3, 3, Level.FAIL)
-    healthy = confirming.confirm(flagged, launches("gige-tcp-again"), bounds=bounds)
-    assert (healthy.flagged, healthy.launches, healthy.confirmed) == (0, 3, False)
+    sick, healthy = (
+        confirmations.confirm(
+            flagged, launches(f"{name}-tcp-again"), bounds=JUMP, settings=ConfirmSettings()
+        )
+        for name in ("sick", "gige")
+    )
+    assert (sick.repeated, sick.confirmed) == ((Level.FAIL, 3, 3), True)
+    assert (healthy.repeated, healthy.confirmed) == ((Level.SHOWN, 0, 3), False)
 
 
 def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():

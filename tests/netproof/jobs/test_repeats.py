@@ -331,7 +331,7 @@ class TestSettled:
         short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
         loads = ((short,),) * (len(again.launches) - 1) + ((BUSY,),)
         noisy = dataclasses.replace(again, loads=loads)
-        findings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.confirmation]
+        findings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.repeated]
         assert findings
         assert all("others used 40 % of the CPUs" in r.why for r in findings)
 
@@ -353,7 +353,8 @@ class TestCloser:
         assert not one.flags()
         found = undecided([one])
         assert not found.whole
-        assert one.places()[0].why == "the slopes next to 4096 bytes differ by 1.6"
+        (place, *_) = confirmations.places(one.subject)
+        assert (place.size, round(place.disagreement, 1)) == (4096, 1.6)
         assert undecided([self.again(one, 2)]).around
         assert not undecided([self.again(one, 3)])
 
@@ -395,7 +396,7 @@ class TestCloser:
         one = asked(measured, refine={"slopes": 1})
         assert not one.flags()
         (first, *alone) = one.sweeps()
-        (place,) = one.places()
+        (place,) = confirmations.places(one.subject)
         assert (place.below, place.size, place.above) == (4096, 6144, 8192)
         assert (first.lower, first.upper) == (4096, 8192)
         assert [(sweep.lower, sweep.upper) for sweep in alone] == [

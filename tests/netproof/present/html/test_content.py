@@ -62,7 +62,7 @@ def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
 
     def ruled(level: Level) -> CaseState:
         findings = tuple(
-            dataclasses.replace(finding, level=level) if finding.confirmation else finding
+            dataclasses.replace(finding, level=level) if finding.repeated else finding
             for finding in failed.findings
             # Its envelope is inconclusive as it was recorded.
             if finding.level is not Level.INCONCLUSIVE
@@ -171,7 +171,7 @@ def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again
     group = _group(sick, "netpipe-tcp-inter-node-one-way")
     one = next(one for one in group.members if one.again is not None)
     size = next(s for s in one.again.launches[0].sizes if s not in one.measured.curve.sizes)
-    flagged = next(finding for finding in one.findings if finding.confirmation is not None)
+    flagged = next(finding for finding in one.findings if finding.repeated is not None)
     finding = dataclasses.replace(flagged, size=size, level=Level.FAIL)
     closer = dataclasses.replace(one, findings=(finding,))
     (row,) = figures.flags(closer)
