@@ -55,9 +55,12 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     from netproof.verdict.verdict import by_reason
 
     session, matrix, verdict = judged.session, judged.matrix, judged.verdict
-    recurring = judged.recurring
+    sessions, recurring = judged.recurring
     levels = Counter(one.level for one in verdict.cases)
-    changed, stored = judged.changed, judged.stored and dataclasses.asdict(judged.stored)
+    changed, stored = judged.changed, None
+    if judged.stored is not None:
+        program, _ = judged.stored.bounds.netproof
+        stored = {"at": judged.stored.judged, "netproof": program, "differs": judged.differs}
     return {
         "format": FORMAT,
         "session": str(session.path),
@@ -70,10 +73,10 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "inconclusive": levels[Level.INCONCLUSIVE],
         "failed": levels[Level.FAIL],
         "recurring": {
-            "sessions": recurring.sessions,
+            "sessions": sessions,
             "warnings": [
                 {**of_case(case), "criterion": finding.criterion, "size_bytes": finding.size}
-                for case, finding in recurring.warnings
+                for case, finding in recurring
             ],
         },
         "launches": sum(one.launches for one in verdict.launched),

@@ -85,8 +85,8 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
         say(out, _cut(f"{worst} {line}"), style)
     lines[worst] = lines[worst][most:]
     show(_recurring(judged.recurring), out)
-    if judged.stored is not None and judged.stored.differs and judged.changed is None:
-        say(out, _cut(f"note: {judged.stored.sentence()}"), "yellow")
+    if judged.outdated:
+        say(out, _cut(f"note: {judged.outdated}"), "yellow")
     show([compared_with(verdict)], out)
     counts = [
         (lines["FAIL"], "more failure", "more failures"),
@@ -137,11 +137,12 @@ def _failure(failure: Failure, verdict: Verdict) -> str:
 
 def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> list[str]:
     """Return a line for each finding of a level that earlier sessions had not, the worst first."""
+    had = {id(finding) for _, finding in recurring[1]}
     found = [
         (finding.excess, _finding(judged, finding))
         for judged in verdict.cases
         for finding in judged.findings
-        if finding.level is level and not recurring.has(finding)
+        if finding.level is level and id(finding) not in had
     ]
     return [line for _, line in sorted(found, key=lambda one: -one[0])]
 
@@ -211,7 +212,8 @@ def print_verdict(judged: JudgedSession, out: Console) -> None:
         if table is not None and one.flags():
             show([Cell(f"{one.case}, measured again", "strong"), table], out)
     found = [finding for one in verdict.cases for finding in one.findings]
-    warned = [one.why for one in found if one.level is Level.WARN and not recurring.has(one)]
+    had = {id(finding) for _, finding in recurring[1]}
+    warned = [one.why for one in found if one.level is Level.WARN and id(one) not in had]
     show(
         [
             compared_with(verdict),
@@ -235,18 +237,20 @@ def print_changed(judged: JudgedSession, out: Console) -> None:
     if changed is None or stored is None:
         say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
-    bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
+    bounds = f"other bounds: {'; '.join(judged.differs)}" if judged.differs else "the same bounds"
     if not changed:
-        say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
+        say(out, f"says the same as the verdict of {stored.judged}, by {bounds}", "green")
         return
     count = counted(sum(one.case is not None for one in changed))
-    say(out, f"says of {count} otherwise than the verdict of {stored.at}, by {bounds}", "yellow")
+    say(
+        out, f"says of {count} otherwise than the verdict of {stored.judged}, by {bounds}", "yellow"
+    )
     show([Sentences(list(map(str, changed)), look="warned", mark="CHANGED ")], out)
 
 
 def _recurring(recurring: Recurring) -> list[Block]:
     """Return the warnings that earlier sessions had too, in a line."""
-    return [Cell(recurring_sentence(recurring), "warned")] if recurring.warnings else []
+    return [Cell(recurring_sentence(recurring), "warned")] if recurring[1] else []
 
 
 def repeated_table(judged: CaseVerdict) -> DataTable | None:

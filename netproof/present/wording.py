@@ -115,8 +115,9 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
 
 def recurring_sentence(found: Recurring) -> str:
     """Return a line: how many warnings, by which criteria, where, and their values."""
+    sessions, warnings = found
     together: dict[tuple[str, str], list[tuple[Case, Finding]]] = {}
-    for case, finding in found.warnings:
+    for case, finding in warnings:
         together.setdefault((finding.criterion, case.what()), []).append((case, finding))
     parts = [
         f"{criterion}, {_places([case for case, _ in several])}, {what}"
@@ -124,7 +125,7 @@ def recurring_sentence(found: Recurring) -> str:
         for (criterion, what), several in together.items()
     ]
     return (
-        f"{counted(len(found.warnings), 'warning')} as in the last {found.sessions} sessions:"
+        f"{counted(len(warnings), 'warning')} as in the last {sessions} sessions:"
         f" {'; '.join(parts)}"
     )
 

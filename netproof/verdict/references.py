@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, chain
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -438,24 +439,12 @@ def _ordered(level: Any) -> Any:
 
 def _diff(references: ReferenceFile, after: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a unified diff to what stands in place of each line."""
-    marked: list[tuple[str, str]] = []
-    for old, new in zip(references.text.split("\n"), after, strict=True):
-        same = list(new[:1]) == [old]
-        marked += [(" " if same else "-", old), *(("+", line) for line in new[same:])]
-    if marked[-1] == (" ", ""):
-        marked.pop()
-    changed = [number for number, (mark, _) in enumerate(marked) if mark != " "]
-    if not changed:
-        return []
-    shown, lines = os.path.relpath(references.path), []
-    counts = {mark: [0, *accumulate(one in (" ", mark) for one, _ in marked)] for mark in "-+"}
-    starts = [n for n, before in zip(changed, [-9, *changed], strict=False) if n - before > 6]
-    for start, following in zip(starts, [*starts[1:], len(marked) + 9], strict=True):
-        first = max(0, start - 3)
-        last = min(len(marked), max(n for n in changed if n < following) + 4)
-        head = "@@"
-        for mark, passed in counts.items():
-            length = passed[last] - passed[first]
-            head += f" {mark}{passed[first] + bool(length)},{length}"
-        lines += [f"{head} @@", *(mark + line.rstrip("\r") for mark, line in marked[first:last])]
-    return [f"--- {shown}", f"+++ {shown}", *lines]
+    before = [[line] for line in references.text.removesuffix("\n").split("\n")]
+    # With its number a line is like no other, so that difflib takes no time to find it.
+    old, new = (
+        [f"{place:9}{line}".rstrip("\r") for place, lines in enumerate(several) for line in lines]
+        for several in (before, after[: len(before)])
+    )
+    shown = os.path.relpath(references.path)
+    lines = [*difflib.unified_diff(old, new, shown, shown, lineterm="")]
+    return [*lines[:2], *(one if one[0] == "@" else one[0] + one[10:] for one in lines[2:])]

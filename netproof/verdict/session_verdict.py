@@ -40,51 +40,19 @@ NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
 
 
-@dataclass(frozen=True)
-class Recurring:
-    """Recurring warnings of a session, each with its case.
+Recurring = tuple[int, tuple[tuple[Case, Finding], ...]]
+"""Warnings of a session that the sessions before it had too, each with its case.
 
-    ``sessions``: how many had them, the least of any.
-    """
+The number is of sessions that had them, the least of any.
+"""
 
-    sessions: int
-    warnings: tuple[tuple[Case, Finding], ...]
-
-    @cached_property
-    def _identities(self) -> set[int]:
-        return {id(finding) for _, finding in self.warnings}
-
-    def has(self, finding: Finding) -> bool:
-        """Check whether the finding is one of them."""
-        return id(finding) in self._identities
-
-
-NOTHING = Recurring(0, ())
+NOTHING: Recurring = (0, ())
 
 Warnings = Mapping[Key, Sequence[Finding]]
 """Warnings along the curves of a session's cases, by their keys."""
 
 Earlier = Session | Warnings
 """An earlier session to be rejudged, or the warnings of its stored verdict."""
-
-
-@dataclass(frozen=True)
-class WhenJudged:
-    """When a stored verdict was judged, UTC, by which netproof, and what has changed since.
-
-    ``differs``: differences of today's bounds, a few words each.
-    """
-
-    at: str
-    netproof: str
-    differs: tuple[str, ...]
-
-    def sentence(self) -> str:
-        """Return the sentence that today's bounds differ."""
-        return (
-            f"judged {self.at}, and today's bounds differ: {'; '.join(self.differs)};"
-            " 'netproof verdict --again' judges by them"
-        )
 
 
 @dataclass(frozen=True)
@@ -116,8 +84,9 @@ class JudgedSession:
     ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
     nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
-    ``stored``: when and by what the stored verdict was judged, None without one; ``changed``: what
-    is judged otherwise just now, None where the verdict is the stored one, or none is stored.
+    ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
+    from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
+    verdict is the stored one, or none is stored.
     """
 
     session: Session
@@ -127,8 +96,19 @@ class JudgedSession:
     differences: tuple[str, ...] = ()
     recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
-    stored: WhenJudged | None = None
+    stored: StoredVerdict | None = None
+    differs: tuple[str, ...] = ()
     changed: tuple[ChangedCase, ...] | None = None
+
+    @property
+    def outdated(self) -> str:
+        """Sentence that today's bounds are not those of the stored verdict; empty without any."""
+        if self.stored is None or not self.differs or self.changed is not None:
+            return ""
+        return (
+            f"judged {self.stored.judged}, and today's bounds differ: {'; '.join(self.differs)};"
+            " 'netproof verdict --again' judges by them"
+        )
 
     @cached_property
     def provenance(self) -> OfSession | None:
@@ -201,31 +181,31 @@ def judge_session(
         verdict = dataclasses.replace(judged.verdict, notes=(*judged.verdict.notes, note))
         return dataclasses.replace(judged, verdict=verdict)
     then, before = found
-    when = WhenJudged(
-        f"{then.at[:10]} {then.at[11:16]} UTC",
-        then.bounds.netproof[0],
-        then.bounds_that_differ(expected, folders.of_references()),
-    )
+    differs = then.bounds_that_differ(expected, folders.of_references())
     if again:
         judged = _judged(read, name, expected, configuration, asked, fold)
-        return dataclasses.replace(judged, stored=when, changed=_changed(before, judged.verdict))
-    if when.differs:
-        before = dataclasses.replace(before, notes=(*before.notes, when.sentence()))
+        changed = _changed(before, judged.verdict)
+        return dataclasses.replace(judged, stored=then, differs=differs, changed=changed)
     unread: Sequence[str] = then.unread
     earlier: list[Session] = []
     if _warns(before) and fold and not read.path.is_dir():
         earlier, unread = _earlier_reports(read, then.system)
     had, errors = _recurring(read, before, expected, earlier, unread, fold, then.bounds)
-    return JudgedSession(
-        session=read,
-        matrix=dataclasses.replace(expected, baseline=then.baseline),
-        verdict=before,
-        unread=(*unread, *errors),
-        differences=then.differences,
-        recurring=had,
-        beyond_nodes=then.beyond_nodes,
-        stored=when,
+    found_again = JudgedSession(
+        read,
+        dataclasses.replace(expected, baseline=then.baseline),
+        before,
+        (*unread, *errors),
+        then.differences,
+        had,
+        then.beyond_nodes,
+        then,
+        differs,
     )
+    if not differs:
+        return found_again
+    before = dataclasses.replace(before, notes=(*before.notes, found_again.outdated))
+    return dataclasses.replace(found_again, verdict=before)
 
 
 def _to_judge(
@@ -423,23 +403,25 @@ def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
     """
     before = {one.case.key(): one for one in then.cases}
     after = {one.case.key(): one for one in now.cases}
-    found = []
-    for key, case in {one.case.key(): one.case for one in (*now.cases, *then.cases)}.items():
-        one, other = before.get(key), after.get(key)
-        levels = (one.level if one else None, other.level if other else None)
-        found.append(_differing(case, levels, _objections(one), _objections(other)))
-    found.append(_differing(None, (None, None), then.faults, now.faults))
+    cases = {one.case.key(): one.case for one in (*now.cases, *then.cases)}
+    several = [(case, before.get(key), after.get(key)) for key, case in cases.items()]
+    found = [
+        ChangedCase(
+            case,
+            one.level if one else None,
+            other.level if other else None,
+            *_apart(_objections(one), _objections(other)),
+        )
+        for case, one, other in several
+    ]
+    found.append(ChangedCase(None, None, None, *_apart(then.faults, now.faults)))
     return tuple(one for one in found if one.was is not one.now or one.gone or one.new)
 
 
-def _differing(
-    case: Case | None,
-    levels: tuple[Level | None, Level | None],
-    were: Sequence[str],
-    are: Sequence[str],
-) -> ChangedCase:
+def _apart(were: Sequence[str], are: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is gone, and what is new."""
     gone = tuple(why for why in were if why not in are)
-    return ChangedCase(case, *levels, gone, tuple(why for why in are if why not in were))
+    return gone, tuple(why for why in are if why not in were)
 
 
 def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:
@@ -533,7 +515,7 @@ def recurring(
         if all(any(_same(finding, other) for other in several) for several in having):
             found.append((judged.case, finding))
             fewest = min(fewest, len(having))
-    return Recurring(fewest, tuple(found)) if found else NOTHING
+    return (fewest, tuple(found)) if found else NOTHING
 
 
 def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:

@@ -191,6 +191,11 @@ class StoredVerdict:
     pairs: tuple[dict[str, Any], ...]
     cases: tuple[dict[str, Any], ...]
 
+    @property
+    def judged(self) -> str:
+        """When it was judged, to the minute."""
+        return f"{self.at[:10]} {self.at[11:16]} UTC"
+
     def warnings(self) -> dict[Key, list[Finding]]:
         """Return the warnings along the curve of each case, by its key, without comparisons."""
         compared = {name for name, criterion in BY_FINDING.items() if criterion.compare}

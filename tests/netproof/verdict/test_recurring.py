@@ -94,10 +94,10 @@ def without(stored: Session, **changes) -> Session:
 
 def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy):
     found = recurring(cases, matrix, [healthy] * 12)
-    assert found.sessions == 10
-    ((_, finding),) = found.warnings
+    assert found[0] == 10
+    ((_, finding),) = found[1]
     assert (finding.criterion, finding.size) == ("inversion", 8)
-    assert recurring(cases, matrix, [healthy] * 3).sessions == 3
+    assert recurring(cases, matrix, [healthy] * 3)[0] == 3
 
 
 def test_two_sessions_are_no_habit(cases, matrix, healthy):
@@ -107,7 +107,7 @@ def test_two_sessions_are_no_habit(cases, matrix, healthy):
 
 @pytest.mark.parametrize(("size", "folded"), [(8, 1), (16, 1), (4, 1), (17, 0), (3, 0), (None, 0)])
 def test_the_same_size_is_one_within_a_factor_of_two(cases, matrix, healthy, size, folded):
-    assert len(recurring(moved(cases, size), matrix, [healthy] * 3).warnings) == folded
+    assert len(recurring(moved(cases, size), matrix, [healthy] * 3)[1]) == folded
 
 
 def test_another_criterion_is_news(cases, matrix, healthy):
@@ -119,8 +119,8 @@ def test_between_peaks_the_size_is_chance(matrix, healthy):
     stored = with_criteria(healthy, bounds | SPREAD_SHOWN)
     far = moved(judge(matrix, stored).cases, 4096)
     found = recurring(far, matrix, [stored] * 3)
-    assert {finding.criterion for _, finding in found.warnings} == {"MPI loss at the peak"}
-    assert len(found.warnings) == 4
+    assert {finding.criterion for _, finding in found[1]} == {"MPI loss at the peak"}
+    assert len(found[1]) == 4
 
 
 def test_a_session_without_the_warning_makes_it_news(cases, matrix, healthy):
@@ -130,7 +130,7 @@ def test_a_session_without_the_warning_makes_it_news(cases, matrix, healthy):
 
 def test_a_session_that_did_not_have_the_case_says_nothing_of_it(cases, matrix, healthy):
     narrowed = without(healthy)
-    assert recurring(cases, matrix, [narrowed, *[healthy] * 3]).sessions == 3
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 3])[0] == 3
     assert recurring(cases, matrix, [narrowed, *[healthy] * 2]) is NOTHING
 
 

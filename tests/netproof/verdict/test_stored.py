@@ -129,7 +129,7 @@ def insist_on_the_same(read: session.Session) -> session_verdict.JudgedSession:
         session_verdict.judge_session(read, again=True),
     )
     assert by_store.stored
-    assert not by_store.stored.differs
+    assert not by_store.differs
     assert now.changed == ()
     insist_on_equal(by_store.verdict, now.verdict)
     assert said(by_store) == said(now)
@@ -315,7 +315,7 @@ def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     gige["extras"] |= extras
     monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
-    assert session_verdict.judge_session(read).stored.differs == (f"{named} of gige",)
+    assert session_verdict.judge_session(read).differs == (f"{named} of gige",)
 
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
@@ -325,7 +325,7 @@ def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, 
     for one in testbed["partitions"]:
         one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
     monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
-    assert session_verdict.judge_session(read).stored.differs == ()
+    assert session_verdict.judge_session(read).differs == ()
 
 
 def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, monkeypatch):
@@ -360,9 +360,9 @@ def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, s
     before = session_verdict.judge_session(read)
     bound_the_latency(site)
     after = session_verdict.judge_session(read)
-    assert after.stored.differs[0].startswith("the references of ")
+    assert after.differs[0].startswith("the references of ")
     assert [one.level for one in after.verdict.cases] == [one.level for one in before.verdict.cases]
-    assert after.verdict.notes == (*before.verdict.notes, after.stored.sentence())
+    assert after.verdict.notes == (*before.verdict.notes, after.outdated)
 
 
 def bound_the_latency(site: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, si
     read = questions.load(store, stored(store))
     path = site / "reference-values" / "testbed.yaml"
     path.write_text(f"# A comment.\n{path.read_text()}")
-    assert session_verdict.judge_session(read).stored.differs == ()
+    assert session_verdict.judge_session(read).differs == ()
 
 
 def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
@@ -403,13 +403,13 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
     criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}
     gige["extras"] |= {**extras, "criteria": criteria}
     monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
-    assert session_verdict.judge_session(read).stored.differs == (f"{named} of gige",)
+    assert session_verdict.judge_session(read).differs == (f"{named} of gige",)
 
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
     monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
-    (difference,) = session_verdict.judge_session(read).stored.differs
+    (difference,) = session_verdict.judge_session(read).differs
     assert "judged it, and this is" in difference
 
 
@@ -538,6 +538,6 @@ def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site,
     now = session_verdict.judge_session(read, again=True)
     never_judged(monkeypatch)
     by_store = session_verdict.judge_session(read)
-    assert by_store.recurring.sessions == 3
-    assert by_store.recurring.warnings
+    assert by_store.recurring[0] == 3
+    assert by_store.recurring[1]
     assert said(by_store) == said(now)
