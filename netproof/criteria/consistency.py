@@ -69,7 +69,7 @@ def _at_sizes(
     since no repeats would decide it. ``words``: a sentence's pattern. Raises
     CannotJudgeError where a curve cannot be read.
     """
-    mine, theirs = _both(own, other, label, settings)
+    mine, theirs = settings.times(own.curve), settings.times(other.curve, of=f"of {label}, ")
     found = {}
     for size in in_common((mine, theirs)):
         value = mine[size] / theirs[size] / explained
@@ -104,12 +104,6 @@ def _at_sizes(
             against=label,
         )
     return found
-
-
-def _both(
-    own: CaseCurves, other: CaseCurves, label: str, settings: Above
-) -> tuple[dict[int, float], dict[int, float]]:
-    return settings.times(own.curve), settings.times(other.curve, of=f"of {label}, ")
 
 
 def _worst(several: Sequence[Finding]) -> Finding:
@@ -157,7 +151,7 @@ def _over_sizes(
     if not sizes:
         return
     interval = None
-    mine, theirs = _both(own, other, label, settings)
+    mine, theirs = settings.times(own.curve), settings.times(other.curve)
     if min(len(own.launches), len(other.launches)) < LAUNCHES:
         values = [mine[size] / theirs[size] for size in sizes]
         ratio = median(values)
@@ -199,21 +193,17 @@ def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Findin
     A size fails where the whole interval is above the bound. None on the fewest ranks, and where it
     is not known where ranks ran: out of a node, times grow by any factor.
     """
-    fewer = _next_to(case, compared, -1)
-    if fewer is None or not case.ranks_per_node:
+    if not case.ranks_per_node:
         return None
-    # Of its work on a link, or of a rank to all others.
-    work = case.on_link / fewer.on_link, (case.ranks - 1) / (fewer.ranks - 1)
     return _on_other_ranks(
         case,
-        fewer,
         compared,
+        -1,
         settings,
         "{times:.3g} times the {theirs:.4g} µs of {label}; its ranks explain {explained:.3g} times,"
         " which leaves {value:.3g} times{spoken}",
         "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
         " there are as many CPUs as ranks",
-        max(1.0, *work),
     )
 
 
@@ -223,35 +213,29 @@ def monotony(case: CaseCurves, compared: ComparedCases, settings: Above) -> Find
     At most 1 where time does not fall when ranks are added. A size fails as in ``growth``. None on
     the most ranks.
     """
-    more = _next_to(case, compared, 1)
-    if more is None:
-        return None
     return _on_other_ranks(
         case,
-        more,
         compared,
+        1,
         settings,
         "{value:.3g} times{spoken} the {theirs:.4g} µs of {label}, which has more to do",
         "look at the nodes of that job, and at which algorithm the library takes on few ranks",
     )
 
 
-def _next_to(case: CaseCurves, compared: ComparedCases, step: int) -> CaseCurves | None:
-    """Return the case that comes so many steps after one in the order of ranks, or None."""
-    by_ranks = sorted(compared.cases.values(), key=lambda one: one.ranks)
-    place = step + next(place for place, one in enumerate(by_ranks) if one is case)
-    return by_ranks[place] if 0 <= place < len(by_ranks) else None
-
-
 def _on_other_ranks(
-    own: CaseCurves,
-    other: CaseCurves,
-    compared: ComparedCases,
-    settings: Above,
-    words: str,
-    advice: str,
-    explained: float = 1.0,
-) -> Finding:
+    own: CaseCurves, compared: ComparedCases, step: int, settings: Above, words: str, advice: str
+) -> Finding | None:
+    """Compare a case with that which comes a ``step`` later in the order of ranks, if there is."""
+    by_ranks = sorted(compared.cases.values(), key=lambda one: one.ranks)
+    place = step + next(place for place, one in enumerate(by_ranks) if one is own)
+    if not 0 <= place < len(by_ranks):
+        return None
+    other, explained = by_ranks[place], 1.0
+    if step < 0:
+        # Of its work on a link, or of a rank to all others.
+        work = own.on_link / other.on_link, (own.ranks - 1) / (other.ranks - 1)
+        explained = max(1.0, *work)
     words = f"{{size}} bytes took {{own:.4g}} µs, {words}"
     several = _at_sizes(own, other, other.where, settings, words, advice, explained)
     if not several:
@@ -391,12 +375,14 @@ def _time(
     return total
 
 
-def _rests_on(operation: str, finding: Finding) -> tuple[str, ...]:
-    calls = GUIDELINES.get(operation, {}).get(finding.against or "", ())
-    return tuple(call.operation for call in calls)
-
-
-_of_calls = partial(Criterion, of_launches=True, others=others, rests_on=_rests_on)
+_of_calls = partial(
+    Criterion,
+    of_launches=True,
+    others=others,
+    rests_on=lambda operation, finding: [
+        call.operation for call in GUIDELINES.get(operation, {}).get(finding.against or "", ())
+    ],
+)
 _on_more_ranks = partial(
     Criterion,
     group=lambda case: (

@@ -6,6 +6,7 @@ two nodes share a clock. Retransmissions do: what a node sent again was lost on 
 
 from __future__ import annotations
 
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -300,8 +301,6 @@ def carrier_changes(
                     changes[node.node, name, on_rail] += count
     findings = []
     for (label, name, on_rail), count in changes.items():
-        if not count:
-            continue
         level, bound = settings.level(count)
         if level is Level.FAIL and not on_rail:
             level = Level.WARN
@@ -311,7 +310,7 @@ def carrier_changes(
             " look at the cable, the transceiver and both of its ports"
         )
         found = _counted(level, why, count, bound, node=label, interface=name)
-        findings.append(replace(found, criterion=CARRIERS, where=where))
+        findings += [replace(found, criterion=CARRIERS, where=where)] if count else []
     if changes and not findings:
         why = f"no carrier came or went on {len(changes)} interfaces of its nodes"
         findings.append(Finding(CARRIERS, Level.PASS, where, why, value=0.0))
@@ -342,9 +341,7 @@ def _percent(share: float) -> str:
 class LeastShares(CountedSettings):
     """Bounds below which a share is flagged."""
 
-    def reached(self, value: float, bound: float) -> bool:
-        """Check whether a value is beyond a bound."""
-        return value < bound
+    reached = staticmethod(operator.lt)
 
 
 def sent_over(launch: CountedLaunch, rails: Sequence[str]) -> tuple[int, Counter[str]]:

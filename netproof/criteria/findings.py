@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -198,14 +199,13 @@ class Bounds:
         if self.least_size < 1:
             raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
 
-    def reached(self, value: float, bound: float) -> bool:
-        """Check whether a value is beyond a bound, or at it."""
-        return value >= bound
+    reached = staticmethod(operator.ge)
+    """Whether a value is beyond a bound, or at it."""
 
     @property
     def flags_small(self) -> bool:
         """Whether small values are flagged, and not large ones."""
-        return self.reached(0.0, 1.0)
+        return bool(self.reached(0.0, 1.0))
 
     @property
     def asserted(self) -> bool:
@@ -305,17 +305,13 @@ class Bounds:
 class Above(Bounds):
     """Bounds above which a value is flagged."""
 
-    def reached(self, value: float, bound: float) -> bool:
-        """Check whether a value is beyond a bound."""
-        return value > bound
+    reached = staticmethod(operator.gt)
 
 
 class Below(Bounds):
     """Bounds below which a value is flagged."""
 
-    def reached(self, value: float, bound: float) -> bool:
-        """Check whether a value is beyond a bound."""
-        return value < bound
+    reached = staticmethod(operator.lt)
 
 
 AtSizes = dict[int, tuple[float, tuple[int, ...]]]

@@ -67,7 +67,12 @@ def score(
     value = geometric_mean([baseline_times[size] / case_times[size] for size in sizes])
     interval = None
     if len(launches) > 1 and len(baseline_launches) > 1:
-        interval = _bootstrap(launches, baseline_launches, sizes)
+        counts = len(baseline_launches), len(launches)
+        base, own = (
+            _resampled_logs(tuple(several), tuple(sizes), counts, side)
+            for side, several in enumerate((baseline_launches, launches))
+        )
+        interval = percentile_interval(np.exp(base - own))
     spoken = in_brackets(interval, missing=NO_INTERVAL)
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     common = common_sizes(sizes)
@@ -83,23 +88,12 @@ def _times(launches: tuple[Curve, ...], label: str, settings: Below) -> dict[int
     return settings.times(median_curve(launches))
 
 
-def _bootstrap(
-    launches: Sequence[Curve],
-    baseline_launches: Sequence[Curve],
-    sizes: Sequence[int],
-) -> tuple[float, float]:
-    counts = len(baseline_launches), len(launches)
-    of_baseline = _resampled_logs(tuple(baseline_launches), tuple(sizes), counts, 0)
-    logs = of_baseline - _resampled_logs(tuple(launches), tuple(sizes), counts, 1)
-    return percentile_interval(np.exp(logs))
-
-
 @lru_cache(maxsize=64)
 def _resampled_logs(
     launches: tuple[Curve, ...], sizes: tuple[int, ...], counts: tuple[int, int], side: int
 ) -> np.ndarray:
     """Return the mean logarithm of the times of one side in each bootstrap sample."""
-    different, which = _samples(*counts)[side]
+    different, which = _samples(counts)[side]
     columns = [launches[0].sizes.index(size) for size in sizes]
     times = np.array([curve.time_us for curve in launches])[:, columns]
     logs: np.ndarray = np.log(_medians(times, different)).mean(axis=1)[which]
@@ -111,7 +105,7 @@ Samples = tuple[np.ndarray, np.ndarray]
 
 
 @cache
-def _samples(*counts: int) -> tuple[Samples, ...]:
+def _samples(counts: tuple[int, int]) -> tuple[Samples, ...]:
     """Return ``_drawn`` for each side, of so many launches; the same whatever these took."""
     random = np.random.default_rng(SEED)
     return tuple(_drawn(count, random) for count in counts)

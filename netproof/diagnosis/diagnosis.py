@@ -318,7 +318,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{counted(missing, 'case')} did not run in this session"
-    planned = sum(one.reason.planned for one in view.skipped)
+    planned = sum(why.planned for why in view.skipped)
     if planned:
         yield f"{counted(planned, 'case')} deferred to another session"
     noisy = _noisy(view)
@@ -397,9 +397,9 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
     if undecided:
         yield f"{counted(undecided, 'case')} inconclusive"
-    failing = [one for one in view.skipped if not one.reason.planned]
+    failing = [one.why for one in view.skipped if not one.planned]
     if failing:
-        yield f"{counted(len(failing), 'case')} not measured: {failing[0].reason.why}"
+        yield f"{counted(len(failing), 'case')} not measured: {failing[0]}"
 
 
 def _between_leaves(view: PartitionView, pairs: PairsVerdict) -> Iterator[str]:

@@ -296,9 +296,9 @@ def junit(
     if verdict is not None:
         for judged in verdict.cases:
             _judged(suite, judged)
-        for one in verdict.skipped:
-            kind = "skipped" if one.reason.planned else "error"
-            _ended(_case(suite, one.case), kind, [one.reason.why])
+        for case, reason in verdict.skipped:
+            kind = "skipped" if reason.planned else "error"
+            _ended(_case(suite, case), kind, [reason.why])
         _partitions(suite, system, verdict)
         for fault in verdict.faults:
             _ended(_test(suite, system, f"fault: {fault}"), "failure", [fault])

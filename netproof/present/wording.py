@@ -85,7 +85,7 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
     """
     from netproof.criteria import Level
 
-    cases, planned = verdict.cases, [one.reason.planned for one in verdict.skipped]
+    cases, planned = verdict.cases, [reason.planned for _, reason in verdict.skipped]
     levels = Counter(one.level for one in cases)
     failed = [one for one in cases if one.failed and one.ran]
     expected = sum(one.level is Level.PASS and bool(one.expected) for one in cases)

@@ -39,23 +39,6 @@ TWIN_ITSELF = "paired_mb_s"
 """Bandwidth of the healthy twin, which belongs to the machine and gets no reference."""
 
 
-def insist_on_sessions(sessions: Sequence[Session]) -> None:
-    """Raise NetproofError for fewer than ``LEAST_SESSIONS`` sessions, or one given twice."""
-    seen: dict[Any, Path] = {}
-    for stored in sessions:
-        identity = stored.info.get("uuid", stored.path)
-        if identity in seen:
-            raise NetproofError(
-                f"{stored.path}: is the session of {seen[identity]} once more; each counts once"
-            )
-        seen[identity] = stored.path
-    if len(sessions) < LEAST_SESSIONS:
-        raise NetproofError(
-            f"{len(sessions)} of at least {LEAST_SESSIONS} sessions: fewer tell no spread; run"
-            " 'reframe -c checks -r' again, on another day or other nodes"
-        )
-
-
 Results = dict[tuple[Any, ...], tuple[Case, CheckResult]]
 """The cases of a session by key, each with its last result."""
 
@@ -99,22 +82,6 @@ def measured_alike(
                 if was != is_now:
                     return [], f"{key} was {was!r} in {first} and {is_now!r} in {name}"
     return measured, ""
-
-
-def values_of(
-    measured: Sequence[Measured], *, per_size: bool
-) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Return each variable's values by session; a reason for one that only some define."""
-    several = [_of_session(one, per_size=per_size) for one in measured]
-    values: dict[str, list[float]] = {}
-    unchanged: dict[str, str] = {}
-    for variable in dict.fromkeys(name for one in several for name in one):
-        found = [one[variable] for one in several if variable in one]
-        if len(found) == len(several):
-            values[variable] = found
-        else:
-            unchanged[variable] = f"{len(found)} of {len(several)} sessions define it"
-    return values, unchanged
 
 
 def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
@@ -222,7 +189,7 @@ def derive(
     """
     unit = _unit(variable)
     middle, listed = median(values), f"{_listed(values)} {unit}"
-    if not _have_logarithms(values):
+    if not all(0 < value < math.inf for value in values):
         raise NetproofError(f"values of {listed} take no relative bounds")
     spread = MAD_OF_NORMAL * median(abs(value - middle) for value in values) / middle
     if spread > settings.spread_limit:
@@ -271,7 +238,7 @@ def half_widths(
     own: dict[str, dict[int, Variance]] = {}
     for place, case in enumerate(several):
         for variable, values in case.items():
-            if _have_logarithms(values):
+            if all(0 < value < math.inf for value in values):
                 spread = variance([math.log(value) for value in values])
                 estimated = Variance(max(spread, LEAST_VARIANCE), len(values) - 1)
                 own.setdefault(variable, {})[place] = estimated
@@ -329,7 +296,18 @@ def derived(
     same configuration. Raises NetproofError for too few sessions, one given twice, and one without
     a case of the system, or of the partition.
     """
-    insist_on_sessions(sessions)
+    seen: dict[Any, Path] = {}
+    for stored in sessions:
+        first_at = seen.setdefault(stored.info.get("uuid", stored.path), stored.path)
+        if first_at is not stored.path:
+            raise NetproofError(
+                f"{stored.path}: is the session of {first_at} once more; each counts once"
+            )
+    if len(sessions) < LEAST_SESSIONS:
+        raise NetproofError(
+            f"{len(sessions)} of at least {LEAST_SESSIONS} sessions: fewer tell no spread; run"
+            " 'reframe -c checks -r' again, on another day or other nodes"
+        )
     results = [results_of(stored, system, partition) for stored in sessions]
     unsettled = [judge.unsettled_of(stored) for stored in sessions]
     cases: Results = {}
@@ -360,7 +338,14 @@ def derived(
                     f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
                     f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
-        values, one.unchanged = values_of(measured, per_size=per_size)
+        known = [_of_session(it, per_size=per_size) for it in measured]
+        values: dict[str, list[float]] = {}
+        for variable in dict.fromkeys(name for it in known for name in it):
+            found = [it[variable] for it in known if variable in it]
+            if len(found) == len(known):
+                values[variable] = found
+            else:
+                one.unchanged[variable] = f"{len(found)} of {len(known)} sessions define it"
         one.launches = min(len(it.launches) for it in measured)
         fit.append((one, standing, values))
     widths = half_widths([values for *_, values in fit], settings.risk)
@@ -392,10 +377,6 @@ def _unit(variable: str) -> str:
     if variable in twin.VARIABLES:
         return "%"
     return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
-
-
-def _have_logarithms(values: Sequence[float]) -> bool:
-    return all(0 < value < math.inf for value in values)
 
 
 def _outward(distance: float) -> float:

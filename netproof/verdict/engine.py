@@ -105,13 +105,6 @@ class Subject:
         day = f", of {self.measured_on}" if self.measured_on else ""
         return f"{self.case} (switch {self.switch}{day})"
 
-    def known_flaw(self) -> str | None:
-        """Return why flags of this case are expected, None where they are not."""
-        what = self.case.what()
-        return next(
-            (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
-        )
-
     def confirm_settings(self) -> ConfirmSettings:
         """Return how its flagged sizes are measured again; reductions have elements of 4 bytes."""
         function, settings = registry.function_of(self.case), self.settings.confirm
@@ -392,14 +385,8 @@ MOST_REASONS = 2
 NOT_TOGETHER = "they were not interleaved"
 
 
-@dataclass(frozen=True)
-class InterleavedLaunch:
-    """A launch of one of two configurations, with its nodes' paces, and what else these did."""
-
-    curve: Curve
-    paces: tuple[Pace, ...] = ()
-    noise: tuple[str, ...] = ()
-
+InterleavedLaunch = tuple[Curve, tuple[Pace, ...], tuple[str, ...]]
+"""A launch of one of two configurations, its nodes' paces, and what else these did."""
 
 Rounds = Sequence[Sequence[InterleavedLaunch]]
 """Rounds of interleaved launches, a launch of each of two configurations in each."""
@@ -420,19 +407,6 @@ def pairs_needed(subject: Subject) -> int:
     return min(max(confirm.launches, FEWEST_RANKED), possible)
 
 
-def _rounds_with(subject: Subject, environment: str) -> Rounds:
-    """Return a case's launches with those in ``environment`` that were interleaved with them."""
-    rounds = []
-    for launch in subject.measured.launches:
-        noise = disturbed(launch.loads, subject.settings.disturbance)
-        for peer in (one for one in launch.peers if one.environment == environment):
-            sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
-            paces = (tuple(p for p in launch.paces if p.environment == name) for name, _ in sides)
-            both = zip(sides, paces, strict=True)
-            rounds.append([InterleavedLaunch(curve, pace, noise) for (_, curve), pace in both])
-    return rounds
-
-
 def paired(rounds: Rounds, most: float) -> list[Pair]:
     """Return one pair per round, first those that count.
 
@@ -442,11 +416,11 @@ def paired(rounds: Rounds, most: float) -> list[Pair]:
     """
 
     def why(number: int, other: int) -> tuple[str, ...]:
-        one, two = rounds[number][0], rounds[other][1]
-        reason = unlike(one.paces, two.paces, most)
-        if not reason and number != other and not (one.paces and two.paces):
+        (_, own, noise), (_, its, its_noise) = rounds[number][0], rounds[other][1]
+        reason = unlike(own, its, most)
+        if not reason and number != other and not (own and its):
             reason = NOT_TOGETHER
-        return (*dict.fromkeys((*one.noise, *two.noise)), *([reason] if reason else []))
+        return (*dict.fromkeys((*noise, *its_noise)), *([reason] if reason else []))
 
     own, others = list(range(len(rounds))), list(range(len(rounds)))
     found: list[tuple[int, int]] = []
@@ -461,7 +435,7 @@ def paired(rounds: Rounds, most: float) -> list[Pair]:
     pairs: list[tuple[int, int, tuple[str, ...]]] = [(*it, ()) for it in sorted(found)]
     left = zip(own, others, strict=True)
     pairs += [(one, other, why(one, one) or why(one, other)) for one, other in left]
-    return [(rounds[one][0].curve, rounds[other][1].curve, it) for one, other, it in pairs]
+    return [(rounds[one][0][0], rounds[other][1][0], it) for one, other, it in pairs]
 
 
 def _chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
@@ -485,12 +459,22 @@ def _pairs_of(members: Sequence[Subject]) -> dict[str, dict[str, Pairs]]:
     several: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     needed: Counter[tuple[str, str]] = Counter()
     for member in members:
-        peers = (peer for launch in member.measured.launches for peer in launch.peers)
-        for environment in dict.fromkeys(peer.environment for peer in peers):
+        rounds: dict[str, list[list[InterleavedLaunch]]] = defaultdict(list)
+        for launch in member.measured.launches:
+            noise = disturbed(launch.loads, member.settings.disturbance)
+            for peer in launch.peers:
+                both = ((member.case.environment, launch.curve), (peer.environment, peer.curve))
+                rounds[peer.environment].append(
+                    [
+                        (curve, tuple(p for p in launch.paces if p.environment == name), noise)
+                        for name, curve in both
+                    ]
+                )
+        for environment, several_rounds in rounds.items():
             other = places.get((member.case.partition, environment))
             if other is None:
                 continue
-            pairs = paired(_rounds_with(member, environment), member.settings.disturbance.pace)
+            pairs = paired(several_rounds, member.settings.disturbance.pace)
             there, back = (str(member), str(other)), (str(other), str(member))
             several[there] += pairs
             several[back] += [(its, own, why) for own, its, why in pairs]
@@ -599,11 +583,12 @@ def rule(subject: Subject, finding: Finding, shown: Finding | None = None) -> Fi
             asserted = bool(bounds.not_known)
         return finding.ruled(Level.FAIL if asserted else Level.SHOWN)
     ruled = _confirmed(finding, shown)
-    flaw = subject.known_flaw()
-    excused = ruled.level in FLAGGED or ruled.level is Level.INCONCLUSIVE
-    if flaw is None or not excused or of_measurement:
+    if of_measurement or ruled.level not in (*FLAGGED, Level.INCONCLUSIVE):
         return ruled
-    return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
+    what = subject.case.what()
+    flaws = (why for text, why in subject.known.items() if expression(text).fullmatch(what))
+    flaw = next(flaws, None)
+    return ruled if flaw is None else ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
 def _confirmed(finding: Finding, shown: Finding | None) -> Finding:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 from netproof.errors import NetproofError, shortened
@@ -132,7 +133,11 @@ class Sets:
         both = sides[0].keys() & sides[1].keys()
         if both:
             raise NetproofError(f"{min(both)}: is on both sides of --against")
-        here, self.against = map(_common_name, (first, second))
+        here, self.against = (
+            # Of letters, and not of folders.
+            os.path.commonprefix([*map(str, side)]).rstrip("/._-") or "these files"  # noqa: RUF071
+            for side in (first, second)
+        )
         if here == self.against:
             here, self.against = f"{here} (first)", f"{here} (--against)"
         self.paths = [path for side in sides for path in side]
@@ -194,9 +199,3 @@ def _members(paths: Sequence[Path]) -> dict[Path, str]:
             raise NetproofError(f"{path}: holds no file")
         members |= shown
     return members
-
-
-def _common_name(paths: Sequence[Path]) -> str:
-    letters = zip(*map(str, paths), strict=False)
-    common = "".join(one[0] for one in takewhile(lambda each: len({*each}) == 1, letters))
-    return common.rstrip("/._-") or "these files"

@@ -270,14 +270,6 @@ def _read(
     return found, faults, notes
 
 
-def _folded(faults: dict[tuple[str, str], list[str]]) -> list[str]:
-    """Return a sentence for the faults of one reason."""
-    return [
-        first + (f"; so are {len(others)} more files *{suffix}" if others else "")
-        for (suffix, _), (first, *others) in faults.items()
-    ]
-
-
 def _named_where_needed(found: _Launches, notes: dict[str, None]) -> _Launches:
     """Return launches by kinds without the names of files, unless a set has several of a kind."""
     bare = {kind: replace(kind, named="") for _, kind in found}
@@ -318,6 +310,10 @@ def judge(
     """
     found, alike, notes = _read(paths, named, bidirectional, form)
     faults = [fault for several in alike.values() for fault in several]
+    folded = [
+        first + (f"; so are {len(others)} more files *{suffix}" if others else "")
+        for (suffix, _), (first, *others) in alike.items()
+    ]
     yardstick = None
     if isinstance(named, Sets):
         yardstick = baseline = named.against
@@ -337,9 +333,10 @@ def judge(
         except NetproofError as error:
             faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
-        along = _with_others(case, [*engine.findings_of(case, case.settings)])
+        along = [*engine.findings_of(case, case.settings)]
+        counts = Counter(one.criterion for one in along)
         findings = tuple(
-            _advised(one, case, link)
+            _advised(_with_others(case, one) if counts[one.criterion] == 1 else one, case, link)
             for one in along
             if configuration != yardstick or _impossible(one)
         )
@@ -389,7 +386,7 @@ def judge(
         tuple(faults),
         tuple(notes),
         compared=named is not None,
-        folded=(*_folded(alike), *faults[sum(map(len, alike.values())) :]),
+        folded=(*folded, *faults[sum(map(len, alike.values())) :]),
     )
 
 
@@ -560,21 +557,14 @@ def _in_short(judged: CurveVerdict) -> CurveVerdict:
     return replace(judged, findings=tuple(kept))
 
 
-def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with all flagged sizes, where one is the only one of several sizes."""
-    found, counts = [], Counter(one.criterion for one in findings)
-    for finding in findings:
-        if counts[finding.criterion] == 1 and finding.level in FLAGGED:
-            bounds = engine.bounds_of(finding.criterion, case.settings)
-            values = BY_FINDING[finding.criterion].at_each(bounds, case.first)
-            flagged = [
-                size for size, (value, _) in values.items() if bounds.level(value)[0] in FLAGGED
-            ]
-            if values:
-                others = tuple(size for size in flagged if size != finding.size)
-                finding = replace(finding, others=others)
-        found.append(finding)
-    return found
+def _with_others(case: CaseCurves, finding: Finding) -> Finding:
+    """Return the only finding of its criterion with all flagged sizes, if it is of single ones."""
+    if finding.level not in FLAGGED or not (criterion := BY_FINDING[finding.criterion]).at_sizes:
+        return finding
+    bounds = criterion.bounds_in(case.settings, inside=False)
+    values = criterion.at_each(bounds, case.first)
+    flagged = [size for size, (value, _) in values.items() if bounds.level(value)[0] in FLAGGED]
+    return replace(finding, others=tuple(size for size in flagged if size != finding.size))
 
 
 def _impossible(finding: Finding) -> bool:

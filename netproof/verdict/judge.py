@@ -28,7 +28,6 @@ from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     CaseVerdict,
     FailedTest,
-    SkippedCase,
     StoredResults,
     Verdict,
     first_of,
@@ -99,8 +98,9 @@ def judge(
     carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
     broken = (*carriers, *traffic.all_lose(in_rounds))
     nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
-    skipped = skipped_of(session, matrix)
-    deferred = {one.case.partition for one in skipped}
+    left = skipped_by(session)
+    skipped = [(case, left[case.key()]) for case in matrix.cases if case.key() in left]
+    deferred = {case.partition for case, _ in skipped}
     covered = coverage.judge(made, session, matrix.partitions, deferred)
     if alongside is not None:
         ruled = (
@@ -127,7 +127,7 @@ def judge(
             *(one.why for one in lossy),
             *_otherwise([(ran[key], one) for key, one in today.items()]),
         ),
-        skipped,
+        tuple(skipped),
         alongside,
         tuple(failed_tests),
         launched,
@@ -210,12 +210,6 @@ def complete(result: CheckResult) -> Measured | None:
     if not result.measured or result.contradiction is not None:
         return None
     return result.measured
-
-
-def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
-    """Return the expected cases that the session skipped, in the matrix' order."""
-    left = skipped_by(session)
-    return tuple(SkippedCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
 def skipped_by(session: Session) -> dict[Key, SkipReason]:
@@ -311,18 +305,15 @@ def reason_of(result: CheckResult) -> str:
     return f"{result.result} in {phase}: {why.removeprefix('file not found error: [Errno 2] ')}"
 
 
-def _absent_fabrics(session: Session) -> list[str]:
-    return list(
-        dict.fromkeys(
-            f"{result.environment} has no {fabric}: {reason}"
-            for result in session.results
-            if result.case is not None and result.measured
-            for fabric, reason in result.extras["environment_extras"]
-            .get("built", {})
-            .get("absent", {})
-            .items()
-        )
-    )
+def _absent_fabrics(session: Session) -> dict[str, None]:
+    """Return what libraries were built without, a sentence each."""
+    found: dict[str, None] = {}
+    for result in session.results:
+        if result.case is not None and result.measured:
+            absent = result.extras["environment_extras"].get("built", {}).get("absent", {})
+            for fabric, why in absent.items():
+                found[f"{result.environment} has no {fabric}: {why}"] = None
+    return found
 
 
 def _notes_on_cases(

@@ -160,11 +160,6 @@ class NodeFact:
         """The fact's own name, or that of the group whose key it is."""
         return self.name.partition(" ")[0]
 
-    @property
-    def unreported(self) -> dict[str, str]:
-        """The nodes that never reported a value, and why."""
-        return {node: why for node, why in self.reasons.items() if node not in self.reported}
-
     def changed(self, node: str) -> bool:
         """Check whether a node differs between jobs."""
         values = {value for _, value in self.reported[node]}
@@ -250,9 +245,9 @@ def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFin
     """
     found: list[NodeFinding] = []
     for name, partition in partitions.items():
-        # In the order in which Slurm took the jobs.
         nodes = [one for one in made.nodes if one.partition == name]
-        nodes.sort(key=lambda one: _number(one.jobid))
+        # In the order in which Slurm took the jobs.
+        nodes.sort(key=lambda one: (one.jobid.isdecimal(), len(one.jobid), one.jobid))
         if nodes:
             found += _Partition(name, partition, nodes).findings()
     return tuple(found)
@@ -325,14 +320,11 @@ class _Partition:
         label = f"{_LABELS.get(group, group)} {key}".strip()
         return f"{label} =" if group == "sysctls" else label
 
-    def _expected(self, fact: NodeFact) -> tuple[str, bool] | None:
-        """Return what a fact has to be, and whether the site's file says so; None without it."""
-        return {
-            "mtu": (str(self.site.mtu), True),
-            "link_mbit_s": (str(self.site.link_mbit_s), True),
-            "state": (UP, False),
-            "duplex": (FULL, False),
-        }.get(fact.name)
+    def _expected(self, fact: NodeFact) -> tuple[str, str]:
+        """Return what a fact has to be, empty without that, and that the site's file says so."""
+        site = {"mtu": str(self.site.mtu), "link_mbit_s": str(self.site.link_mbit_s)}
+        always = {"state": UP, "duplex": FULL}
+        return (site | always).get(fact.name, ""), AS_STATED if fact.name in site else ""
 
     def _compared(self, fact: NodeFact) -> Iterator[NodeFinding]:
         """Yield the differences from what has to be, or from most nodes."""
@@ -341,14 +333,13 @@ class _Partition:
         for node, value in values.items():
             by_value[value].append(node)
         ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
-        expected = self._expected(fact)
         label = self._label(fact)
-        if expected is not None:
-            usual, stated = expected
+        usual, stated = self._expected(fact)
+        if usual:
             kind, differ = NodeFindingKind.DECLARED, [one for one in ordered if one[0] != usual]
             end = ", the site's file says " + usual if stated else ""
             if right := len(by_value.get(usual, ())):
-                end = f", {_others(right)} {usual}{AS_STATED if stated else ''}"
+                end = f", {_others(right)} {usual}{stated}"
         elif len(by_value) < 2:
             return
         else:
@@ -396,12 +387,12 @@ class _Partition:
         for fact in facts:
             knowing[fact.group].update(fact.reported)
         for fact in facts:
-            silent = fact.unreported
-            if fact.name != "state" and fact.group in _OF_THE_LINK:
-                silent = {node: why for node, why in silent.items() if node not in not_up}
+            of_link = fact.name != "state" and fact.group in _OF_THE_LINK
+            known_on = {*fact.reported, *(not_up if of_link else ())}
+            silent = {node: why for node, why in fact.reasons.items() if node not in known_on}
             # Other nodes know the keys of a group that a node does not know at all.
             known = len(fact.reported) or len(knowing[fact.group])
-            _, stated = self._expected(fact) or ("", False)
+            _, stated = self._expected(fact)
             for why in dict.fromkeys(silent.values()) if known or stated else ():
                 nodes = tuple(sorted(node for node, reason in silent.items() if reason == why))
                 alike[nodes, why, known, fact.environment].append(fact)
@@ -523,8 +514,8 @@ class _Partition:
     def _connections(self) -> Iterator[NodeFinding]:
         """Yield nodes that answer no TCP connection of others, or that others do not answer.
 
-        An interface that is not up has a finding already. Where nobody answers anybody, the site's
-        firewalls are meant to be so.
+        Those that do so in some jobs only come last. An interface that is not up has a finding
+        already. Where nobody answers anybody, the site's firewalls are meant to be so.
         """
         kind, not_up = NodeFindingKind.TCP, self._not_up()
         asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
@@ -565,11 +556,6 @@ class _Partition:
             if target in answering and source not in {*blamed, *(silent.keys() & unheard.keys())}:
                 why = f"{source} to {target}: {UNANSWERED}, and {target} answers others"
                 yield self._found("tcp", kind, why, (source, target), UNANSWERED)
-        yield from self._now_and_then(asked)
-
-    def _now_and_then(self, asked: dict[tuple[str, str], list[bool]]) -> Iterator[NodeFinding]:
-        """Yield nodes that answered TCP connections of the same others in some jobs only."""
-        kind = NodeFindingKind.TCP
         counts: dict[str, dict[str, str]] = defaultdict(dict)
         for (source, target), several in sorted(asked.items()):
             if len({*several}) > 1:
@@ -597,7 +583,3 @@ def _leading(text: str) -> float:
     """Return the number that a text begins with, ``16.0 GT/s PCIe`` or ``16``; 0 without any."""
     number = re.match(r"\d+(\.\d+)?(?= |$)", text)
     return float(number[0]) if number else 0.0
-
-
-def _number(jobid: str) -> tuple[int, str]:
-    return (int(jobid) if re.fullmatch("[0-9]{1,18}", jobid) else 0, jobid)

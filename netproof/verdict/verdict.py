@@ -228,14 +228,6 @@ class FailedTest:
 
 
 @dataclass(frozen=True)
-class SkippedCase:
-    """An expected case that the session skipped, with the reason."""
-
-    case: Case
-    reason: SkipReason
-
-
-@dataclass(frozen=True)
 class Verdict:
     """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
@@ -249,7 +241,7 @@ class Verdict:
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
-    skipped: tuple[SkippedCase, ...] = ()
+    skipped: tuple[tuple[Case, SkipReason], ...] = ()
     compared_with: StoredResults | None = None
     failed_tests: tuple[FailedTest, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
@@ -311,20 +303,20 @@ class Verdict:
 
     @property
     def _whole(self) -> bool:
-        return bool(self.cases) and all(one.reason.planned for one in self.skipped)
+        return bool(self.cases) and all(reason.planned for _, reason in self.skipped)
 
 
 def by_reason(
-    skipped: Sequence[SkippedCase],
-) -> dict[tuple[str, str, SkipReason], tuple[Case, ...]]:
+    skipped: Sequence[tuple[Case, SkipReason]],
+) -> dict[tuple[str, str, SkipReason], list[Case]]:
     """Return the skipped cases by partition, environment and reason."""
     found: dict[tuple[str, str, SkipReason], list[Case]] = defaultdict(list)
-    for one in skipped:
-        found[one.case.partition, one.case.environment, one.reason].append(one.case)
-    return {place: tuple(cases) for place, cases in found.items()}
+    for case, reason in skipped:
+        found[case.partition, case.environment, reason].append(case)
+    return found
 
 
-def sentences_of_skipped(skipped: Sequence[SkippedCase]) -> list[str]:
+def sentences_of_skipped(skipped: Sequence[tuple[Case, SkipReason]]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{counted(len(cases))} of {partition} {environment}"

@@ -311,9 +311,9 @@ def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> Iterator[Bloc
     found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     absent = [one for one in verdict.cases if states[id(one)] is CaseState.ABSENT]
     whys = [(one.case, "; ".join(one.faults)) for one in absent]
-    for one in verdict.skipped:
-        word = "deferred" if one.reason.planned else "could not be measured"
-        whys.append((one.case, f"{word}: {one.reason.why}"))
+    for case, reason in verdict.skipped:
+        word = "deferred" if reason.planned else "could not be measured"
+        whys.append((case, f"{word}: {reason.why}"))
     for case, why in whys:
         found[content.configuration(case), why].append(Cell(content.named(case)))
     if not found:

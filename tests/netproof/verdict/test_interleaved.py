@@ -16,7 +16,7 @@ NEAR, FAR = (25.0, 26.0), (150.0, 151.0)
 def one(time_us: float, distances: tuple[float, ...] = (), *noise: str) -> InterleavedLaunch:
     """A launch with one size, which its time identifies."""
     paces = tuple(Pace("mpi", ns) for ns in distances)
-    return InterleavedLaunch(Curve((64,), (time_us,)), paces, noise)
+    return Curve((64,), (time_us,)), paces, noise
 
 
 def times(rounds) -> list[tuple[float, float]]:
