@@ -16,9 +16,10 @@ only many ranks show. Nor may the time shrink: fewer ranks have less to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from statistics import median
+from typing import NamedTuple
 
 from netproof.criteria.findings import (
     Above,
@@ -251,8 +252,7 @@ def _part(size: int, ranks: int) -> int | None:
     return size // ranks if size % ranks == 0 else None
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A call that does a part of the work.
 
     ``size``: its message in bytes, from the judged operation's message and the ranks, or None;

@@ -265,7 +265,7 @@ def _ruled_out(view: PartitionView) -> Iterator[str]:
     if view.cleared:
         alone = f" by {view.cleared_by[0]} alone" if len(view.cleared_by) == 1 else ""
         yield f"rounds of pairs clear {fold(view.cleared)}{alone}"
-    changes = [one.carrier_changes() for one in view.rails]
+    changes = [one.faults[2] for one in view.rails]
     if changes and not any(changes) and None not in changes and not view.of(Sign.NO_CARRIER):
         yield f"no interface lost its carrier ({counted(len(changes), 'interface')})"
     again = [one.again for one in view.rails if one.again.of]

@@ -525,7 +525,7 @@ def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
 
 def _of_counters(view: PartitionView) -> Iterator[Evidence]:
     for one in view.rails:
-        changes = one.carrier_changes()
+        _, _, changes = one.faults
         if changes:
             times = "once" if changes == 1 else f"{changes} times"
             yield _BY_COUNTERS(

@@ -129,7 +129,7 @@ def traffic_blocks(
     """Yield a row for each interface that was counted, and what MPI libraries say of transports."""
     rows = list(traffic)
     if len({(one.partition, one.node) for one in rows}) > MOST_NODES:
-        rows = [one for one in rows if one.amiss()]
+        rows = [one for one in rows if {*one.faults} != {0}]
     if traffic:
         yield Cell("what the nodes' interfaces counted", "heading")
     head = ["partition", "node", "interface", "sent MB", "received MB"]
@@ -141,7 +141,7 @@ def traffic_blocks(
                 _known(moved and moved / 1e6, ",.1f")
                 for moved in (one.counted[name] for name in _MOVED)
             ),
-            *map(_known, (one.errors(), one.drops(), one.carrier_changes())),
+            *map(_known, one.faults),
             sent_again(one) if one.rail else "",
         )
         for one in rows

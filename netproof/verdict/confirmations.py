@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from netproof.criteria import Bounds, Finding, Level, confirming
 from netproof.criteria.confirming import ConfirmSettings
@@ -86,8 +87,7 @@ def launched(subjects: Iterable[Subject]) -> tuple[LaunchCount, ...]:
 def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...]:
     """Return the sizes in bytes to measure again for several flags of one case, increasing."""
     settings = subject.confirm_settings()
-    sizes = {size for finding in findings for size in confirming.dense_sizes(finding, settings)}
-    return tuple(sorted(sizes))
+    return tuple(sorted({it for one in findings for it in confirming.dense_sizes(one, settings)}))
 
 
 def confirm(
@@ -135,8 +135,7 @@ def confirm(
     return replace(flagged, level=level, reason=reason, repeated=(level, again, len(levels)))
 
 
-@dataclass(frozen=True)
-class Bend:
+class Bend(NamedTuple):
     """A size in bytes where the slopes to its neighbours disagree, by a pure number."""
 
     below: int

@@ -253,13 +253,11 @@ def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFin
     return tuple(found)
 
 
-@dataclass(frozen=True)
 class _Partition:
     """One partition's nodes, each in each job, in the order of the jobs."""
 
-    name: str
-    site: Partition
-    nodes: Sequence[NodeInJob]
+    def __init__(self, name: str, site: Partition, nodes: Sequence[NodeInJob]) -> None:
+        self.name, self.site, self.nodes = name, site, nodes
 
     def findings(self) -> list[NodeFinding]:
         facts = [fact for fact in _facts_of(self.nodes) if not self._may_differ(fact.name)]

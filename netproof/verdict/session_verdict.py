@@ -188,7 +188,7 @@ def judge_session(
         return dataclasses.replace(judged, stored=then, differs=differs, changed=changed)
     unread: Sequence[str] = then.unread
     earlier: list[Session] = []
-    if _warns(before) and fold and not read.path.is_dir():
+    if before.warns and fold and not read.path.is_dir():
         earlier, unread = _earlier_reports(read, then.system)
     had, errors = _recurring(read, before, expected, earlier, unread, fold, then.bounds)
     found_again = JudgedSession(
@@ -261,18 +261,15 @@ def ingest(
             beyond_nodes=judged.beyond_nodes,
         )
 
-    return storing.ingest(store, report, _why_unsettled, verdict)
+    def why_unsettled(read: Session) -> dict[Key, tuple[str, ...]]:
+        """Return why the figures of cases are not usable, by case."""
+        try:
+            return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
+        except NetproofError:
+            # With settings of another netproof they are stored all the same.
+            return {}
 
-
-def _why_unsettled(read: Session) -> dict[Key, tuple[str, ...]]:
-    """Return why the figures of cases are not usable, by case; nothing where not known.
-
-    A session may have settings of another netproof: its figures are stored all the same.
-    """
-    try:
-        return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
-    except NetproofError:
-        return {}
+    return storing.ingest(store, report, why_unsettled, verdict)
 
 
 def _stored_verdict(
@@ -355,10 +352,6 @@ def _provenance(read: Session) -> tuple[OfSession | None, str]:
         return None, f"whether nodes differ is not known: {error}"
 
 
-def _warns(verdict: Verdict) -> bool:
-    return any(one.said(Level.WARN) for one in verdict.cases)
-
-
 def _recurring(
     read: Session,
     verdict: Verdict,
@@ -372,7 +365,7 @@ def _recurring(
 
     ``bounds``: by which the verdict was judged, None for today's.
     """
-    if not fold or not _warns(verdict):
+    if not fold or not verdict.warns:
         return NOTHING, []
     bounds = bounds or StoredBounds.of(expected, folders.of_references())
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
@@ -468,20 +461,18 @@ def _sessions_before(
     verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
     Raise NetproofError where one cannot be read.
     """
-    if read.path.is_dir():
-        from netproof.store import Store, questions
+    if not read.path.is_dir():
+        return [*earlier]
+    from netproof.store import Store, questions
 
-        store, this = Store.holding(read.path)
-        before = [one for one in store.sessions(this.system) if one.start < this.start]
-        found: list[Earlier] = []
-        for one in reversed(before[-EARLIER_SESSIONS:]):
-            past = stored.read(store, one)
-            if past is not None and past.bounds.judge_cases_as(bounds):
-                found.append(past.warnings())
-            else:
-                found.append(questions.load(store, one))
-        return found
-    return [*earlier]
+    store, this = Store.holding(read.path)
+    before = [one for one in store.sessions(this.system) if one.start < this.start]
+    found: list[Earlier] = []
+    for one in reversed(before[-EARLIER_SESSIONS:]):
+        past = stored.read(store, one)
+        alike = past is not None and past.bounds.judge_cases_as(bounds)
+        found.append(past.warnings() if past and alike else questions.load(store, one))
+    return found
 
 
 def recurring(

@@ -55,21 +55,12 @@ class InterfaceTotals:
     rail: bool
     again: Share
 
-    def carrier_changes(self) -> int | None:
-        """Return how often its carrier came or went."""
-        return self.counted[CARRIER]
-
-    def amiss(self) -> bool:
-        """Check whether it counted errors, drops or carrier changes, or that is not known."""
-        return any(one != 0 for one in (self.errors(), self.drops(), self.carrier_changes()))
-
-    def errors(self) -> int | None:
-        """Errors of both directions."""
-        return _sum(self.counted["rx_errs"], self.counted["tx_errs"])
-
-    def drops(self) -> int | None:
-        """Drops of both directions."""
-        return _sum(self.counted["rx_drop"], self.counted["tx_drop"])
+    @property
+    def faults(self) -> tuple[int | None, int | None, int | None]:
+        """Errors and drops of both directions, and changes of its carrier; None where not known."""
+        one = self.counted
+        errors, drops = (_sum(one[f"rx_{what}"], one[f"tx_{what}"]) for what in ("errs", "drop"))
+        return errors, drops, one[CARRIER]
 
 
 def _sum(first: int | None, second: int | None) -> int | None:

@@ -260,6 +260,11 @@ class Verdict:
         return found
 
     @property
+    def warns(self) -> bool:
+        """Whether a case warns."""
+        return any(one.said(Level.WARN) for one in self.cases)
+
+    @property
     def node_warnings(self) -> tuple[str, ...]:
         """Warnings about nodes, a sentence each."""
         return tuple(str(one) for one in self.nodes if one.level is Level.WARN)

@@ -304,7 +304,7 @@ def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
         of_node["interfaces"].append(_counted(totals))
         if totals.rail:
             of_node["sent again"] = of_node["sent again"] or [sent_again(totals)]
-            amiss |= {totals.node} if totals.amiss() else set()
+            amiss |= {totals.node} if {*totals.faults} != {0} else set()
     names = [*placed, *sorted(cells.keys() - set(placed))]
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
     rows = [
@@ -314,10 +314,9 @@ def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
 
 
 def _counted(totals: InterfaceTotals) -> str:
-    counts = (totals.errors(), totals.drops(), totals.carrier_changes())
     changed = ", ".join(
         f"{name} {NOT_KNOWN}" if count is None else f"{count:,} {name}"
-        for name, count in zip(("errors", "dropped", "carrier changes"), counts, strict=True)
+        for name, count in zip(("errors", "dropped", "carrier changes"), totals.faults, strict=True)
         if count != 0
     )
     return f"{totals.interface}: {changed or 'nothing amiss'}"
