@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import make_dataclass
 from functools import cache
 from typing import Any, get_type_hints
@@ -74,14 +74,17 @@ class Settings(_Fields):  # type: ignore[misc, valid-type]
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
         if name in _NO_MORE:
             return self
-        known = [name for name in _DEFAULTS if set_by_sites(name)]
-        if name not in known:
-            raise NetproofError(f"{name!r} is no criterion; those are {', '.join(known)}")
+        criteria = [name for name in _DEFAULTS if set_by_sites(name)]
+        if name not in criteria:
+            raise NetproofError(f"{name!r} is no criterion; those are {', '.join(criteria)}")
         if not isinstance(values, dict):
             raise NetproofError(f"{name!r} is {values!r}, and has to be a dictionary of settings")
         old = getattr(self, name)
-        fields = {field.name for field in dataclasses.fields(old)}
-        model = _model(type(old), sorted({*set_by_sites(name), *values} & fields))
+        kinds = get_type_hints(type(old), include_extras=True)
+        fields = {*set_by_sites(name), *values} & {one.name for one in dataclasses.fields(old)}
+        # All are optional, and None means no bound.
+        known: dict[str, Any] = {key: (kinds[key], getattr(old, key)) for key in sorted(fields)}
+        model = create_model(name, __base__=Written, **known)
         try:
             model.model_validate(values)
             return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
@@ -134,10 +137,3 @@ def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
     for name, values in asked.items():
         settings = settings._with(name, values)
     return settings
-
-
-def _model(settings: type, names: Iterable[str]) -> type[Written]:
-    """Return the model of these settings in a site's file, all optional; None means no bound."""
-    kinds = get_type_hints(settings, include_extras=True)
-    known: dict[str, Any] = {name: (kinds[name], getattr(settings, name)) for name in names}
-    return create_model(settings.__name__, __base__=Written, **known)

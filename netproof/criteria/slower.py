@@ -131,16 +131,6 @@ class _Envelope:
             self._added[key] = links.explained_us(crossed, case.crossing, slower)
         return self._added[key]
 
-    def why_none(self, case: CaseCurves) -> str:
-        """Return why a case has no envelope."""
-        alongside = "run another alongside it"
-        if len(self.times) == 1:
-            return f"{case.where} is the only configuration, and one has no envelope: {alongside}"
-        others = [size for one, times in self.times.items() if one != case.where for size in times]
-        if len({*others}) < len(others):
-            return "it has no size in common with another configuration"
-        return f"no size was measured in two configurations: {alongside}"
-
 
 def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
     """Return how many times as long as any other configuration this one takes.
@@ -160,10 +150,16 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
         if len(every.expected(size, case.crossing).cases) > 1
     ]
     if not sizes:
-        why = every.faults[case.where] or every.why_none(case)
+        alone = len(compared.cases) == 1
+        why = every.faults[case.where] or (
+            f"{case.where} is the only configuration, and one has no envelope: run another"
+            " alongside it"
+            if alone
+            else "it has no size in common with another configuration"
+        )
         none = undefined("envelope", case.where, why)
         # One alone has no envelope, which is only shown.
-        return [none.ruled(Level.SHOWN) if len(compared.cases) == 1 else none]
+        return [none.ruled(Level.SHOWN) if alone else none]
     common = common_sizes(sizes)
     of_sizes = [_of_size(case, size, compared, every, settings, common) for size in sizes]
     against = (*FLAGGED, Level.INCONCLUSIVE)

@@ -152,7 +152,14 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
         if not limit.asserted or name not in known:
             continue
         if value is None:
-            if not _asked_in_vain(measured, name):
+            # A rate without bandwidths, a share without a link, and one of no twin cannot be.
+            twins = any(launch.twin is not None for launch in measured.launches)
+            in_vain = (
+                (name in twin.NAMES and not twins)
+                or (name == "line_rate_share" and measured.line_rate_mb_s is None)
+                or (measured.curve.bandwidth_mb_s is None and name != "latency_us")
+            )
+            if not in_vain:
                 why = measured.landmarks.why(name)
                 reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
                 findings[name] = Finding(REFERENCE, Level.UNDEFINED, where, reason, variable=name)
@@ -241,15 +248,6 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     least = 0.0 if share is None else share[0] / 100 * carried
     itself = level is Level.PASS and least >= twin.HALF_RATE_SEEN * rate
     return f"{text}: on a machine as slow as that a link at half rate would not be seen", itself
-
-
-def _asked_in_vain(measured: Measured, name: str) -> bool:
-    """Check whether a landmark cannot exist: a rate without bandwidths, a share without a link."""
-    if name in twin.NAMES and all(launch.twin is None for launch in measured.launches):
-        return True
-    if name == "line_rate_share" and measured.line_rate_mb_s is None:
-        return True
-    return measured.curve.bandwidth_mb_s is None and name != "latency_us"
 
 
 def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:

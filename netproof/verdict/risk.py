@@ -123,26 +123,6 @@ def _worse(bound: float, margin: float) -> float:
     return 1 - margin if bound < 1 else 1 / (1 - margin)
 
 
-def characteristic(
-    bound: float,
-    scattering: Scatter,
-    margins: Sequence[float],
-    first: int = 3,
-    confirm: ConfirmSettings = CONFIRM,
-    *,
-    tries: int = 1000,
-) -> dict[float, dict[Side, float]]:
-    """Return the outcomes by a bound, of the agreed value and of each margin below or above it.
-
-    They are by the ratio to the agreed value. ``margins``: shares by which the network is worse.
-    """
-    ratios = [1.0, *(_worse(bound, margin) for margin in margins)]
-    return {
-        ratio: outcomes(ratio, bound, scattering, first, confirm, tries=tries, seed=place)
-        for place, ratio in enumerate(ratios)
-    }
-
-
 @dataclass(frozen=True)
 class AcceptancePlan:
     """An acceptance of several sessions: the mean of their logarithms against a bound.
@@ -196,8 +176,8 @@ class ReferenceRisk:
 
     ``agreed``: the reference's value, or else the sessions' median, in ``unit``; ``bound``: that on
     the worse side, over the agreed value, None without one, and ``curve`` its operating
-    characteristic, see ``characteristic``; ``plan``: with small risks for both, None for the reason
-    ``why``.
+    characteristic: ``outcomes`` by the ratio to the agreed value; ``plan``: with small risks for
+    both, None for the reason ``why``.
     """
 
     case: Case
@@ -269,8 +249,14 @@ def risks_of_sessions(
                 agreed, limits = entry[0], Limits.of_entry(entry)
                 over = (limits.low if larger else limits.high) / agreed
                 if 0 < over < 1 if larger else 1 < over < math.inf:
-                    bound, margins = over, sorted({*MARGINS, margin})
-                    curve = characteristic(over, scattering, margins, fewest, confirm, tries=tries)
+                    bound = over
+                    ratios = [1.0, *(_worse(over, one) for one in sorted({*MARGINS, margin}))]
+                    curve = {
+                        ratio: outcomes(
+                            ratio, over, scattering, fewest, confirm, tries=tries, seed=place
+                        )
+                        for place, ratio in enumerate(ratios)
+                    }
             try:
                 made = plan(scattering, margin, launches=fewest, larger=larger)
             except NetproofError as error:
