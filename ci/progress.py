@@ -30,7 +30,7 @@ from rich.table import Column
 from netproof.benchmarks import registry
 from netproof.commands.reframe import ENDING_S, ending_with_this_process
 from netproof.commands.site_show import shown
-from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria.settings import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.jobs.acceptance import OPEN_FILE
 from netproof.present import terminal

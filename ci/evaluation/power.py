@@ -242,7 +242,7 @@ class Recorded:
             [one.session for one in others],
             file,
             system,
-            settings=derive.DerivingSettings(floor=floor),
+            floor=floor,
         )
         entries = {one.case.key(): one.entries for one in made}
         stands = entries_of(folders.of_references(), system)

@@ -32,15 +32,17 @@ from drawing import (
 )
 
 from netproof.benchmarks import netpipe
-from netproof.criteria import Bounds, Finding, Level, confirming
+from netproof.criteria import Bounds, Finding, Level
 from netproof.criteria import score as scores
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.launches import CPU_COST
 from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.settings import ConfirmSettings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.links import line_rate_mb_s
+from netproof.verdict import confirmations
 
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 FROM_BURSTS_UP = 65536
@@ -101,7 +103,7 @@ def confirm() -> None:
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         again = launches(f"{case}-again")
-        said = confirming.confirm(flagged, again, bounds=JUMP)
+        said = confirmations.confirm(flagged, again, bounds=JUMP, settings=ConfirmSettings())
         curves = {f"launch {number}": curve for number, curve in enumerate(again, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
         sides.append(panel(chart, f"measured again on {label}", [said.reason]))

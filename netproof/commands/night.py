@@ -181,7 +181,7 @@ def summary(night: Night) -> str:
     if night.judged is not None:
         verdict = night.judged.verdict
         skipped = [
-            [one for one in verdict.skipped if one.reason.planned == planned]
+            [one for one in verdict.skipped if one[1].planned == planned]
             for planned in (False, True)
         ]
         # A mail is read from the top.

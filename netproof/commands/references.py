@@ -25,9 +25,9 @@ def derive(
     arguments: list[str],
     write: bool = False,
     allow_looser: bool = False,
-    risk: float | None = None,
-    floor: float | None = None,
-    spread_limit: float | None = None,
+    risk: float = 0.05,
+    floor: float = 0.1,
+    spread_limit: float = 0.1,
     per_size: bool = False,
 ) -> int:
     """Derive references and show what changes."""
@@ -37,8 +37,6 @@ def derive(
     from netproof.verdict import derive as deriving
     from netproof.verdict.references import edited
 
-    stated = {"risk": risk, "floor": floor, "spread_limit": spread_limit}
-    given = {name: value for name, value in stated.items() if value is not None}
     with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
         made = deriving.derived(
@@ -46,7 +44,9 @@ def derive(
             references,
             name,
             partition,
-            settings=deriving.DerivingSettings(**given),
+            risk=risk,
+            floor=floor,
+            spread_limit=spread_limit,
             allow_looser=allow_looser,
             per_size=per_size,
         )

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -257,7 +257,7 @@ def _shares(
     findings: list[Finding] = []
     unknown: dict[str, Finding] = {}
     for one in found.values():
-        at = {"node": one.node, "interface": one.interface}
+        at: dict[str, Any] = {"node": one.node, "interface": one.interface}
         if one.count is None or one.of is None:
             why = f"{one.interface or TCP}: {one.why}"
             unknown.setdefault(one.why, undefined(name, case.where, why, **at))
@@ -270,16 +270,10 @@ def _shares(
         why = f"{one.node} {one.interface}: {one.counted(f' {counted_as}')}"
         if level in FLAGGED and bound is not None:
             why += f", bound {_percent(bound)}; {advice}"
-        findings.append(_counted(level, why, one.value, bound, **at))
+        findings.append(Finding("", level, "", why, value=one.value, bound=bound, **at))
     reported = [one for one in findings if one.level in FLAGGED]
     worst = sorted(findings, key=lambda one: -(one.value or 0))[:1]
     return [*(reported or worst), *unknown.values()]
-
-
-def _counted(
-    level: Level, why: str, value: float, bound: float | None, *, node: str, interface: str | None
-) -> Finding:
-    return Finding("", level, "", why, value=value, bound=bound, node=node, interface=interface)
 
 
 def carrier_changes(
@@ -309,8 +303,8 @@ def carrier_changes(
             f"{label} {name}: its carrier came or went {times} while its jobs ran;"
             " look at the cable, the transceiver and both of its ports"
         )
-        found = _counted(level, why, count, bound, node=label, interface=name)
-        findings += [replace(found, criterion=CARRIERS, where=where)] if count else []
+        found = Finding(CARRIERS, level, where, why, value=count, bound=bound, node=label)
+        findings += [replace(found, interface=name)] if count else []
     if changes and not findings:
         why = f"no carrier came or went on {len(changes)} interfaces of its nodes"
         findings.append(Finding(CARRIERS, Level.PASS, where, why, value=0.0))
@@ -503,7 +497,8 @@ def _directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
                 f" what {better.node} receives with, the fibre between them for this way, and"
                 " duplex"
             )
-    return _counted(level, why, value, bound, node=worse.node, interface=interface)
+    at: dict[str, Any] = {"node": worse.node, "interface": interface}
+    return Finding("", level, "", why, value=value, bound=bound, **at)
 
 
 def _undisturbed(case: CaseCurves) -> Sequence[CountedLaunch]:
@@ -537,7 +532,8 @@ def _rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
                     f" over {len(rails)} rails (below {bound:g} is flagged): look at its link, its"
                     " cable, and whether the library takes it"
                 )
-            findings.append(_counted(level, why, value, bound, node=node, interface=rail))
+            at: dict[str, Any] = {"node": node, "interface": rail}
+            findings.append(Finding("", level, "", why, value=value, bound=bound, **at))
     flagged = [one for one in findings if one.level in FLAGGED]
     return flagged or sorted(findings, key=lambda one: one.value or 0)[:1]
 

@@ -1,23 +1,47 @@
-"""The settings of all criteria for one partition: the defaults, and a site's changes."""
+"""The settings of all criteria for one partition, and how a flagged size is measured again."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import make_dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import ValidationError, create_model
+from pydantic import Field, ValidationError, create_model
 
-from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
-from netproof.criteria.findings import Bounds
+from netproof.criteria.findings import Bounds, Finding
 from netproof.criteria.registry import CRITERIA
 from netproof.errors import NetproofError
 from netproof.intake.models import Written, faults
 from netproof.measurement.disturbance import DisturbanceSettings
+
+
+@dataclass(frozen=True)
+class ConfirmSettings:
+    """How a flagged size, and what is beyond a bound, is measured again.
+
+    ``launches``: at least so many repeats; ``most_launches``: at most so many of a case, the first
+    ones included; ``sizes``: at least so many between half and twice the flagged size;
+    ``element_bytes``: the unit of a size, 4 for IMB's reductions; ``least_bytes``, ``most_bytes``:
+    the messages to measure, but for a flagged size's neighbour. ``slopes``: neighbouring slopes
+    d(ln t)/d(ln n) that differ by this are measured at closer sizes; None: none are.
+    """
+
+    launches: Annotated[int, Field(ge=3)] = 3
+    most_launches: Annotated[int, Field(ge=3, title="all launches, 3 or more")] = 12
+    sizes: Annotated[int, Field(ge=8)] = 8
+    element_bytes: int = 1
+    least_bytes: int = 1
+    most_bytes: int | None = None
+    slopes: Annotated[
+        float | None,
+        Field(gt=0, allow_inf_nan=False, title="a number above 0, or None to refine nothing"),
+    ] = None
+
 
 _BY_KEY = {criterion.key: criterion for criterion in CRITERIA}
 _OF_ALL = {
@@ -137,3 +161,51 @@ def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
     for name, values in asked.items():
         settings = settings._with(name, values)
     return settings
+
+
+def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a flagged size is measured again.
+
+    From half to twice the flagged size, evenly spaced in their logarithms, with its neighbours and
+    the sizes that it was compared with. Raises NetproofError for a finding without a size.
+    """
+    size, window, neighbours = _around(flagged, settings)
+    element, steps = settings.element_bytes, settings.sizes
+    while True:
+        powers = (4 ** (step / (steps - 1)) for step in range(steps))
+        dense = {round(size / 2 * power / element) * element for power in powers}
+        dense = {one for one in dense if one in window} | neighbours
+        if len(dense) >= min(settings.sizes, len(window)):
+            return tuple(sorted(dense | set(flagged.compared_sizes)))
+        steps += settings.sizes
+
+
+def needed_sizes(
+    flagged: Finding, settings: ConfirmSettings = ConfirmSettings()
+) -> tuple[range, frozenset[int]]:
+    """Return the window and the sizes that a repeat needs where it cannot take ``dense_sizes``.
+
+    ``settings.sizes`` of the window are needed, and all of the sizes. Raises NetproofError for a
+    finding without a size.
+    """
+    _, window, neighbours = _around(flagged, settings)
+    return window, frozenset(neighbours | set(flagged.compared_sizes))
+
+
+def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[int, range, set[int]]:
+    """Return a flagged size, the multiples of an element around it, and its neighbours."""
+    size, element = flagged.size, settings.element_bytes
+    if size is None or size < 1:
+        raise NetproofError(
+            f"{flagged.criterion} of {flagged.where} is about no size to measure again"
+        )
+    if size % element:
+        raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
+    last = 2 * size
+    if settings.most_bytes is not None:
+        last = min(last, max(settings.most_bytes, size + element))
+    # A session from before this setting may have flagged a smaller one.
+    least = max(min(settings.least_bytes, size), size / 2)
+    window = range(max(1, math.ceil(least / element)) * element, last + 1, element)
+    neighbours = {one for one in (size - element, size, size + element) if one in window}
+    return size, window, neighbours

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Finding, Level, confirming
-from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
+from netproof.criteria.settings import ConfirmSettings, dense_sizes, needed_sizes
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -100,7 +100,9 @@ class RepeatCase:
         if registry.of(self.case).by_protocol:
             sweeps = self.sweeps()
             return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
-        sizes = {*confirmations.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
+        settings = self.subject.confirm_settings()
+        sizes = {size for one in flags for size in dense_sizes(one, settings)}
+        sizes |= {*itertools.chain(*closer)}
         parts = registry.mpi(self.case.benchmark).parts(tuple(sorted(sizes)))
         if len(parts) == 1:
             return ((self.step + DENSE, parts[0]),)
@@ -313,7 +315,7 @@ def netpipe_sweeps(
     below 8 bytes, has a call of its own. ``closer``: the sizes of each region that is measured
     closer, a call without perturbation for each, and one for each size that this leaves out.
     """
-    needs = [confirming.needed_sizes(finding, settings) for finding in findings]
+    needs = [needed_sizes(finding, settings) for finding in findings]
     sweeps: list[SizeSweep] = []
     if needs:
         first = min(window[0] for window, _ in needs)
@@ -329,7 +331,7 @@ def netpipe_sweeps(
     for finding, (window, needed) in zip(findings, needs, strict=True):
         alone |= needed - covered
         wanted = min(settings.sizes, len(window))
-        for size in confirming.dense_sizes(finding, settings):
+        for size in dense_sizes(finding, settings):
             if len([s for s in covered | alone if s in window]) >= wanted:
                 break
             alone |= {size} - covered

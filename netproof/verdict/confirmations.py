@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from netproof.criteria import Bounds, Finding, Level, confirming
-from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria import Bounds, Finding, Level
 from netproof.criteria.findings import FLAGGED, CannotJudgeError, sizes_in_words, then
 from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
+from netproof.criteria.settings import ConfirmSettings, needed_sizes
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.session.measured import Crash, MeasuredAgain
@@ -84,12 +84,6 @@ def launched(subjects: Iterable[Subject]) -> tuple[LaunchCount, ...]:
     return tuple(found)
 
 
-def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...]:
-    """Return the sizes in bytes to measure again for several flags of one case, increasing."""
-    settings = subject.confirm_settings()
-    return tuple(sorted({it for one in findings for it in confirming.dense_sizes(one, settings)}))
-
-
 def confirm(
     flagged: Finding,
     launches: Sequence[Curve],
@@ -99,11 +93,11 @@ def confirm(
 ) -> Finding:
     """Return what launches measured again around a flagged size show of it.
 
-    ``launches``: curves over ``confirming.dense_sizes`` or more; ``bounds``: those of the finding.
+    ``launches``: curves over ``settings.dense_sizes`` or more; ``bounds``: those of the finding.
     More than half of the usable launches confirm, each at any size from half to twice the flagged
     one. The level is ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
     """
-    window, needed = confirming.needed_sizes(flagged, settings)
+    window, needed = needed_sizes(flagged, settings)
     wanted, span = min(settings.sizes, len(window)), range(window[0], window[-1] + 1)
     levels, unused = [], ""
     for number, curve in enumerate(launches, 1):

@@ -128,30 +128,14 @@ WIDEST = 2.0
 """Bounds beyond half of the value or twice it are too wide for references."""
 
 
-@dataclass(frozen=True)
-class DerivingSettings:
-    """Width of derived bounds, and limits beyond which none are derived.
-
-    ``risk``: share of sessions of an unchanged network that may cross one of all bounds; ``floor``:
-    least tolerance, an octave for sizes; ``spread_limit``: largest scaled MAD over the sessions,
-    over their median; ``outside_limit``: share of sessions that may lie outside their own bounds.
-    Raises NetproofError for settings that make no bounds.
-    """
-
-    risk: float = 0.05
-    floor: float = 0.1
-    spread_limit: float = 0.1
-    outside_limit: float = 0.1
-
-    def __post_init__(self) -> None:
-        tenth = "0.1 is a tenth, and 1 too much"
-        for name, value, good, instead in (
-            ("risk", self.risk, 0 < self.risk < 1, "0.05 is one session in twenty"),
-            ("floor", self.floor, 0 < self.floor < 1, tenth),
-            ("spread limit", self.spread_limit, 0 <= self.spread_limit < 1, tenth),
-        ):
-            if not good:
-                raise NetproofError(f"a {name} of {value:g} makes no bounds; {instead}")
+RISK = 0.05
+"""Share of sessions of an unchanged network that may cross one of all bounds."""
+FLOOR = 0.1
+"""Least tolerance, but for sizes."""
+SPREAD_LIMIT = 0.1
+"""Largest scaled MAD over the sessions, over their median."""
+OUTSIDE_LIMIT = 0.1
+"""Share of sessions that may lie outside their own bounds."""
 
 
 @dataclass
@@ -178,7 +162,9 @@ def derive(
     values: Sequence[float],
     variable: str,
     half_width: float,
-    settings: DerivingSettings = DerivingSettings(),
+    *,
+    floor: float = FLOOR,
+    spread_limit: float = SPREAD_LIMIT,
 ) -> Entry:
     """Return a variable's entry from the sessions' values, one each, in its unit.
 
@@ -192,10 +178,10 @@ def derive(
     if not all(0 < value < math.inf for value in values):
         raise NetproofError(f"values of {listed} take no relative bounds")
     spread = MAD_OF_NORMAL * median(abs(value - middle) for value in values) / middle
-    if spread > settings.spread_limit:
+    if spread > spread_limit:
         raise NetproofError(
             f"the sessions spread by {100 * spread:.1f} % ({listed}), and the limit is"
-            f" {100 * settings.spread_limit:g} %"
+            f" {100 * spread_limit:g} %"
         )
     if half_width > math.log(WIDEST):
         times = f"{math.exp(half_width):.3g} times" if half_width < 9 else "thousands of times"
@@ -205,7 +191,7 @@ def derive(
         )
     digits = VALUE_DIGITS - 1 - math.floor(math.log10(middle))
     value = round(middle) if unit == "B" else round(middle, digits)
-    below, above = OCTAVE if unit == "B" else (-settings.floor, settings.floor)
+    below, above = OCTAVE if unit == "B" else (-floor, floor)
     lower = min(below, -_outward(-math.expm1(-half_width)))
     upper = max(above, _outward(math.expm1(half_width)))
     if variable == "line_rate_share":
@@ -218,7 +204,7 @@ def derive(
     entry = [value, lower, upper, unit]
     limits = Limits.of_entry(entry)
     outside = [one for one in values if not limits.low <= one <= limits.high]
-    if len(outside) > settings.outside_limit * len(values):
+    if len(outside) > OUTSIDE_LIMIT * len(values):
         raise NetproofError(
             f"the sessions' {listed} make bounds of {_range(entry)}, and {_listed(outside)} lies"
             " outside; leave that session out, add more, or raise --floor"
@@ -286,7 +272,9 @@ def derived(
     system: str,
     partition: str | None = None,
     *,
-    settings: DerivingSettings = DerivingSettings(),
+    risk: float = RISK,
+    floor: float = FLOOR,
+    spread_limit: float = SPREAD_LIMIT,
     allow_looser: bool = False,
     per_size: bool = False,
 ) -> list[DerivedCase]:
@@ -348,7 +336,7 @@ def derived(
                 one.unchanged[variable] = f"{len(found)} of {len(known)} sessions define it"
         one.launches = min(len(it.launches) for it in measured)
         fit.append((one, standing, values))
-    widths = half_widths([values for *_, values in fit], settings.risk)
+    widths = half_widths([values for *_, values in fit], risk)
     for (one, standing, values), width in zip(fit, widths, strict=True):
         for variable, found in values.items():
             old = standing.get(variable)
@@ -356,7 +344,8 @@ def derived(
                 one.unchanged[variable] = f"{XFAIL}, {old[1]}"
                 continue
             try:
-                entry = derive(found, variable, width.get(variable, math.inf), settings)
+                around = width.get(variable, math.inf)
+                entry = derive(found, variable, around, floor=floor, spread_limit=spread_limit)
             except NetproofError as error:
                 one.unchanged[variable] = str(error)
                 continue

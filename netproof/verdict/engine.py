@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Bounds, Finding, Level
-from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import FLAGGED, REFERENCE, at_sizes, then
 from netproof.criteria.interface import (
@@ -29,7 +28,7 @@ from netproof.criteria.interface import (
     Pairs,
 )
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
-from netproof.criteria.settings import Settings
+from netproof.criteria.settings import ConfirmSettings, Settings
 from netproof.intake.models import expression
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload

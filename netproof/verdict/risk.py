@@ -16,7 +16,7 @@ from statistics import median
 import numpy as np
 import scipy
 
-from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria.settings import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.case import Case

@@ -15,7 +15,7 @@ from made_cases import along, only
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.interface import ListedSizes
 from netproof.criteria import Finding, Level
-from netproof.criteria.confirming import ConfirmSettings, dense_sizes
+from netproof.criteria.settings import ConfirmSettings, Settings, dense_sizes
 from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -98,11 +98,6 @@ class TestDenseSizes:
         assert dense_sizes(flag(64), settings)[0] == 32
         # Of a session that measured smaller ones.
         assert dense_sizes(flag(8), settings)[:2] == (8, 12)
-
-    def test_less_than_the_method_asks_for_is_refused(self):
-        for bad in ({"launches": 2}, {"sizes": 7}, {"element_bytes": 0}):
-            with pytest.raises(NetproofError, match="at least 3 launches, 8 sizes"):
-                ConfirmSettings(**bad)
 
 
 SPIKE = link(POWERS, spikes={4096})
@@ -374,5 +369,5 @@ class TestFound:
 
 @pytest.mark.parametrize("slopes", [0.0, math.inf, math.nan])
 def test_slopes_that_make_no_sense_are_refused(slopes):
-    with pytest.raises(NetproofError):
-        ConfirmSettings(slopes=slopes)
+    with pytest.raises(NetproofError, match="a number above 0, or None to refine nothing"):
+        Settings.of_site({"refine": {"slopes": slopes}}, 1)

@@ -9,9 +9,9 @@ from made_cases import along, case, compared, only
 
 from netproof.benchmarks import netpipe
 from netproof.criteria import Level
-from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.score import score as score_of
+from netproof.criteria.settings import ConfirmSettings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.curve import median_curve
 from netproof.measurement.links import Link

@@ -94,7 +94,7 @@ def test_what_is_written_as_it_is_by_default_is_not_gone():
         ({"curves": {"least_size": 4.5}}, "'least_size': found 4.5, expected a whole number"),
         ({"jump": {"fail": 2}}, "fail=2 is milder than warn=4.0: exchange them"),
         ({"counters": {"not_known": 2}}, "'not_known': found 2, expected 0 or 1"),
-        ({"confirm": {"most_launches": 1}}, "most_launches counts all launches"),
+        ({"confirm": {"most_launches": 1}}, "all launches, 3 or more"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_by_name(changes, reason):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from netproof import codec
 from netproof.benchmarks import netpipe
-from netproof.criteria import Finding, Level, confirming
-from netproof.criteria.confirming import ConfirmSettings
+from netproof.criteria import Finding, Level
+from netproof.criteria.settings import ConfirmSettings, needed_sizes
 from netproof.errors import NetproofError
 from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import netpipe_sweeps
@@ -37,7 +37,7 @@ def test_netpipes_sweeps_have_all_that_confirming_needs(sizes, compared):
     flags = [flag(size, compared) for size in sizes]
     measured = {size for sweep in netpipe_sweeps(flags, settings) for size in sweep.sizes()}
     for finding in flags:
-        window, needed = confirming.needed_sizes(finding, settings)
+        window, needed = needed_sizes(finding, settings)
         assert needed <= measured
         assert len([size for size in measured if size in window]) >= min(8, len(window))
     assert max(measured) <= MOST_BYTES + 1
