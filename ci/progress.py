@@ -76,7 +76,7 @@ JOBS = {
     for one in registry.STARTED
     for start, default in (("", True), ("Other", False))
 }
-"""The benchmark that a job of ``checks/`` launches, and whether it is a plain run's, by its name."""
+"""Jobs of ``checks/`` by name, each with its benchmark, and whether it is a plain run's."""
 
 
 def parse(text: str) -> Line | None:

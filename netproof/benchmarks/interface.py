@@ -510,7 +510,7 @@ class Benchmark:
         lines.go_to(start)
         lines.take("the header of a table")
         example = f"--from '{self.name} {functions[0]}'"
-        reason = f"the line above it is missing that names the test: say it, as with {example}"
+        reason = f"the line above it is missing that names the function: say it, as with {example}"
         lines.refuse(reason, TableError)
 
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
