@@ -11,13 +11,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from netproof.errors import NetproofError, ParseError, line_of
+from pydantic import Field
+
+from netproof.errors import ParseError, line_of
 
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
@@ -73,6 +74,9 @@ class Scheduled:
     absent: tuple[tuple[str, str], ...] = ()
 
 
+_Share = Annotated[float, Field(ge=0, le=1, title="a share of the CPUs, 0 to 1")]
+
+
 @dataclass(frozen=True)
 class DisturbanceSettings:
     """Limits above which a launch is disturbed, as shares of a machine's CPUs; 1: never.
@@ -80,21 +84,11 @@ class DisturbanceSettings:
     ``others``: used by other programs; daemons take some thousandths, so a tenth is another
     program; ``steal``: given to others by the hypervisor, regardless of what waits; ``pace``: how
     many times as far apart the node's CPUs may be in one of two paired launches, see ``unlike``.
-    Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
     """
 
-    others: float = 0.1
-    steal: float = 0.05
+    others: _Share = 0.1
+    steal: _Share = 0.05
     pace: float = 1.5
-
-    def __post_init__(self) -> None:
-        for name, least, most, kind in (
-            ("pace", 1, sys.float_info.max, "ratio, 1 or more"),
-            ("others", 0, 1, "share of the CPUs, 0 to 1"),
-            ("steal", 0, 1, "share of the CPUs, 0 to 1"),
-        ):
-            if not least <= (bound := getattr(self, name)) <= most:
-                raise NetproofError(f"DisturbanceSettings: {name}={bound}: it is a {kind}")
 
 
 def disturbed(
