@@ -508,13 +508,6 @@ def _read_entry(lines: Lines, function: str, header: Header, group: int | None) 
     if values.pop(_GROUP, group) != group:
         lines.refuse(f"expected the row of group {group}")
     size = int(values.pop(SIZE_COLUMN, 0))
-    _check_times(lines, function, size, values)
-    wrong = values.get(DEFECTS)
-    failure = f"defects {wrong}" if wrong else ""
-    return Row(lines.number, size, values, _time_us(function, values), failure)
-
-
-def _check_times(lines: Lines, function: str, size: int, values: Mapping[str, float]) -> None:
     if not values[COUNT_COLUMN]:
         lines.refuse("0 repetitions measure nothing")
     if values.get(MESSAGES) == 0:
@@ -530,6 +523,9 @@ def _check_times(lines: Lines, function: str, size: int, values: Mapping[str, fl
         share = 100 * (values[PURE] + values[COMPUTE] - values[OVERALL]) / longer
         if abs(values[OVERLAP] - min(max(share, 0), 100)) > 0.006 + 1.5 / longer * 1.02:
             lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
+    wrong = values.get(DEFECTS)
+    failure = f"defects {wrong}" if wrong else ""
+    return Row(lines.number, size, values, _time_us(function, values), failure)
 
 
 def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Lengths) -> None:

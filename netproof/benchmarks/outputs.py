@@ -213,9 +213,7 @@ def _heads(lines: Lines) -> list[_Head]:
 
 def _file_of_figures(lines: Lines, text: str, *, bidirectional: bool) -> Output:
     """Return the output of a file without any header; ParseError where it is no benchmark's."""
-    # Outputs with the benchmark's name come before one that is recognised by its columns.
-    candidates = sorted(registry.BENCHMARKS, key=lambda one: one.by_protocol)
-    found = next((one for one in candidates if one.is_one(text)), None)
+    found = next((one for one in registry.BENCHMARKS if one.is_one(text)), None)
     if found is None:
         known = ", of ".join(one.output_of or one.label for one in registry.BENCHMARKS)
         lines.skip_blank()

@@ -295,8 +295,11 @@ def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
     return list(machines.values())
 
 
-_PACE = re.compile(r"netproof pace on .*")
-_WHOLE_PACE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
+_PACE = re.compile(
+    r"netproof pace on (?:[^\t\n]+\t(?:absent: (?P<why>[^\t\n]+)"
+    r"|(?P<ns>[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?))\tend$|.*)",
+    re.MULTILINE,
+)
 
 HALVES = 2
 """Readings per launch: the mean of each half."""
@@ -318,22 +321,14 @@ def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
     """
     read: list[Pace] = []
     for found in _PACE.finditer(text):
-        whole = _WHOLE_PACE.fullmatch(found[0])
-        reason = "" if whole else "is no pace of a node: it is not whole"
+        ns, why, reason = found["ns"], found["why"], ""
         if len(read) == HALVES:
             reason = f"is a pace more than {HALVES} of one launch"
-        elif whole and whole[1].startswith(_ABSENT):
-            read.append(Pace(environment, None, whole[1].removeprefix(_ABSENT)))
-        elif whole:
-            try:
-                ns = float(whole[1])
-            except ValueError:
-                ns = math.nan
-            if not 0 < ns < math.inf:
-                reason = "is no pace of a node: it is no time in ns"
-            read.append(Pace(environment, ns))
+        elif not why and not (ns and 0 < float(ns) < math.inf):
+            reason = "is no pace of a node: it is not whole, or no time in ns"
         if reason:
             raise ParseError(str(errors), line_of(found), found[0], reason)
+        read.append(Pace(environment, float(ns) if ns else None, why or ""))
     return tuple(read)
 
 
