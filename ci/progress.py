@@ -71,6 +71,14 @@ class Line:
     folder: str = field(default="", compare=False)
 
 
+JOBS = {
+    f"{start}{one.name.capitalize()}Job": (one, default)
+    for one in registry.STARTED
+    for start, default in (("", True), ("Other", False))
+}
+"""Jobs of ``checks/`` by name, each with its benchmark, and whether it is a plain run's."""
+
+
 def parse(text: str) -> Line | None:
     """Parse a line of ReFrame's output on a test; return None for any other line."""
     match = _TEST.match(COLOUR.sub("", text))
@@ -79,9 +87,8 @@ def parse(text: str) -> Line | None:
     job, ranks = None, _RANKS.search(match["parameters"])
     # A job measures all environments of its partition.
     where = (match["partition"], ALL_ENVIRONMENTS)
-    found = registry.whose_job(match["name"])
-    if found is not None:
-        benchmark, default = found
+    if match["name"] in JOBS:
+        benchmark, default = JOBS[match["name"]]
         if benchmark.by_protocol:
             job = PlannedJob(*where, benchmark.name, 2)
         elif ranks:

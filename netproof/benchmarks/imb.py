@@ -109,6 +109,9 @@ _OF_PAIRS = SINGLE_TRANSFER | MESSAGE_RATE | {*_ONE_SIDED, _PASSIVE}
 _ELEMENT_BYTES = (4, 1)
 """Sizes of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
 
+_FACTS = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP}
+"""Columns that JSON has besides."""
+
 GUESSED = ("PingPong", "Sendrecv", "Exchange", "Uniband", "Barrier")
 """Functions that columns and rates tell apart from others, where a table has no title."""
 
@@ -300,32 +303,56 @@ class _Reader:
         by_group = _GROUP in columns
         members: list[int | None] = list(range(empty.groups)) if by_group else [None]
         entries: dict[int | None, list[Row]] = {group: [] for group in members}
-        while _size_follows(lines, by_group):
+        while True:
+            if by_group:
+                lines.skip_blank()
+            line = lines.peek() or ""
+            if not line.strip() or (by_group and line.startswith("#")):
+                break
             for group in members:
-                entry = _read_entry(lines, function, header, group)
-                if entries[group]:
-                    before = entries[group][-1].size
-                    if SIZE_COLUMN not in columns:
-                        lines.refuse(f"a second row of {function}")
+                entry, mine = _read_entry(lines, function, header, group), entries[group]
+                if mine and SIZE_COLUMN not in columns:
+                    lines.refuse(f"a second row of {function}")
+                if mine:
+                    before = mine[-1].size
                     doubles = "IMB" if self._doubling and before else ""
                     check_order(lines, before, entry.size, doubles, again=self._repeated)
-                entries[group].append(entry)
+                mine.append(entry)
                 self._check_rate(function, entry)
                 lines.match(_TAIL)
         if not entries[members[0]]:
             lines.refuse(f"the table of {function} has no rows")
-        rated = bool({RATE_COLUMN, MESSAGES} & columns)
-        return [
-            replace(
+        rated, tables = {RATE_COLUMN, MESSAGES} & columns, []
+        for group, rows in entries.items():
+            measured = [row for row in rows if row.values]
+            failed = [row for row in rows if not row.values]
+            facts: dict[str, object] = {
+                "waiting": empty.waiting,
+                "groups": empty.groups,
+                "group": group,
+                "mode": "multi" if empty.groups > 1 else "single",
+                "repetitions": [int(row.values[COUNT_COLUMN]) for row in measured],
+                **dict.fromkeys(_FACTS),
+                **{
+                    key: [row.values[name] for row in measured]
+                    for key, name in _FACTS.items()
+                    if name in columns
+                },
+                "failures": [
+                    {"line": row.line, "size_bytes": row.size, "text": row.failure}
+                    for row in failed
+                ],
+            }
+            table = replace(
                 empty,
-                rows=tuple(mine),
+                rows=tuple(rows),
                 messages=POINT_TO_POINT.get(function, 1) if rated else 0,
                 extremes=(LEAST, MEAN) if MEAN in columns else None,
                 group=group,
-                facts=_facts(empty, group, mine, columns),
+                facts=facts,
             )
-            for group, mine in entries.items()
-        ]
+            tables.append(table)
+        return tables
 
     def _check_rate(self, function: str, row: Row) -> None:
         """Raise ParseError unless the row's rate follows from its bytes and its time."""
@@ -350,30 +377,6 @@ class _Reader:
                 f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
                 f"as IMB {self._version or 'of any release'} prints them"
             )
-
-
-def _facts(
-    table: Table, group: int | None, rows: Sequence[Row], columns: Collection[str]
-) -> dict[str, object]:
-    """Return what JSON has besides: columns that have no other place, and failed sizes."""
-    measured = [row for row in rows if row.values]
-    more = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP}
-    return {
-        "waiting": table.waiting,
-        "groups": table.groups,
-        "group": group,
-        "mode": "multi" if table.groups > 1 else "single",
-        "repetitions": [int(row.values[COUNT_COLUMN]) for row in measured],
-        **{
-            key: [row.values[name] for row in measured] if name in columns else None
-            for key, name in more.items()
-        },
-        "failures": [
-            {"line": row.line, "size_bytes": row.size, "text": row.failure}
-            for row in rows
-            if not row.values
-        ],
-    }
 
 
 def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) -> None:
@@ -491,14 +494,6 @@ def _read_header(lines: Lines, function: str, *, may_lack: bool = True) -> Heade
     return header
 
 
-def _size_follows(lines: Lines, by_group: bool) -> bool:
-    """Check that another size's row follows; with groups, take the empty line above the rows."""
-    if by_group:
-        lines.skip_blank()
-    line = lines.peek()
-    return line is not None and bool(line.strip()) and not (by_group and line.startswith("#"))
-
-
 def _read_entry(lines: Lines, function: str, header: Header, group: int | None) -> Row:
     """Return one row, or IMB's message in place of a size that failed."""
     line = lines.take("a row of the table")
@@ -513,13 +508,6 @@ def _read_entry(lines: Lines, function: str, header: Header, group: int | None) 
     if values.pop(_GROUP, group) != group:
         lines.refuse(f"expected the row of group {group}")
     size = int(values.pop(SIZE_COLUMN, 0))
-    _check_times(lines, function, size, values)
-    wrong = values.get(DEFECTS)
-    failure = f"defects {wrong}" if wrong else ""
-    return Row(lines.number, size, values, _time_us(function, values), failure)
-
-
-def _check_times(lines: Lines, function: str, size: int, values: Mapping[str, float]) -> None:
     if not values[COUNT_COLUMN]:
         lines.refuse("0 repetitions measure nothing")
     if values.get(MESSAGES) == 0:
@@ -535,6 +523,9 @@ def _check_times(lines: Lines, function: str, size: int, values: Mapping[str, fl
         share = 100 * (values[PURE] + values[COMPUTE] - values[OVERALL]) / longer
         if abs(values[OVERLAP] - min(max(share, 0), 100)) > 0.006 + 1.5 / longer * 1.02:
             lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
+    wrong = values.get(DEFECTS)
+    failure = f"defects {wrong}" if wrong else ""
+    return Row(lines.number, size, values, _time_us(function, values), failure)
 
 
 def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Lengths) -> None:

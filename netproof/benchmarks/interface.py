@@ -509,11 +509,9 @@ class Benchmark:
             raise further[0]
         lines.go_to(start)
         lines.take("the header of a table")
-        reason = f"say it with --from '{self.name} Allreduce'"
-        lines.refuse(
-            f"the line above it is missing that names what {self.label} measured: {reason}",
-            TableError,
-        )
+        example = f"--from '{self.name} {functions[0]}'"
+        reason = f"the line above it is missing that names the function: say it, as with {example}"
+        lines.refuse(reason, TableError)
 
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
         """Return the sentence that a table's function is guessed, and how to say which it is."""

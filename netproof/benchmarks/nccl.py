@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, number
+from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, is_rate, number
 from netproof.benchmarks.interface import GUESS, Benchmark, Function, Output, Table
 from netproof.errors import ParseError
 
@@ -180,12 +180,8 @@ class _Run:
             lines.refuse("a time of 0, which no collective takes")
         slack, error = half_a_unit(figures[0]), half_a_unit(figures[1])
         # Releases before 2021 count one rank's part of some collectives.
-        for part in (1, len(self.devices) or 1):
-            least = size / part / 1e3 / (time + slack) - error
-            most = size / part / 1e3 / max(time - slack, 1e-9) + error
-            if least * (1 - 1e-6) - 1e-6 <= rate <= most * (1 + 1e-6) + 1e-6:
-                break
-        else:
+        parts = (size / part / 1e3 for part in (1, len(self.devices) or 1))
+        if not any(is_rate(rate, error, part, time, slack) for part in parts):
             lines.refuse(
                 f"algbw does not follow from bytes and time: {size / 1e3 / time:.2f} would"
             )

@@ -348,20 +348,16 @@ def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None
     if MOST_PURE in values and values[LEAST_PURE] > values[MOST_PURE]:
         lines.refuse("expected min <= max")
     if OVERLAP in values:
-        _check_overlap(lines, values)
-
-
-def _check_overlap(lines: Lines, values: Mapping[str, float]) -> None:
-    """Raise ParseError unless the overlap follows from the times, each with two decimals."""
-    waited, pure = values[OVERALL] - values[COMPUTE], values[PURE]
-    bounds = [
-        100 - 100 * (waited + of_waited) / (pure + of_pure)
-        for of_waited in (-0.01, 0.01)
-        for of_pure in (-0.005, 0.005)
-    ]
-    least, most = (max(0, bound) for bound in (min(bounds), max(bounds)))
-    if not least - 0.006 <= values[OVERLAP] <= most + 0.006:
-        lines.refuse(f"{OVERLAP} does not follow from the times: {100 - 100 * waited / pure:.2f}")
+        # All times have two decimals.
+        waited, pure = values[OVERALL] - values[COMPUTE], values[PURE]
+        bounds = [
+            100 - 100 * (waited + of_waited) / (pure + of_pure)
+            for of_waited in (-0.01, 0.01)
+            for of_pure in (-0.005, 0.005)
+        ]
+        if not max(0, min(bounds)) - 0.006 <= values[OVERLAP] <= max(0, *bounds) + 0.006:
+            made = 100 - 100 * waited / pure
+            lines.refuse(f"{OVERLAP} does not follow from the times: {made:.2f}")
 
 
 _function = partial(Function, "osu")

@@ -118,25 +118,18 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     heads = _heads(lines)
     if not heads and form is not None:
         numbers = enumerate(lines.between(1, len(lines)), 1)
-        first = next((number for number, line in numbers if ROW.fullmatch(line)), None)
-        heads = [] if first is None else [_Head(first, form[0], program=False)]
+        heads = [(number, form[0], False) for number, line in numbers if ROW.fullmatch(line)][:1]
     if not heads or (form is not None and form[0].by_protocol):
         return Log((_file_of_figures(lines, text, bidirectional=bidirectional),))
     reading = _Reading(lines, tags, heads, bidirectional, form)
-    for head in heads:
-        if head.number > lines.number:
-            reading.read_at(head)
+    for number, benchmark, program in heads:
+        if number > lines.number:
+            reading.read_at(number, benchmark, program=program)
     return reading.log()
 
 
-@dataclass(frozen=True)
-class _Head:
-    """A line at which an output begins; ``program``: with the name of the program."""
-
-    number: int
-    benchmark: Benchmark
-    program: bool
-
+_Head = tuple[int, Benchmark, bool]
+"""A line at which an output of a benchmark begins; True: with the name of the program."""
 
 _HEADS = re.compile(
     "|".join(
@@ -211,18 +204,16 @@ def _heads(lines: Lines) -> list[_Head]:
         name, _, kind = str(found.lastgroup).partition("__")
         benchmark = registry.named(name)
         # Of a title and the header of its columns, the first begins the output.
-        same = rows_may_follow and heads[-1].benchmark is benchmark
+        same = rows_may_follow and heads[-1][1] is benchmark
         if not same or kind != "columns":
-            heads.append(_Head(number, benchmark, kind == "program"))
+            heads.append((number, benchmark, kind == "program"))
         rows_may_follow = True
     return heads
 
 
 def _file_of_figures(lines: Lines, text: str, *, bidirectional: bool) -> Output:
     """Return the output of a file without any header; ParseError where it is no benchmark's."""
-    # Outputs with the benchmark's name come before one that is recognised by its columns.
-    candidates = sorted(registry.BENCHMARKS, key=lambda one: one.by_protocol)
-    found = next((one for one in candidates if one.is_one(text)), None)
+    found = next((one for one in registry.BENCHMARKS if one.is_one(text)), None)
     if found is None:
         known = ", of ".join(one.output_of or one.label for one in registry.BENCHMARKS)
         lines.skip_blank()
@@ -245,7 +236,7 @@ class _Reading:
         form: Form | None,
     ) -> None:
         self._lines, self._tags = lines, tags
-        self._bounds = [*(head.number for head in heads), len(lines) + 1]
+        self._bounds = [*(number for number, *_ in heads), len(lines) + 1]
         self._bidirectional, self._form = bidirectional, form
         self._outputs: list[Output] = []
         self._faults: list[ParseError] = []
@@ -254,36 +245,38 @@ class _Reading:
         self._torn: dict[Benchmark, int] = {}
         """The first table of a benchmark with a refused program, 0 without one."""
 
-    def read_at(self, head: _Head) -> None:
+    def read_at(self, start: int, benchmark: Benchmark, *, program: bool) -> None:
         """Read one output, and check the lines after it."""
-        if head.benchmark in self._torn and not head.program:
+        if benchmark in self._torn and not program:
             # It may be a table of the program whose output was refused.
-            self._torn[head.benchmark] = self._torn[head.benchmark] or head.number
-            self._refuse_interrupted(head, head.number)
+            self._torn[benchmark] = self._torn[benchmark] or start
+            self._refuse_interrupted(start, start)
             return
         lines, first = self._lines, self._lines.number + 1
-        before = lines.between(first, head.number - 1)
+        before = lines.between(first, start - 1)
         try:
             if not self._outputs and not self._faults:
                 for number, line in enumerate(before, first):
                     if ROW.fullmatch(line):
                         reason = "a row stands before the first table, and is of none"
                         raise ParseError(lines.path, number, line, reason)
-            lines.go_to(head.number)
+            lines.go_to(start)
             of, function = self._form or (None, None)
-            function = function if of is head.benchmark else None
-            output = head.benchmark.read_after(
-                lines, before, bidirectional=self._bidirectional, function=function
+            output = benchmark.read_after(
+                lines,
+                before,
+                bidirectional=self._bidirectional,
+                function=function if of is benchmark else None,
             )
-            self._check_prefixes(head.number)
+            self._check_prefixes(start)
             end = lines.number
-            output = self._with_epilogue(head.benchmark, output)
+            output = self._with_epilogue(output)
         except ParseError as fault:
             self._faults.append(self._of_table(fault))
-            self._refuse_interrupted(head, fault.line)
-            if head.program:
-                self._torn.setdefault(head.benchmark, 0)
-            lines.go_to(max(fault.line, head.number) + 1)
+            self._refuse_interrupted(start, fault.line)
+            if program:
+                self._torn.setdefault(benchmark, 0)
+            lines.go_to(max(fault.line, start) + 1)
             return
         self._outputs.append(output)
         self._end = end
@@ -337,15 +330,15 @@ class _Reading:
         reason = f"{fault.reason}; two outputs may be mixed, so none here is believed"
         raise ParseError(fault.path, fault.line, fault.text, reason) from fault
 
-    def _refuse_interrupted(self, head: _Head, fault_line: int) -> None:
+    def _refuse_interrupted(self, start: int, fault_line: int) -> None:
         """Raise ParseError where rows of an output go on in one that begins later and is refused.
 
         Its first row and those from the fault on may be another's.
         """
         torn = [output for output in self._outputs if not output.ended]
-        several = self._lines.between(head.number, self._next_head(head.number) - 1)
+        several = self._lines.between(start, self._next_head(start) - 1)
         rows = 0
-        for number, line in enumerate(several, head.number):
+        for number, line in enumerate(several, start):
             if not ROW.fullmatch(line):
                 continue
             rows += 1
@@ -354,14 +347,14 @@ class _Reading:
                 reason = "a row of a table above, which another output interrupts"
                 raise ParseError(self._lines.path, number, line, reason)
         if rows and torn and torn[-1] is self._outputs[-1] and not torn[-1].whole:
-            between = self._lines.between(self._end + 1, head.number - 1)
+            between = self._lines.between(self._end + 1, start - 1)
             if not any(line.strip() for line in between):
                 del self._outputs[-1]
                 reason = (
                     "follows the last row of a table at once and is refused, so both may be mixed"
                 )
-                text = self._text(head.number)
-                self._faults.append(TableError(self._lines.path, head.number, text, reason))
+                fault = TableError(self._lines.path, start, self._text(start), reason)
+                self._faults.append(fault)
 
     def _check_prefixes(self, first: int) -> None:
         """Raise TableError unless all lines read from ``first`` on have the same prefix."""
@@ -376,7 +369,7 @@ class _Reading:
                     reason = "has a prefix that the lines before it do not have"
                 raise TableError(self._lines.path, number, line, reason)
 
-    def _with_epilogue(self, benchmark: Benchmark, output: Output) -> Output:
+    def _with_epilogue(self, output: Output) -> Output:
         """Return the output with the lines that follow it, unless they cast doubt on it."""
         lines, first = self._lines, self._lines.number + 1
         end = self._next_head(lines.number)
@@ -397,7 +390,7 @@ class _Reading:
             doubt = logs.first_doubt(texts, last=last, whole=output.whole)
             if doubt is not None:
                 reason = (
-                    f"may be of a run that broke off: {benchmark.label} prints no last line, so"
+                    f"may be of a run that broke off: {output.of.label} prints no last line, so"
                     " only known words may follow; if it ended well, delete what follows the table"
                 )
                 raise TableError(lines.path, printed[doubt], texts[doubt], reason)

@@ -77,17 +77,4 @@ def check_name(benchmark: str, function: str) -> str:
     )
 
 
-def whose_job(name: str) -> tuple[Benchmark, bool] | None:
-    """Return the benchmark that a job of ``checks/`` launches, and whether it is a plain run's.
-
-    ``ImbJob`` is IMB's plain run, ``OtherImbJob`` has its functions beyond that. None for a name
-    that is not a job's.
-    """
-    for one in STARTED:
-        for start, default in (("", True), ("Other", False)):
-            if name == f"{start}{one.name.capitalize()}Job":
-                return one, default
-    return None
-
-
 cases.WHAT.update({one.name: one.what for one in BENCHMARKS})

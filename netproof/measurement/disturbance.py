@@ -11,13 +11,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from netproof.errors import NetproofError, ParseError, line_of
+from pydantic import Field
+
+from netproof.errors import ParseError, line_of
 
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
@@ -73,6 +74,9 @@ class Scheduled:
     absent: tuple[tuple[str, str], ...] = ()
 
 
+_Share = Annotated[float, Field(ge=0, le=1, title="a share of the CPUs, 0 to 1")]
+
+
 @dataclass(frozen=True)
 class DisturbanceSettings:
     """Limits above which a launch is disturbed, as shares of a machine's CPUs; 1: never.
@@ -80,21 +84,11 @@ class DisturbanceSettings:
     ``others``: used by other programs; daemons take some thousandths, so a tenth is another
     program; ``steal``: given to others by the hypervisor, regardless of what waits; ``pace``: how
     many times as far apart the node's CPUs may be in one of two paired launches, see ``unlike``.
-    Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
     """
 
-    others: float = 0.1
-    steal: float = 0.05
+    others: _Share = 0.1
+    steal: _Share = 0.05
     pace: float = 1.5
-
-    def __post_init__(self) -> None:
-        for name, least, most, kind in (
-            ("pace", 1, sys.float_info.max, "ratio, 1 or more"),
-            ("others", 0, 1, "share of the CPUs, 0 to 1"),
-            ("steal", 0, 1, "share of the CPUs, 0 to 1"),
-        ):
-            if not least <= (bound := getattr(self, name)) <= most:
-                raise NetproofError(f"DisturbanceSettings: {name}={bound}: it is a {kind}")
 
 
 def disturbed(
@@ -301,8 +295,11 @@ def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
     return list(machines.values())
 
 
-_PACE = re.compile(r"netproof pace on .*")
-_WHOLE_PACE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
+_PACE = re.compile(
+    r"netproof pace on (?:[^\t\n]+\t(?:absent: (?P<why>[^\t\n]+)"
+    r"|(?P<ns>[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?))\tend$|.*)",
+    re.MULTILINE,
+)
 
 HALVES = 2
 """Readings per launch: the mean of each half."""
@@ -324,22 +321,14 @@ def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
     """
     read: list[Pace] = []
     for found in _PACE.finditer(text):
-        whole = _WHOLE_PACE.fullmatch(found[0])
-        reason = "" if whole else "is no pace of a node: it is not whole"
+        ns, why, reason = found["ns"], found["why"], ""
         if len(read) == HALVES:
             reason = f"is a pace more than {HALVES} of one launch"
-        elif whole and whole[1].startswith(_ABSENT):
-            read.append(Pace(environment, None, whole[1].removeprefix(_ABSENT)))
-        elif whole:
-            try:
-                ns = float(whole[1])
-            except ValueError:
-                ns = math.nan
-            if not 0 < ns < math.inf:
-                reason = "is no pace of a node: it is no time in ns"
-            read.append(Pace(environment, ns))
+        elif not why and not (ns and 0 < float(ns) < math.inf):
+            reason = "is no pace of a node: it is not whole, or no time in ns"
         if reason:
             raise ParseError(str(errors), line_of(found), found[0], reason)
+        read.append(Pace(environment, float(ns) if ns else None, why or ""))
     return tuple(read)
 
 

@@ -206,16 +206,10 @@ def eager_limit_alongside(curve: Curve, other: Curve) -> EagerLimit | None:
 
 
 def _step(curve: Curve, below: int) -> EagerLimit | None:
-    sizes, times = curve.sizes, curve.time_us
-    above = below + 1
-    if not EAGER_FROM <= sizes[below] <= EAGER_TO:
+    sizes, times, above = curve.sizes, curve.time_us, below + 1
+    before, after = _far_sizes(sizes, below, larger=False), _far_sizes(sizes, above, larger=True)
+    if not (EAGER_FROM <= sizes[below] <= EAGER_TO and before and after):
         return None
-    before = _far_sizes(sizes, below, larger=False)
-    after = _far_sizes(sizes, above, larger=True)
-    if not before or not after:
-        return None
-    slope_below = _slope(curve, below, before)
-    slope_above = _slope(curve, above, after)
     foot, head = before[-1], after[0]
     before_foot = _far_sizes(sizes, foot, larger=False)
     after_head = _far_sizes(sizes, head, larger=True)
@@ -225,7 +219,9 @@ def _step(curve: Curve, below: int) -> EagerLimit | None:
     foreseen = times[foot] + _slope(curve, foot, before_foot) * (sizes[above] - sizes[foot])
     hindsight = times[head] - _slope(curve, head, after_head) * (sizes[head] - sizes[below])
     step = min(
-        times[above] - times[below] - max(slope_below, slope_above) * added,
+        times[above]
+        - times[below]
+        - max(_slope(curve, below, before), _slope(curve, above, after)) * added,
         times[above] - foreseen,
         hindsight - times[below],
     )

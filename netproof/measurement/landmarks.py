@@ -76,9 +76,8 @@ class Landmarks:
     def why(self, landmark: str, *, figures: bool = True) -> str | None:
         """Return why the landmark of this name is None; None where it has a value.
 
-        ``figures``: with those of this curve alone. Raise NetproofError for an unknown name.
+        ``figures``: with those of this curve alone.
         """
-        _known(landmark)
         reason = dict(self.undefined).get(landmark)
         return reason if figures or reason is None else reason.partition(_FIGURES)[0]
 
@@ -94,11 +93,7 @@ class Landmarks:
         )
 
     def interval(self, landmark: str) -> Interval | None:
-        """Return the 95 % interval, whose upper end may be infinite, None where there is none.
-
-        Raise NetproofError for an unknown name.
-        """
-        _known(landmark)
+        """Return the 95 % interval, whose upper end may be infinite, None where there is none."""
         for name, low, high in self.intervals:
             if name == landmark:
                 return low, math.inf if high is None else high
@@ -111,11 +106,6 @@ LANDMARK_NAMES = tuple(
 
 ASYMPTOTIC = ("asymptotic_mb_s", "half_performance_bytes", "line_rate_share")
 """Landmarks from the line through the top of a curve."""
-
-
-def _known(landmark: str) -> None:
-    if landmark not in LANDMARK_NAMES:
-        raise NetproofError(f"{landmark!r} is no landmark: there are {', '.join(LANDMARK_NAMES)}")
 
 
 def landmarks(

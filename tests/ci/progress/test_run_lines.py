@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from recorded_runs import RECORDED, recorded
 
-from ci.progress import Course, Line, parse
+from ci.progress import JOBS, Course, Line, parse
+from netproof.benchmarks import registry
 from netproof.site.matrix import PlannedJob
 
 
@@ -25,6 +29,13 @@ class TestLines:
         line = parse("[     FAIL ] ( 12/159) ImbBarrier %job_ranks=2 /fb87b7e1 @testbed:gige+mpich")
         test = ("ImbBarrier %job_ranks=2", "gige", "mpich")
         assert line == Line("FAIL", 12, 159, test, None)
+
+    def test_every_job_in_the_checks_is_known_by_its_name(self):
+        job = re.compile(r"^class (\w+Job)\((?:Mpi|Netpipe)Launches\)", re.MULTILINE)
+        checks = Path(__file__).resolve().parents[3] / "checks"
+        named = {name for path in checks.rglob("*.py") for name in job.findall(path.read_text())}
+        assert named <= JOBS.keys()
+        assert {JOBS[name][0] for name in named if JOBS[name][1]} == {*registry.STARTED}
 
     def test_functions_beyond_the_default_have_a_job_of_their_own(self):
         where = "%partition=edr-1 %ranks=16 /0a1b @mycluster:edr-1+intel/2021.9"

@@ -75,20 +75,6 @@ def test_what_no_benchmark_prints_is_refused_with_the_known_ones():
         outputs.read("\n", "x.txt")
 
 
-def test_every_job_in_the_checks_tells_by_its_name_whose_it_is():
-    jobs = re.compile(r"^class (\w+Job)\((?:Mpi|Netpipe)Launches\)", re.MULTILINE)
-    found = {
-        name: registry.whose_job(name)
-        for path in (ROOT / "checks").rglob("*.py")
-        for name in jobs.findall(path.read_text())
-    }
-    assert None not in found.values(), found
-    assert {one.name for one, default in found.values() if default} == {
-        one.name for one in registry.STARTED
-    }
-    assert registry.whose_job("ImbBarrier") is None
-
-
 def test_nothing_beyond_the_room_names_a_job_of_a_benchmark():
     """A new benchmark's jobs are followed without a word of it in ci/."""
     names = [f"{one.name.capitalize()}Job" for one in registry.STARTED]

@@ -333,7 +333,7 @@ class TestATableWithoutItsBanner:
 
     def test_of_a_collective_of_omb_its_name_is_missing(self):
         fault = refused("# Size       Avg Latency(us)\n4                       3.61\n")
-        assert "the line above it is missing that names the test" in str(fault)
+        assert "the line above it is missing that names the function" in str(fault)
 
 
 def test_collapsed_blanks_are_read_where_the_header_lost_them_too():
