@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -40,17 +39,13 @@ def wait_for(what, seconds: float = WAIT_S) -> None:
 @pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
 def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
     with machine_load.running(arguments(load, tmp_path)) as running:
-        wait_for(lambda: running.cpu_seconds() > 0.5)
+        wait_for(lambda: running.cpu_seconds() > 0.2)
         assert machine_load.group(running.group)
+        if load == "one-cpu":
+            assert os.sched_getaffinity(running.group) == {CPUS[-1]}
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, running.group) == own
     assert machine_load.group(running.group) == []
-
-
-@pytest.mark.slow
-def test_the_busy_cpu_is_the_one_that_was_asked_for(tmp_path):
-    with machine_load.running(arguments("one-cpu", tmp_path)) as running:
-        wait_for(lambda: running.cpu_seconds() > 0.3)
-        assert os.sched_getaffinity(running.group) == {CPUS[-1]}
-        assert os.getpriority(os.PRIO_PROCESS, running.group) == os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def test_bursts_are_on_every_cpu(tmp_path):
@@ -71,8 +66,7 @@ def test_a_load_that_ends_by_itself_is_reported(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
-@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM])
-def test_a_load_ends_with_the_process_that_started_it(load, way, tmp_path):
+def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(load, tmp_path):
     starter = subprocess.Popen(
         [
             *(sys.executable, "-c"),
@@ -86,8 +80,8 @@ def test_a_load_ends_with_the_process_that_started_it(load, way, tmp_path):
         text=True,
     )
     group = int(starter.stdout.readline())
-    wait_for(lambda: machine_load.group_cpu_seconds(group) > 0.5)
-    os.kill(starter.pid, way)
+    wait_for(lambda: machine_load.group_cpu_seconds(group) > 0.1)
+    starter.kill()
     starter.wait()
     starter.stdout.close()
     wait_for(lambda: not machine_load.group(group), 5)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from recorded_runs import RECORDED, ROOT
 
+from ci.progress import main
+
 PLAYS = """
 import sys, time
 for line in open(sys.argv[1]):
@@ -32,11 +34,14 @@ time.sleep(60)
 """
 
 
-def progress(tmp_path: Path, *command: str, report: Path | None = None) -> list[str]:
-    return [
-        *(sys.executable, str(ROOT / "ci" / "progress.py"), "--log", str(tmp_path / "run.log")),
-        *("--report", str(report or tmp_path / "run.json"), "--", *command),
-    ]
+def words(tmp_path: Path, *command: str) -> list[str]:
+    files = ("--log", str(tmp_path / "run.log"), "--report", str(tmp_path / "run.json"))
+    return [*files, "--", *command]
+
+
+def progress(tmp_path: Path, *command: str) -> list[str]:
+    program = (sys.executable, str(ROOT / "ci" / "progress.py"))
+    return [*program, *words(tmp_path, *command)]
 
 
 def play(tmp_path: Path) -> tuple[str, ...]:
@@ -85,34 +90,27 @@ def test_on_a_terminal_it_is_one_line_that_changes(tmp_path):
     assert "ImbBarrier" not in text
 
 
-@pytest.mark.slow
-def test_the_exit_status_is_that_of_the_command_and_its_end_is_shown_without_a_report(tmp_path):
+def test_the_exit_status_is_that_of_the_command_and_its_end_is_shown_without_a_report(
+    tmp_path, capsys
+):
     command = ("sh", "-c", "echo reframe: no such check; exit 3")
-    ran = subprocess.run(progress(tmp_path, *command), capture_output=True, text=True, check=False)
-    assert ran.returncode == 3
-    assert "ReFrame left no report (exit status 3); its output" in ran.stderr
-    assert "reframe: no such check" in ran.stderr
-    assert "no such check" not in ran.stdout
+    assert main(words(tmp_path, *command)) == 3
+    out, err = capsys.readouterr()
+    assert "ReFrame left no report (exit status 3); its output" in err
+    assert "reframe: no such check" in err
+    assert "no such check" not in out
 
 
-@pytest.mark.slow
-def test_a_report_of_failed_tests_is_for_the_verdict_to_tell(tmp_path):
+def test_a_report_of_failed_tests_is_for_the_verdict_to_tell(tmp_path, capsys):
     (tmp_path / "run.json").write_text("{}")
-    ran = subprocess.run(
-        progress(tmp_path, "sh", "-c", "echo it failed; exit 1"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (1, "")
+    assert main(words(tmp_path, "sh", "-c", "echo it failed; exit 1")) == 1
+    assert capsys.readouterr().err == ""
 
 
-@pytest.mark.slow
-def test_a_log_that_cannot_be_written_is_reported(tmp_path):
+def test_a_log_that_cannot_be_written_is_reported(tmp_path, capsys):
     (tmp_path / "run.log").mkdir()
-    ran = subprocess.run(progress(tmp_path, "true"), capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert ran.stderr == f"ci/progress: {tmp_path / 'run.log'}: Is a directory\n"
+    assert main(words(tmp_path, "true")) == 2
+    assert capsys.readouterr().err == f"ci/progress: {tmp_path / 'run.log'}: Is a directory\n"
 
 
 def alive(text: str) -> bool:

@@ -189,20 +189,6 @@ def test_what_contradicts_itself_is_refused(text, said):
 ENDED = [name for name in FILES if name not in ("imb-rma.out", "perftest-sweep.out")]
 
 
-@pytest.mark.parametrize("name", ENDED)
-def test_cut_after_any_line_it_is_refused_or_whole(name):
-    text = outputs.text_of(DATA / name)
-    lines = text.splitlines(keepends=True)
-    whole = [table.curve() for _, table in outputs.read(text, name).printed()]
-    for end in range(1, len(lines)):
-        try:
-            found = outputs.read("".join(lines[:end]), name).printed()
-        except NetproofError:
-            continue
-        curves = [table.curve() for _, table in found]
-        assert curves == whole[: len(curves)]
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_foreign_line_within_it_is_refused_or_changes_nothing(name):
     text = outputs.text_of(DATA / name)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.benchmarks import osu, outputs
@@ -186,18 +186,6 @@ def test_percentiles_are_read_and_not_judged():
 def test_two_outputs_in_one_file_are_refused():
     text = (DATA / "7.4/latency.out").read_text()
     assert "nothing may follow its rows" in str(refused(text + text))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(WHOLE), st.floats(0, 1))
-def test_cut_at_any_byte_it_is_refused_or_a_true_beginning(name: str, where: float):
-    text = (DATA / name).read_text()
-    whole = read(text, name).rows
-    try:
-        rows = read(text[: int(where * len(text))], name).rows
-    except ParseError:
-        return
-    assert rows == whole[: len(rows)]
 
 
 @pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM", "SYCL"])

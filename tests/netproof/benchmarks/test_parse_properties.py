@@ -76,37 +76,6 @@ def test_cut_at_any_byte_it_is_refused_or_whole(name: str) -> None:
     assert accepted <= 2, "only empty lines at the end may be missing"
 
 
-@pytest.mark.slow
-@tried(2)
-@given(st.sampled_from(sorted(IMB)), st.data())
-def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
-    name: str, data: st.DataObject
-) -> None:
-    text = IMB[name]
-    start = data.draw(st.integers(0, len(text) - 1))
-    end = data.draw(st.integers(start + 1, min(len(text), start + 4000)))
-    try:
-        output = imb.BENCHMARK.read(text[:start] + text[end:], name)
-    except ParseError:
-        return
-    truth = imb.BENCHMARK.read(text, name)
-    touched = {
-        number for number in range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
-    }
-    if structure(output) == structure(truth):
-        check_rows(output, truth, touched)
-        return
-    # A table of fewer ranks, or the first rows of a table, can go missing without a trace: who
-    # asked for them has to look for them. What is left is still as it was.
-    remaining = [replace(row, line=0) for t in output.tables for row in t.rows]
-    assert len(remaining) < sum(len(t.rows) for t in truth.tables)
-    rest = iter(remaining)
-    for table in truth.tables:
-        for row in table.rows:
-            if row.line not in touched:
-                assert replace(row, line=0) in rest
-
-
 def check_rows(output: Output, truth: Output, touched: set[int]) -> None:
     for table, true_table in zip(output.tables, truth.tables, strict=True):
         for row, true_row in zip(table.rows, true_table.rows, strict=True):
@@ -150,51 +119,6 @@ def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
                 literal = garbled.split("\n")[row.line - 1].split()
                 if row.values:
                     assert {f"{row.values['#repetitions']:.0f}", f"{row.size}"} <= {*literal, "0"}
-
-
-def in_turns(first: str, second: str, cuts: list[tuple[float, float]]) -> str:
-    """Pieces of both texts in turns, each whole and in its order."""
-    places = [(0, 0), *((int(x * len(first)), int(y * len(second))) for x, y in cuts)]
-    ends = [sorted(place[which] for place in places) for which in (0, 1)]
-    mixed = ""
-    for one, after, other, then in zip(
-        ends[0], [*ends[0][1:], len(first)], ends[1], [*ends[1][1:], len(second)], strict=True
-    ):
-        mixed += first[one:after] + second[other:then]
-    return mixed
-
-
-CUTS = st.lists(
-    st.tuples(st.floats(0, 1, exclude_max=True), st.floats(0, 1, exclude_max=True)), max_size=12
-)
-
-
-@pytest.mark.slow
-@tried(2)
-@given(st.sampled_from(sorted(IMB)), st.sampled_from(sorted(IMB)), CUTS, st.booleans())
-def test_two_outputs_in_one_file_are_refused(
-    one: str, other: str, cuts: list[tuple[float, float]], whole_lines: bool
-) -> None:
-    first, second = IMB[one], IMB[other]
-    if whole_lines:
-        cuts = [
-            (
-                (first.rfind("\n", 0, int(x * len(first))) + 1) / len(first),
-                (second.rfind("\n", 0, int(y * len(second))) + 1) / len(second),
-            )
-            for x, y in cuts
-        ]
-    with pytest.raises(ParseError):
-        imb.BENCHMARK.read(in_turns(first, second, cuts), "two.txt")
-
-
-@pytest.mark.slow
-@tried(2)
-@given(st.sampled_from(["tcp.out", "openmpi.out", "mpich.out"]), CUTS)
-def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, float]]) -> None:
-    first, second = (NP / name).read_text(), (NP / "mpich.out").read_text()
-    with pytest.raises(ParseError):
-        netpipe.read_file(in_turns(first, second, cuts), name, bidirectional=False)
 
 
 @pytest.mark.slow

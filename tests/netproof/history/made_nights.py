@@ -38,8 +38,8 @@ def unchanged(rows: Rows) -> None:
     """Leave the rows of a night as they were recorded."""
 
 
-_MADE: dict[tuple[int, int, str, Slower], tuple[int, dict[str, bytes]]] = {}
-"""Nights with nothing else changed, by how many were put before: random numbers drawn, and files.
+_MADE: dict[tuple[Any, ...], tuple[int, dict[str, bytes]]] = {}
+"""Nights by how many were put before, and what was changed: random numbers drawn, and files.
 
 All stores begin with the same ones, which take longer to make than to write.
 """
@@ -95,9 +95,9 @@ class MadeNights:
         all tables, by name, before they are written.
         """
         stored = self.stored(night, system)
-        made = (self._added, night, system, slower)
+        made = (self._added, night, system, slower, change)
         self._added += 1
-        if change is not unchanged:
+        if change not in (unchanged, mtu):
             self._make(stored, night, slower, change)
         elif made not in _MADE:
             drawn = self._make(stored, night, slower, change)

@@ -69,7 +69,7 @@ def test_the_unit_of_the_values_does_not_matter(seed, factor):
 @given(seeds, st.floats(0.3, 1e6), st.booleans(), st.integers(30, 79))
 # Right after a step by chance, of whose own level too little is known.
 @example(4331, 206010.557, False, 74)
-@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(phases=[Phase.explicit, Phase.generate])
 def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up, at):
     values = quiet(seed)
     values[at] *= 1 + off if up else 1 / (1 + off)

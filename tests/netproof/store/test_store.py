@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import pyarrow.parquet as pq
 import pytest
 import typer
@@ -489,7 +490,8 @@ def test_whatever_is_changed_in_a_report_it_goes_in_whole_or_is_refused(tmp_path
     whole = json.loads(PASSED.read_text())
     values = [None, -1, 0.5, "", "x", [], {}, True, float("nan"), 1e308, 2**70]
     refusals = []
-    for seed in range(80):
+    # Five times as many with `ci/test --all`.
+    for seed in range(2 * hypothesis.settings.default.max_examples):
         chance = random.Random(seed)
         document = copy.deepcopy(whole)
         place = document

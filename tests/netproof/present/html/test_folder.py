@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
@@ -17,21 +16,15 @@ from netproof.errors import NetproofError
 from netproof.present.html import folder
 from netproof.present.html.folder import ABANDONED_AFTER_S, MANIFEST, replacing
 
-WRITER = """
-import sys, time
-from pathlib import Path
-from netproof.present.html.folder import replacing
+FORK = multiprocessing.get_context("fork")
 
-target, word = Path(sys.argv[1]), sys.argv[2]
-print("ready", flush=True)
-while True:
-    with replacing(target) as new:
-        (new / "charts").mkdir()
-        for number in range(20):
-            (new / "charts" / f"{word}-{number}.csv").write_text(word * 100)
-        (new / "index.html").write_text(word)
-    word = word[::-1]
-"""
+
+def write_for_ever(target: Path, word: str, ready: Event) -> None:
+    ready.set()
+    while True:
+        names = ["index.html", *(f"charts/{word}-{number}.csv" for number in range(20))]
+        write(target, *names, text=word)
+        word = word[::-1]
 
 
 def write(target: Path, *names: str, text: str = "new") -> None:
@@ -162,22 +155,22 @@ def test_killed_at_whatever_moment_there_is_one_whole_report(tmp_path):
     write(target, "index.html", text="old")
     (target / "notes.txt").write_text("mine")
     for number in range(12):
-        command = [sys.executable, "-c", WRITER, str(target), "ab"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            writer.stdout.readline()
-            began = (target / MANIFEST).stat().st_ino
-            end = time.monotonic() + 0.013 * number
-            # Every other time not before it has written one, however slow the machine is.
-            while time.monotonic() < end or (
-                number % 2 and (target / MANIFEST).stat().st_ino == began
-            ):
-                # A reader meanwhile.
-                assert (target / "index.html").read_text() in ("old", "ab", "ba")
-            writer.send_signal(signal.SIGKILL)
+        ready = FORK.Event()
+        writer = FORK.Process(target=write_for_ever, args=(target, "ab", ready))
+        writer.start()
+        ready.wait()
+        began = (target / MANIFEST).stat().st_ino
+        end = time.monotonic() + 0.013 * number
+        # Every other time not before it has written one, however slow the machine is.
+        while time.monotonic() < end or (number % 2 and (target / MANIFEST).stat().st_ino == began):
+            # A reader meanwhile.
+            assert (target / "index.html").read_text() in ("old", "ab", "ba")
+        writer.kill()
+        writer.join()
         there = found(target)
         word = there["index.html"]
         assert word != "old" or number == 0
-        charts = {f"charts/{word}-{number}.csv": word * 100 for number in range(20)}
+        charts = {f"charts/{word}-{number}.csv": word for number in range(20)}
         assert there == {"notes.txt": "mine", "index.html": word} | (
             {} if word == "old" else charts
         )
