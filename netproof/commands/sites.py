@@ -44,6 +44,7 @@ export PATH=$netproof_programs:$PATH
 export RFM_CONFIG_PATH=$netproof_site/site-config
 export RFM_REFERENCE_PREFIX=$netproof_site/reference-values
 export RFM_REPORT_FILE=$netproof_site/reports/run-{sessionid}.json RFM_TIMESTAMP_DIRS=%FT%H-%M-%S
+export RFM_COMPRESS_REPORT=${RFM_COMPRESS_REPORT:-true}
 export NETPROOF_STORE=$netproof_site/store
 export RFM_PERF_INFO_LEVEL=${RFM_PERF_INFO_LEVEL:-verbose}
 unset netproof_programs netproof_program netproof_site

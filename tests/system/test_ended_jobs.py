@@ -9,14 +9,19 @@ import re
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
+from random import Random
 
 import pytest
 from made_site import SMALL, settings_of
 
 from ci.testbed import network, state
-from netproof.session import session
+from netproof.measurement.case import Case
+from netproof.session import records, session
+from netproof.session.measured import Launch
 from netproof.session.session import CheckResult, Session
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
@@ -26,21 +31,25 @@ TESTBED = ROOT / "ci" / "testbed" / "testbed"
 FUNCTIONS = ("PingPong", "Bcast")
 ENVIRONMENTS = ("intelmpi", "mpich")
 LAUNCHES = 3
+MOMENTS = 20
 SOON_S = 15
 """Seconds in which steps of a job that is ended have to be gone."""
 
 
 class Ended:
-    """A run in ``folder`` of two functions in two environments, with one job of two ranks."""
+    """A run in ``folder`` of two functions in two environments, with one job of two ranks.
 
-    def __init__(self, run, folder: Path, launches: int = LAUNCHES) -> None:
+    ``more``: names of checks that have jobs of their own.
+    """
+
+    def __init__(self, run, folder: Path, launches: int = LAUNCHES, more: str = "-") -> None:
         self.folder = folder
         settings = settings_of(folder, **SMALL, twin=[])
         settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
         names = "|".join(f"Imb{name}" for name in FUNCTIONS)
         command = (
             *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks")),
-            *("-n", f"({names}|ImbSmoothness).*ranks=2", "-S", f"launches={launches}"),
+            *("-n", f"({names}|ImbSmoothness).*ranks=2|{more}", "-S", f"launches={launches}"),
             *("-S", f"ImbJob.functions={','.join(FUNCTIONS)}"),
             *("-p", "|".join(ENVIRONMENTS), "-r"),
         )
@@ -72,6 +81,22 @@ class Ended:
     def measures(self, count: int) -> None:
         """Wait for so many launches in each environment."""
         self.until(lambda: all(len(self.recorded(one)) >= count for one in ENVIRONMENTS))
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop ReFrame; what it has written then is what a killed one has."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def states(self) -> dict[str, str]:
+        """Each begun job's number and state, as Slurm has it."""
+        noted = (path.read_text() for path in self.folder.glob("stage/**/job_nodes.txt"))
+        jobs = {found[1] for text in noted if (found := re.search(r"^jobid\t(\d+)$", text, re.M))}
+        shown = ask("sacct", "-XnPj", ",".join(jobs), "-o", "JobID,State") if jobs else ""
+        return dict(line.split("|") for line in shown.splitlines())
 
     def stored(self) -> Session:
         """Wait for its end."""
@@ -207,3 +232,44 @@ def test_a_job_that_is_requeued_measures_anew_and_mixes_nothing(run, tmp_path):
     for one in checks(stored):
         assert one.measured is not None, one.reason
         assert all(launch.start > requeued for launch in one.measured.launches)
+
+
+def cases_of_jobs(stored: Session) -> dict[str, dict[Case, list[Launch]]]:
+    """Return the launches of each case that was measured, by the job's number."""
+    found: dict[str, dict[Case, list[Launch]]] = defaultdict(dict)
+    for one in stored.results:
+        if one.case is not None and one.measured is not None:
+            found[one.extras["jobid"]][one.case] = [*one.measured.launches]
+    return found
+
+
+@pytest.mark.nightly
+def test_a_run_that_is_killed_has_what_finished_jobs_measured_and_nothing_half_written(
+    run, tmp_path
+):
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    moments, random = [], Random(seed)
+    job = Ended(run, tmp_path, more="ImbBcast.*ranks=4|Netpipe(Tcp|Mpi)")
+    job.until(lambda: any(tmp_path.glob("session-*/*+*.json")))
+    (folder,) = tmp_path.glob("session-*")
+    while len(moments) < MOMENTS or len({*chain.from_iterable(done for done, _ in moments)}) < 2:
+        time.sleep(random.uniform(0, 2))
+        assert job.process.poll() is None, f"it ended after {len(moments)} moments"
+        with job.stopped():
+            done = {number for number, state in job.states().items() if state == "COMPLETED"}
+            moments.append((done, cases_of_jobs(session.load(folder))))
+    job.process.kill()
+    while any(state in ("PENDING", "RUNNING", "COMPLETING") for state in job.states().values()):
+        time.sleep(1)
+    last = cases_of_jobs(session.load(folder))
+    assert {"COMPLETED"} == {*job.states().values()}
+    assert {*last} == {*job.states()}
+    for done, seen in moments:
+        assert {number: last[number] for number in done} == {one: seen.get(one) for one in done}
+        for number, cases in seen.items():
+            for case, launches in cases.items():
+                assert launches == last[number][case][: len(launches)]
+    judged = run(tmp_path, "netproof", "verdict", str(folder), "testbed:gige", "--all")
+    assert judged.returncode in (1, 3), judged.stderr
+    assert records.ENDED_EARLY in judged.stdout
