@@ -18,6 +18,7 @@ from netproof.benchmarks.fixed import (
     Lines,
     Row,
     TableError,
+    of_program,
     printed_lines,
 )
 from netproof.errors import NetproofError, ParseError
@@ -462,8 +463,10 @@ class Benchmark:
         """Read the one output of a run, in which only lines of others may precede it.
 
         ``bidirectional``, ``how``: as for ``read_next``. Others may follow where the benchmark has
-        a last line of its own. Raise ParseError, with the line, for anything else.
+        a last line of its own, or ``rank.sh`` printed one, outside of whose lines all is others'.
+        Raise ParseError, with the line, for anything else.
         """
+        text, whole = of_program(text)
         lines = Lines(text, path)
         found = map(self.heads.match, lines.between(1, len(lines)))
         starts = (at for at, one in enumerate(found, 1) if one and one.lastgroup == "program")
@@ -479,7 +482,7 @@ class Benchmark:
         end = lines.number
         while (line := lines.peek()) is not None:
             lines.take("nothing")
-            if not output.ended:
+            if not (output.ended or whole):
                 reason = "it has no last line, so nothing may follow its rows"
                 lines.refuse(f"is no row that {self.label} prints: {reason}")
             if self._is_own(line):
