@@ -65,10 +65,9 @@ def test_where_a_job_has_four_of_seven_nodes_pairs_take_turns_until_all_are_meas
     drain = [CLUSTER, "exec", "cn003", "scontrol", "update", "nodename=r2n05"]
     subprocess.run([*drain, "state=drain", "reason=without"], check=True)
     try:
-        ran = site("netproof run kestrel:batch -- -n Pairs")
+        site("netproof run kestrel:batch -- -n Pairs")
     finally:
         subprocess.run([*drain, "state=resume"], check=True)
-    assert ran.returncode in (0, 3), ran.stdout
     said = json.loads(site("netproof verdict newest kestrel:batch --format=json").stdout)
     (covered,) = said["coverage"]
     assert covered["measured"] == ["cn003", "cn004", "cn007", "cn012", "r2n01", "r2n02"]
