@@ -52,12 +52,6 @@ _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
 _UNABLE = re.compile(r"(?i)unable to locate|unknown module|unknown: |cannot be loaded|not found")
 """Messages of modules for one that is missing, in Tcl and in Lua."""
 
-_OF_NETPROOF = re.compile(
-    r"--(nodes|ntasks|ntasks-per-node|time|job-name|dependency|array|output|error)(?=[= ]|$)"
-    r"|-[NntJdaoe]"
-)
-"""Options of sbatch that netproof chooses for each job."""
-
 _CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
 
 
@@ -171,7 +165,8 @@ def check(
             if one in environments
         }
         _accounting(checked, environments)
-        _modules(checked, setups, system.get("modules_system", "nomod"))
+        left = module_path.left_to_jobs(found.configuration, name)
+        _modules(checked, setups, system.get("modules_system", "nomod"), left)
         if job and not checked.faults:
             for entry in partitions:
                 _by_job(checked, entry, environments, setups, wait_s)
@@ -373,7 +368,7 @@ def _slurm(
         needed = max((nodes_of(job, expected) for job in several), default=0)
         access = entry.get("access", [])
         named = slurm.names_in(access)
-        for option in filter(_OF_NETPROOF.match, access):
+        for option in slurm.own_in(access):
             checked.wrong(
                 place,
                 "access",
@@ -539,31 +534,32 @@ def _accounting(checked: CheckedSite, environments: Mapping[str, Mapping[str, An
 
 
 def _modules(
-    checked: CheckedSite, setups: Mapping[tuple[str, str], Sequence[str]], modules_system: str
+    checked: CheckedSite, setups: Mapping[tuple[str, str], Sequence[str]], kind: str, left: bool
 ) -> None:
-    """Check that a shell here can load each environment's modules, as jobs will."""
-    if modules_system == "nomod" and any(
-        "module load" in line for one in setups.values() for line in one
-    ):
-        checked.wrong(
-            f"system {checked.system}",
-            "modules_system",
-            "is 'nomod' or not there, by which ReFrame loads none of the modules that are named:"
-            f" this shell has {modules_system_here()!r}",
-        )
-    for (_, name), setup in {each[1]: (each, setup) for each, setup in setups.items()}.values():
-        loading = [line for line in setup if line.startswith("module load ")]
+    """Check that a shell here can load each environment's modules, as jobs will, and ReFrame.
+
+    ``kind``: ReFrame's name of the modules; ``left``: whether only jobs load them.
+    """
+    for name, setup in {name: setup for (_, name), setup in setups.items()}.items():
+        loading = [one.removeprefix("module load ") for one in setup if one.startswith("module l")]
         if not loading:
             continue
+        if kind == "nomod":
+            reason = f"is 'nomod' or not there, and this shell has {modules_system_here()!r}"
+            checked.wrong(f"system {checked.system}", "modules_system", reason)
+            return
         said = module_says(*(f"{line} || echo netproof: failed" for line in setup))
         unable = [line for line in said.splitlines() if _UNABLE.search(line)]
+        reason = ""
         if unable:
-            modules = ", ".join(line.removeprefix("module load ") for line in loading)
-            checked.wrong(
-                f"environment {name}",
-                "modules",
-                f"{modules}: {unable[0].strip()}; 'module -t avail' lists those that there are",
+            reason = f"{unable[0].strip()}; 'module -t avail' lists those that there are"
+        elif not left and (foreign := module_path.no_python(loading, kind)):
+            reason = (
+                f"one of them prints {foreign!r} on standard output, where ReFrame reads what to"
+                " do: let it print on standard error ('puts stderr')"
             )
+        if reason:
+            checked.wrong(f"environment {name}", "modules", f"{', '.join(loading)}: {reason}")
 
 
 def _by_job(

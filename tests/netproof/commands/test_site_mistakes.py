@@ -13,7 +13,7 @@ import pytest
 
 from netproof.commands import site_check
 from netproof.errors import NetproofError
-from netproof.site import discover, look, slurm
+from netproof.site import discover, look, module_path, slurm
 from netproof.site.look import Interface, Looked, LookedEnvironment, LookedNode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -107,7 +107,8 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "reference-values"))
     monkeypatch.setenv("MODULEPATH", "/srv/modules/core")
     monkeypatch.setattr(site_check, "module_says", lambda *commands: "")
-    monkeypatch.setattr(discover, "module_says", lambda *commands: "")
+    for module in (discover, module_path):
+        monkeypatch.setattr(module, "module_says", lambda *commands: "")
 
     def check(*changes: tuple[str, str], job: Looked | None = None) -> list[str]:
         changed = text
@@ -189,6 +190,15 @@ def test_a_module_that_is_not_there_is_named(checked, monkeypatch, said):
     (fault,) = checked()
     assert fault.startswith("environment mpich-gcc: modules: gcc/12.2, mpich/5.0.2: ")
     assert "module -t avail" in fault
+
+
+def test_a_module_that_prints_where_reframe_reads_python_is_named(checked, monkeypatch):
+    printed = "netproof: modules\nimport os\n       262144           15       999.00\n"
+    monkeypatch.setattr(
+        module_path, "module_says", lambda one: printed if "modulecmd python load" in one else ""
+    )
+    (fault,) = checked()
+    assert "one of them prints '262144           15       999.00' on standard output" in fault
 
 
 NO_IMB = LookedEnvironment({"NPtcp": "/usr/bin/NPtcp"}, ("", ""), "", {}, {"setup": "gcc: no"})
