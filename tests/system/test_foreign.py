@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,9 @@ PROGRAMS = ROOT / ".venv" / "bin"
 STATE = Path(os.environ.get("KESTREL", "/var/tmp/kestrel"))
 MODULES = STATE / "srv" / "modules" / "gcc-12.2"
 SMALL = "-S launches=1 -n NetpipeTcp -p openmpi"
+
+ACCESS = '"--account=net"'
+PATIENCE_S = 90
 
 Shell = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -77,13 +82,78 @@ def test_where_a_job_has_four_of_seven_nodes_pairs_take_turns_until_all_are_meas
     assert covered["drained"] == ["r2n05"]
 
 
-def test_nodes_with_a_domain_and_a_greeting_are_measured(site):
-    site(f"netproof run kestrel:debug -- {SMALL}")
+def edit(old: str, new: str) -> None:
+    """Change the site's file."""
+    path = STATE / "home/nina/site/site-config/kestrel.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_nodes_with_a_domain_and_a_greeting_are_measured_from_a_shell_with_labels(site):
+    edit(ACCESS, f'{ACCESS}, "--export=NONE"')
+    site(f"export SLURM_LABELIO=1 PMIX_RANK=7; netproof run kestrel:debug -- {SMALL}")
     said = site("netproof verdict newest kestrel:debug --format=json")
     verdict = json.loads(said.stdout)
     measured = [one for one in verdict["cases"] if one["measured"]]
     assert [one["benchmark"] for one in measured] == ["netpipe"] * 4
     assert not [one for one in verdict["faults"] if "header" in one or "was to run on" in one]
+
+
+def as_root(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [CLUSTER, "exec", "cn003", *command], capture_output=True, text=True, check=False
+    )
+
+
+def measured_after(site: Shell, where: str, disturb: Callable[[str], None]) -> str:
+    """Disturb the first job of a run by its last node; return the verdict once it ended."""
+    with ThreadPoolExecutor() as beside:
+        ran = beside.submit(site, f"netproof run kestrel:{where} -- {SMALL}")
+        end = time.monotonic() + PATIENCE_S
+        queued = ("squeue", "--noheader", f"--partition={where}", "--user=nina")
+        running = (*queued, "--states=RUNNING", "--format=%A %N %Z")
+        while not (
+            (found := as_root(*running).stdout.split())
+            and (STATE / found[2].lstrip("/") / "openmpi/launches.tsv").exists()
+        ):
+            assert time.monotonic() < end, "no job began"
+            time.sleep(0.2)
+        job, nodes, _ = found
+        disturb(as_root("scontrol", "show", "hostnames", nodes).stdout.split()[-1])
+        end = time.monotonic() + PATIENCE_S
+        # Slurm would wait for two minutes.
+        while as_root("scontrol", "update", f"JobId={job}", "StartTime=now").returncode:
+            assert time.monotonic() < end, "the job was not requeued"
+            time.sleep(0.5)
+        ran.result()
+    said = site(f"netproof verdict newest kestrel:{where} --format=json")
+    cases = json.loads(said.stdout)["cases"]
+    assert len([one for one in cases if one["measured"]]) == 4
+    return site(f"netproof verdict newest kestrel:{where} --all").stdout
+
+
+def test_a_job_that_an_urgent_one_preempts_is_measured_again_and_named(site):
+    edit(ACCESS, f'{ACCESS}, "--qos=scavenger"')
+    urgent = "--account=net --qos=urgent --partition=debug --nodes=2 --exclusive --time=1"
+    said = measured_after(
+        site, "debug", lambda node: as_user(f"sbatch {urgent} --output=/dev/null --wrap=true")
+    )
+    assert "no node of it is down now: preempted" in " ".join(said.split())
+
+
+def test_a_node_that_loses_its_power_is_named_and_others_are_measured(site):
+    gone = []
+
+    def off(node: str) -> None:
+        gone.append(node)
+        subprocess.run([CLUSTER, "off", node], check=True)
+
+    try:
+        said = measured_after(site, "batch", off)
+    finally:
+        for node in gone:
+            subprocess.run([CLUSTER, "on", node], check=True)
+    assert f"{gone[0]} is down" in " ".join(said.split())
 
 
 def test_nodes_that_a_partition_shares_are_measured(site):
@@ -124,7 +194,6 @@ def test_lines_that_look_like_rows_enter_no_curve(site, rows_everywhere):
     assert printed.read_text().count(ROW.strip()) == 4
 
 
-ACCESS = '"--account=net"'
 LIMIT = '"max_jobs": 4'
 FABRIC = '"FI_TCP_IFACE", "ens1f0"'
 
@@ -171,9 +240,7 @@ def test_a_mistake_is_named_with_its_remedy_before_anything_is_measured(site, mi
     (MODULES / "odd").mkdir(exist_ok=True)
     (MODULES / "odd/1").write_text("#%Module1.0\nputs stderr {no license}\nexit 1\n")
     old, new, named = (MISTAKES | MISTAKES_OF_NODES)[mistake]
-    path = STATE / "home/nina/site/site-config/kestrel.py"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+    edit(old, new)
     job = "--job" if mistake in MISTAKES_OF_NODES else ""
     checked = site(f"netproof site check {job} kestrel:debug")
     assert checked.returncode == 1
