@@ -29,6 +29,21 @@ ROW = re.compile(
 CUT_SHORT = "the last line has no end: the file is cut short"
 
 
+BEGINS, ENDED = "netproof program begins\n", "netproof program ended\n"
+"""Lines that ``rank.sh`` prints before a launch's program and after it."""
+
+
+def of_program(text: str) -> tuple[str, bool]:
+    """Return what a launch's program printed, and whether it is known to have ended by itself.
+
+    Blank is what prologs, wrappers and modules printed before it; what they did after it is left
+    out. A text without ``rank.sh``'s lines is all the program's.
+    """
+    before, begins, printed = text.rpartition(BEGINS)
+    printed, ended, _ = printed.partition(ENDED)
+    return re.sub(".", " ", before + begins) + printed, bool(ended)
+
+
 class TableError(ParseError):
     """A fault of one table: the others of its file can be believed."""
 

@@ -18,6 +18,7 @@ from netproof.benchmarks.fixed import (
     Lines,
     Row,
     TableError,
+    of_program,
     printed_lines,
 )
 from netproof.errors import NetproofError, ParseError
@@ -462,15 +463,18 @@ class Benchmark:
         """Read the one output of a run, in which only lines of others may precede it.
 
         ``bidirectional``, ``how``: as for ``read_next``. Others may follow where the benchmark has
-        a last line of its own. Raise ParseError, with the line, for anything else.
+        a last line of its own, or ``rank.sh`` printed one, outside of whose lines all is others'.
+        Raise ParseError, with the line, for anything else.
         """
+        text, marked = of_program(text)
         lines = Lines(text, path)
         found = map(self.heads.match, lines.between(1, len(lines)))
         starts = (at for at, one in enumerate(found, 1) if one and one.lastgroup == "program")
         lines.go_to(next(starts, 1))
         before = lines.between(1, lines.number)
         for number, foreign in enumerate(before, 1):
-            if self._is_own(foreign):
+            # Other ranks' prologs may print when rank 0's program has begun.
+            if self._is_own(foreign) and not marked:
                 reason = f"a part of another output stands before {self.label}'s name"
                 raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
@@ -479,7 +483,7 @@ class Benchmark:
         end = lines.number
         while (line := lines.peek()) is not None:
             lines.take("nothing")
-            if not output.ended:
+            if not (output.ended or marked):
                 reason = "it has no last line, so nothing may follow its rows"
                 lines.refuse(f"is no row that {self.label} prints: {reason}")
             if self._is_own(line):

@@ -29,6 +29,7 @@ from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
 from netproof.site.discover import MOST_NODES, associations, module_says, plugins_of
+from netproof.site.discover import modules_system as modules_system_here
 from netproof.site.hostlist import fold
 from netproof.site.look import differing, lacking, look, setup_of
 from netproof.site.matrix import (
@@ -164,7 +165,8 @@ def check(
             if one in environments
         }
         _accounting(checked, environments)
-        _modules(checked, setups)
+        left = module_path.left_to_jobs(found.configuration, name)
+        _modules(checked, setups, system.get("modules_system", "nomod"), left)
         if job and not checked.faults:
             for entry in partitions:
                 _by_job(checked, entry, environments, setups, wait_s)
@@ -239,8 +241,10 @@ def _reframe(checked: CheckedSite, system: str) -> None:
         return
     said = " | ".join(line for line in (ran.stdout + ran.stderr).splitlines() if line.strip())
     if "could not find a sane" in said:
-        checked.unchecked.append(f"whether ReFrame can load modules: not available, {said}")
-        return
+        if shutil.which("sinfo") is None:
+            checked.unchecked.append(f"whether ReFrame can load modules: not available, {said}")
+            return
+        said += f"; modules_system is to be what this shell has: {modules_system_here()!r}"
     checked.wrong(f"system {system}", "ReFrame", f"refuses it: {said}")
 
 
@@ -364,6 +368,13 @@ def _slurm(
         needed = max((nodes_of(job, expected) for job in several), default=0)
         access = entry.get("access", [])
         named = slurm.names_in(access)
+        for option in slurm.own_in(access):
+            checked.wrong(
+                place,
+                "access",
+                f"has {option!r}, which each job has of its own: leave it out; 'time_limit',"
+                " extras['nodes'] and extras['rank_counts'] say how long and how large a job is",
+            )
         if not named:
             if any(_CHOOSES_NODES.match(option) for option in access):
                 checked.unchecked.append(
@@ -470,7 +481,8 @@ _REMEDIES = {
     "Invalid qos": "name a QOS of yours, '--qos=NAME', of {qos}",
     "Invalid feature": "'sinfo -o %f' lists the features for --constraint",
     "reservation is invalid": "'scontrol show reservation' lists those that there are",
-    "node configuration is not available": "no node has what it asks for: memory, CPUs or GPUs",
+    "node configuration is not available": "no node of it has what this asks for: memory, CPUs,"
+    " GPUs, or a node of '--nodelist' that is in another partition",
 }
 """Remedies for refusals of ``sbatch --test-only``, by words in them."""
 
@@ -521,21 +533,33 @@ def _accounting(checked: CheckedSite, environments: Mapping[str, Mapping[str, An
             )
 
 
-def _modules(checked: CheckedSite, setups: Mapping[tuple[str, str], Sequence[str]]) -> None:
-    """Check that a shell here can load each environment's modules, as jobs will."""
-    for (_, name), setup in {each[1]: (each, setup) for each, setup in setups.items()}.values():
-        loading = [line for line in setup if line.startswith("module load ")]
+def _modules(
+    checked: CheckedSite, setups: Mapping[tuple[str, str], Sequence[str]], kind: str, left: bool
+) -> None:
+    """Check that a shell here can load each environment's modules, as jobs will, and ReFrame.
+
+    ``kind``: ReFrame's name of the modules; ``left``: whether only jobs load them.
+    """
+    for name, setup in {name: setup for (_, name), setup in setups.items()}.items():
+        loading = [one.removeprefix("module load ") for one in setup if one.startswith("module l")]
         if not loading:
             continue
+        if kind == "nomod":
+            reason = f"is 'nomod' or not there, and this shell has {modules_system_here()!r}"
+            checked.wrong(f"system {checked.system}", "modules_system", reason)
+            return
         said = module_says(*(f"{line} || echo netproof: failed" for line in setup))
         unable = [line for line in said.splitlines() if _UNABLE.search(line)]
+        reason = ""
         if unable:
-            modules = ", ".join(line.removeprefix("module load ") for line in loading)
-            checked.wrong(
-                f"environment {name}",
-                "modules",
-                f"{modules}: {unable[0].strip()}; 'module -t avail' lists those that there are",
+            reason = f"{unable[0].strip()}; 'module -t avail' lists those that there are"
+        elif not left and (foreign := module_path.no_python(loading, kind)):
+            reason = (
+                f"one of them prints {foreign!r} on standard output, where ReFrame reads what to"
+                " do: let it print on standard error ('puts stderr')"
             )
+        if reason:
+            checked.wrong(f"environment {name}", "modules", f"{', '.join(loading)}: {reason}")
 
 
 def _by_job(
@@ -568,7 +592,7 @@ def _by_job(
     for key, reason in differing(extras, looked):
         checked.wrong(place, key, reason)
     for name, one in looked.environments.items():
-        for key, reason in lacking(trying[name], one):
+        for key, reason in lacking(trying[name], one, extras):
             checked.wrong(f"environment {name}", key, f"on {own} {reason}")
     if len(checked.faults) == before:
         nodes = fold(node.name for node in looked.nodes)

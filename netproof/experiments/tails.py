@@ -19,6 +19,7 @@ from statistics import fmean
 
 import scipy
 
+from netproof.benchmarks.fixed import of_program
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
@@ -191,7 +192,7 @@ def of_job(folder: Path, jobid: str) -> Tail:
         text = text_of(path)
         read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, size)
         times.extend(read)
-        looks.extend(watched(folder, text))
+        looks.extend(watched(folder, of_program(text)[0]))
         return Curve((size,), (sum(read) / len(read),))
 
     launch = job_files.read_launch(folder, LONG, 1, recorded, case, (size,), read_output)

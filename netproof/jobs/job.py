@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from netproof.benchmarks import registry
+from netproof.benchmarks.fixed import of_program
 from netproof.errors import NetproofError
 from netproof.intake import writing
 from netproof.session import job_files, node_facts, plan
@@ -47,7 +48,7 @@ NOT_LAUNCHED = 69
 TIMED_OUT, KILLED, ENDED, NO_PROGRAM = 124, 137, 143, 127
 """Statuses as ``timeout`` and shells have them."""
 
-_FIGURES = {kind: re.compile(registry.figures(kind).encode(), re.M) for kind in ("np", "out")}
+_FIGURES = {kind: re.compile(registry.figures(kind), re.M) for kind in ("np", "out")}
 
 _NO_ANSWER = re.compile(r"^nptcp\.sh: .* had no answer from", re.M)
 
@@ -432,10 +433,10 @@ class RunningJob:
     def rows(self, name: str, kind: str = "out") -> int:
         """Return how many rows of figures a step has printed."""
         try:
-            content = (self.folder / f"{name}.{kind}").read_bytes()
+            printed, _ = of_program((self.folder / f"{name}.{kind}").read_text(errors="replace"))
         except OSError:
             return 0
-        return sum(1 for _ in _FIGURES[kind].finditer(content))
+        return sum(1 for _ in _FIGURES[kind].finditer(printed))
 
     def _note(self, name: str, began: float, status: int, limit_s: int) -> None:
         """Append a launch to the job's record."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
+from netproof.benchmarks.fixed import of_program
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, ParseError, shortened
 from netproof.intake import json_reading, writing
@@ -425,9 +426,10 @@ def last_line(output: Path) -> str:
 def last_printed(output: Path) -> list[str]:
     """The last line that a program printed, if any."""
     try:
-        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
+        printed, _ = of_program(output.read_text(errors="replace"))
     except OSError:
         return []
+    lines = [line for line in printed.splitlines() if line.strip()]
     return [line.strip()[:200] for line in lines[-1:]]
 
 

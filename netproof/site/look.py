@@ -29,6 +29,8 @@ SHELL = Path(__file__).with_name("look.sh")
 HEADER, END = "netproof-look\t1", "end"
 JOB_LIMIT_MIN = 15
 _POLL_S = 2
+_MESSAGE = 1048576
+"""Bytes of a message of the programs that the job starts."""
 _RATE = {
     "NPmpi": (re.compile(r": *1048576 bytes .*?--> *([\d.]+) Mbps"), 1.048576),
     "IMB-MPI1": (re.compile(r"(?m)^ *1048576 +\d+ +[\d.]+ +([\d.]+)"), 8.0),
@@ -63,10 +65,14 @@ class Device:
 
 @dataclass(frozen=True)
 class LookedNode:
-    """A node as the job found it; ``printed``: what a prolog or wrapper printed there."""
+    """A node as the job found it.
+
+    ``python_fault``: why it cannot start netproof, empty if it can; ``printed``: what a prolog or
+    wrapper printed there.
+    """
 
     name: str
-    python: str
+    python_fault: str
     interfaces: tuple[Interface, ...]
     devices: tuple[Device, ...]
     printed: tuple[str, ...] = ()
@@ -78,7 +84,9 @@ class LookedEnvironment:
 
     ``programs``: path of each; ``library``: path and version of the MPI library that they load;
     ``pmi``: the plugin by which two ranks of a program found each other, empty where none did;
-    ``mbit_s``: bandwidth of 1 MiB of each program that ran; ``said``: last words of what failed.
+    ``mbit_s``: bandwidth of 1 MiB of each program that ran; ``said``: last words of what failed;
+    ``failed``: a command that sets it up and its status, if one failed; ``carried``: bytes that
+    each interface of the first node sent while a program ran.
     """
 
     programs: Mapping[str, str]
@@ -86,6 +94,8 @@ class LookedEnvironment:
     pmi: str
     mbit_s: Mapping[str, float]
     said: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
+    carried: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -148,8 +158,12 @@ def look(
         shutil.rmtree(place, ignore_errors=True)
 
 
+_NOTE = 'status=$? && [ "$status" -eq 0 ] || netproof_failed "status $status"'
+"""Notes a command of the set-up that failed."""
+
+
 def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]], nodes: int) -> str:
-    python = shlex.quote(sys.executable)
+    python = shlex.join([sys.executable, str(Path(__file__).resolve().parents[2])])
     # The first environment that has NPtcp measures the networks.
     networks = ('(cd .. && [ -e networks ] || bash look.sh networks "${names[@]:0:2}")',)
     lines = [
@@ -163,7 +177,12 @@ def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]], nod
     for number, (setup, pmis) in enumerate(environments.values()):
         lines += [
             f"(mkdir -p env-{number} && cd env-{number} && exec 2>setup.err >setup.out",
-            *setup,
+            "netproof_folder=$PWD",
+            'netproof_failed() { echo "$netproof_at: $1: $(tail -n 1 "$netproof_folder/setup.err")"'
+            ' >>"$netproof_folder/failed"; }',
+            "trap 'netproof_failed \"it ended the shell\"' EXIT",
+            *(text for line in setup for text in (f"netproof_at={shlex.quote(line)}", line, _NOTE)),
+            "trap - EXIT",
             *(networks if nodes > 1 else ()),
             f'bash ../look.sh environment "$pair" {shlex.join(pmis)} >programs.txt 2>programs.err)',
         ]
@@ -218,11 +237,17 @@ def rates_of(text: str) -> dict[int, float]:
 
 def last_words(path: Path, printed: Collection[str] = ()) -> str:
     """Return the last line of a file that says something; ``printed``: lines of others in it."""
+    said = [line for line in _said(path) if line not in printed]
+    return shortened(said[-1]) if said else ""
+
+
+def _said(path: Path) -> list[str]:
+    """Return the lines of a file that say something, none where it cannot be read."""
     try:
-        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+        lines = path.read_text(errors="replace").splitlines()
     except OSError:
-        return ""
-    return shortened(next((one for one in reversed(lines) if one and one not in printed), ""))
+        return []
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _lines_of(text: str) -> tuple[list[str], dict[str, list[list[str]]]]:
@@ -270,10 +295,12 @@ def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnviron
     the first are kept: the first is the likeliest.
     """
     setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
+    failed = next(iter(_said(folder / "failed")), "")
     try:
         text = (folder / "programs.txt").read_text()
     except OSError:
-        return LookedEnvironment({}, ("", ""), "", {}, {"setup": setup or "left nothing"})
+        nothing = {"setup": setup or "left nothing"}
+        return LookedEnvironment({}, ("", ""), "", {}, nothing, failed)
     _, lines = _lines_of(text)
     pmi = ""
     rates: dict[str, float] = {}
@@ -282,7 +309,7 @@ def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnviron
         output, errors = (folder / f"{program}.{tried}.{kind}" for kind in ("out", "err"))
         both = "".join(one.read_text(errors="replace") for one in (output, errors) if one.exists())
         pattern, unit = _RATE[program]
-        if figures := pattern.findall(both):
+        if status == "0" and (figures := pattern.findall(both)):
             rates[program], pmi = unit * float(figures[-1]), tried
         elif program not in rates:
             words = last_words(errors, printed) or last_words(output, printed)
@@ -290,10 +317,13 @@ def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnviron
             said.setdefault(program, f"--mpi={tried}: {late}{words or f'status {status}'}")
     if setup and not rates:
         said["setup"] = setup
-    failed = {program: words for program, words in said.items() if program not in rates}
+    said = {program: words for program, words in said.items() if program not in rates}
     programs = dict(words for words in lines["program"])
     path, version = (lines["library"] or [["", ""]])[-1]
-    return LookedEnvironment(programs, (path, version), pmi, rates, failed)
+    carried: dict[str, dict[str, int]] = defaultdict(dict)
+    for program, interface, sent in lines["carried"]:
+        carried[program][interface] = int(sent)
+    return LookedEnvironment(programs, (path, version), pmi, rates, said, failed, carried)
 
 
 def setup_of(
@@ -312,12 +342,14 @@ def setup_of(
 
 def without_python(nodes: Sequence[LookedNode]) -> str:
     """Return which nodes lack the Python that runs jobs, with the remedy; empty where all have."""
-    without = [node.name for node in nodes if not node.python]
+    without = {node.name: node.python_fault for node in nodes if node.python_fault}
     if not without:
         return ""
+    *_, why = without.values()
     return (
-        f"{fold(without)} cannot start {sys.executable}, which runs every job: install netproof"
-        " with a Python that the nodes have at the same path, in a folder that they see"
+        f"{fold(without)} cannot start {sys.executable}, which runs every job:"
+        f" {why.rpartition(f'{sys.executable}: ')[2]}; install netproof with a Python that the"
+        " nodes have at the same path, in a folder that they see"
     )
 
 
@@ -340,6 +372,10 @@ def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, 
         if own and own != rate and rates_differ:
             has = f"{name} has {own} Mbit/s by ethtool, not {rate}"
             by_fault["extras['link_mbit_s']", has].append(node.name)
+    without = [one.name for one in looked.nodes if not any(two.active for two in one.devices)]
+    if extras["rdma"] and without:
+        where = f"on {fold(without)} no RDMA device is there and active; leave rdma out"
+        yield "extras['rdma']", f"is {extras['rdma']}, and {where}"
     for (key, reason), nodes in by_fault.items():
         yield key, f"on {fold(nodes)} {reason}"
     carried = looked.tcp_mbit_s(name)
@@ -351,9 +387,32 @@ def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, 
         )
 
 
-def lacking(entry: Mapping[str, Any], found: LookedEnvironment) -> Iterator[tuple[str, str]]:
-    """Yield what an environment says that it has and a job did not find: key and reason."""
+def lacking(
+    entry: Mapping[str, Any], found: LookedEnvironment, extras: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield what an environment says that it has and a job did not find: key and reason.
+
+    ``extras``: of the partition.
+    """
     setup = found.said.get("setup", "")
+    if found.failed:
+        loads = found.failed.startswith("module load ")
+        remedy = "mend it" if loads else "mend it, or end it with '|| true' if it may fail"
+        yield ("modules" if loads else "prepare_cmds"), f"{found.failed.rstrip(': ')}; {remedy}"
+        if not found.programs:
+            return
+    rails = extras["rails"] or (extras["interface"],)
+    for program, sent in found.carried.items():
+        most = max(sent, key=lambda one: sent[one])
+        own = sum(sent.get(one, _MESSAGE) for one in rails)
+        if not extras["rdma"] and own < _MESSAGE and sent[most] > 10 * _MESSAGE:
+            yield (
+                "env_vars",
+                f"two ranks of {program} sent {sent[most] / 1e6:.0f} MB over {most} and none over"
+                f" {' and '.join(rails)}: name the interface to MPI, as by FI_TCP_IFACE,"
+                " OMPI_MCA_btl_tcp_if_include or UCX_NET_DEVICES",
+            )
+            break
     for program, feature in registry.PROBES.items():
         if feature not in entry.get("features", []):
             continue

@@ -1,5 +1,5 @@
 #!/bin/bash
-# look.sh node PYTHON: describes this node, "key TAB value…" lines between a header and "end".
+# look.sh node PYTHON ROOT: describes this node, "key TAB value…" lines between a header and "end".
 # look.sh networks NODE NODE: the rate of each network between two nodes at several sizes, by NPtcp.
 # look.sh environment NODE,NODE PMI…: programs and MPI library here, and two ranks of each program.
 # Runs before a site is known; look.py reads what it leaves.
@@ -65,11 +65,12 @@ devices() {
 }
 
 node() {
-    local python=$1 said
+    local python=$1 root=$2 said
     printf 'netproof-look\t1\n'
     line node "${SLURMD_NODENAME:-$(uname -n)}"
-    said=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1) || said=
-    line python "$said"
+    # As a job begins, with all that it imports.
+    said=$(PYTHONPATH=$root "$python" -c 'import netproof.jobs.acceptance' 2>&1) && said= || said=${said:-status $?}
+    line python "${said##*$'\n'}"
     interfaces
     devices
     printf 'end\n'
@@ -114,6 +115,19 @@ library() {
     line library "$said" "$version"
 }
 
+# carried PROGRAM: prints how many bytes each interface here has sent since the first call.
+carried() {
+    local interface sent
+    set +f
+    for interface in /sys/class/net/*; do
+        sent=$(content "$interface/statistics/tx_bytes")
+        interface=${interface##*/}
+        [ -z "$sent" ] || [ -z "${before[$interface]-}" ] || line carried "$1" "$interface" "$((sent - before[$interface]))"
+        before[$interface]=$sent
+    done
+    set -f
+}
+
 arguments() {
     case $1 in
     NPmpi) echo "-l $BYTES -u $BYTES -p 0 -n 10 -o NPmpi.np" ;;
@@ -123,7 +137,8 @@ arguments() {
 }
 
 environment() {
-    local nodes=$1 program pmi where="-N2 --ntasks-per-node=1" found=
+    local nodes=$1 program pmi status where="-N2 --ntasks-per-node=1" found=
+    local -A before=()
     shift
     [[ $nodes == *,* ]] || where="-N1 --ntasks-per-node=2"
     printf 'netproof-look\t1\n'
@@ -135,11 +150,14 @@ environment() {
         [ -n "$found" ] || library "$program"
         for pmi in ${found:-"$@"}; do
             # shellcheck disable=SC2046,SC2086 # words
+            carried "$program" >/dev/null
             timeout -k 5 60 srun --mpi="$pmi" --overlap -n2 $where -w "$nodes" --kill-on-bad-exit=1 --input=none \
                 --output="$program.$pmi.out" --error="$program.$pmi.err" "$program" $(arguments "$program")
-            line ran "$program" "$pmi" $?
-            if grep -qE "^ *$BYTES|: *$BYTES bytes" "$program.$pmi.out" "$program.$pmi.err" 2>/dev/null; then
+            status=$?
+            line ran "$program" "$pmi" "$status"
+            if [ "$status" -eq 0 ] && grep -qE "^ *$BYTES|: *$BYTES bytes" "$program.$pmi.out" "$program.$pmi.err" 2>/dev/null; then
                 found=$pmi
+                carried "$program"
                 break
             fi
         done

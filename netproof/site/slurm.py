@@ -43,6 +43,10 @@ _BLOCK = re.compile(
 _CHOOSING_OPTION = re.compile(
     r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
 )
+_OWN_OPTION = re.compile(
+    r"--(nodes|ntasks|ntasks-per-node|time|job-name|dependency|array|output|error)(?=[= ]|$)"
+    r"|-[NntJdaoe]"
+)
 _SHARING_OPTION = re.compile(r"(?<!\S)(?:--(?:oversubscribe|exclusive)\b|-s\b)")
 _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
@@ -139,6 +143,11 @@ def names_in(access: Sequence[str]) -> list[str]:
 def choosing_in(access: Sequence[str]) -> list[str]:
     """Return the ``access`` options of ReFrame that choose among a partition's nodes."""
     return [option for option in access if _CHOOSING_OPTION.search(option)]
+
+
+def own_in(access: Sequence[str]) -> list[str]:
+    """Return the ``access`` options of ReFrame that netproof chooses for each job."""
+    return [option for option in access if _OWN_OPTION.match(option)]
 
 
 def sharing_in(access: Sequence[str]) -> list[str]:

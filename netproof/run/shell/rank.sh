@@ -1,6 +1,7 @@
 #!/bin/bash
 # rank.sh COMMAND...: runs one rank and prints on standard error where it ran, its CPU time and its
-# scheduling, and, once per node, the node's other load and its network counters.
+# scheduling, and, once per node, the node's other load and its network counters. Rank 0 prints a line
+# on standard output before its program and one after it.
 . ./load.sh
 . ./counters.sh
 node=${SLURMD_NODENAME:?}
@@ -14,8 +15,10 @@ if [ "${SLURM_LOCALID:?}" -eq 0 ]; then
     network_before "$node"
     load_before
 fi
+[ "$SLURM_PROCID" -ne 0 ] || echo "netproof program begins"
 time "${run[@]}" 8<&- 9>&-
 status=$?
+[ "$SLURM_PROCID" -ne 0 ] || echo "netproof program ended"
 [ -z "$scheduled" ] || echo "$scheduled" >&2
 if [ "$SLURM_LOCALID" -eq 0 ]; then
     load_after "$node"

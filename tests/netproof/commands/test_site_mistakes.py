@@ -5,6 +5,7 @@ Slurm's answers are those that the cluster kestrel gave, which netproof had neve
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from netproof.commands import site_check
 from netproof.errors import NetproofError
-from netproof.site import discover, look, slurm
+from netproof.site import discover, look, module_path, slurm
 from netproof.site.look import Interface, Looked, LookedEnvironment, LookedNode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +26,7 @@ MPICH = LookedEnvironment(
 )
 
 
-def node(name="cn003", python="3.11", mtu=9000, rate=1000) -> LookedNode:
+def node(name="cn003", python="", mtu=9000, rate=1000) -> LookedNode:
     there = (
         Interface("eno1", 1500, 1000, "10.141.0.13", "tg3 3.137", "BCM5720"),
         Interface("ens1f0", mtu, rate, "10.142.0.13", "tg3 3.137", "BCM5720"),
@@ -45,6 +46,7 @@ REFUSALS = {
     "--constraint=nope": "allocation failure: Invalid feature specification",
     "--reservation=nope": "allocation failure: Requested reservation is invalid",
     "--mem=900G": "allocation failure: Requested node configuration is not available",
+    "--nodelist=gpu01": "allocation failure: Requested node configuration is not available",
     "--partition=shared": "sbatch: error: kestrel: nodes of partition shared are shared: submit"
     " without --exclusive",
 }
@@ -92,7 +94,7 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
         "batch", ["--partition=batch", "--account=chem"], 4, 7, "1h", looked()
     )
     candidate = {"modules": ["gcc/12.2", "mpich/5.0.2"]}
-    found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "nomod", [], [])
+    found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "tmod4", [], [])
     text = discover.site_text("kestrel", found)
     for folder in ("site-config", "reference-values", "bin"):
         (tmp_path / folder).mkdir()
@@ -103,7 +105,10 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "reference-values"))
+    monkeypatch.setenv("MODULEPATH", "/srv/modules/core")
     monkeypatch.setattr(site_check, "module_says", lambda *commands: "")
+    for module in (discover, module_path):
+        monkeypatch.setattr(module, "module_says", lambda *commands: "")
 
     def check(*changes: tuple[str, str], job: Looked | None = None) -> list[str]:
         changed = text
@@ -133,9 +138,13 @@ ACCESS = '"--account=chem"'
         (ACCESS, f'{ACCESS}, "--qos=closed"', "batch: access", "of normal, scavenger, small"),
         (ACCESS, f'{ACCESS}, "--constraint=nope"', "batch: access", "'sinfo -o %f' lists"),
         (ACCESS, f'{ACCESS}, "--reservation=nope"', "batch: access", "scontrol show reservation"),
-        (ACCESS, f'{ACCESS}, "--mem=900G"', "batch: access", "memory, CPUs or GPUs"),
+        (ACCESS, f'{ACCESS}, "--mem=900G"', "batch: access", "memory, CPUs, GPUs, or"),
         ("--partition=batch", "--partition=shared", "batch", "netproof takes whole nodes"),
         ("--partition=batch", "--partition=bach", "batch: access", "it has batch, debug, rack2"),
+        (ACCESS, f'{ACCESS}, "--nodelist=gpu01"', "batch: access", "that is in another partition"),
+        (ACCESS, f'{ACCESS}, "--time=5"', "batch: access", "has '--time=5', which each job has of"),
+        (ACCESS, f'{ACCESS}, "-N 2"', "batch: access", "leave it out; 'time_limit', extras['node"),
+        ('"tmod4"', '"nomod"', "system kestrel: modules_system", "this shell has 'nomod'"),
         (
             ACCESS,
             f'{ACCESS}, "--mem=2G"',
@@ -160,6 +169,15 @@ def test_accounting_that_does_not_answer_is_named(checked, says):
     assert "slurmdbd has to run" in fault
 
 
+def test_modules_that_reframe_cannot_load_are_named_with_those_of_this_shell(checked, tmp_path):
+    reframe = tmp_path / "bin" / "reframe"
+    why = "ERROR: failed to initialize runtime: could not find a sane Lmod installation"
+    reframe.write_text(f"#!/bin/sh\necho '{why}'\nexit 1\n")
+    reframe.chmod(0o755)
+    (fault,) = checked()
+    assert fault.startswith(f"system kestrel: ReFrame: refuses it: {why}; modules_system is to be")
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -174,14 +192,34 @@ def test_a_module_that_is_not_there_is_named(checked, monkeypatch, said):
     assert "module -t avail" in fault
 
 
+def test_a_module_that_prints_where_reframe_reads_python_is_named(checked, monkeypatch):
+    printed = "netproof: modules\nimport os\n       262144           15       999.00\n"
+    monkeypatch.setattr(
+        module_path, "module_says", lambda one: printed if "modulecmd python load" in one else ""
+    )
+    (fault,) = checked()
+    assert "one of them prints '262144           15       999.00' on standard output" in fault
+
+
 NO_IMB = LookedEnvironment({"NPtcp": "/usr/bin/NPtcp"}, ("", ""), "", {}, {"setup": "gcc: no"})
+FAILED = dataclasses.replace(
+    MPICH, failed="module load mpich/5.0.2: status 1: license expired", said={"IMB-MPI1": "no"}
+)
+ENDED = LookedEnvironment(
+    {}, ("", ""), "", {}, {"setup": "left nothing"}, "exit 1: it ended the shell: "
+)
+OVER_ENO1 = dataclasses.replace(MPICH, carried={"IMB-MPI1": {"eno1": 47284422, "ens1f0": 340}})
 NOT_MET = LookedEnvironment(MPICH.programs, MPICH.library, "", {}, {"IMB-MPI1": "--mpi=pmix: die"})
 
 
 @pytest.mark.parametrize(
     ("changes", "job", "said"),
     [
-        ((), looked(node(), node("cn004", python="")), "Python: cn004 cannot start "),
+        (
+            (),
+            looked(node(), node("cn004", python="look.sh: line 75: python3: not found")),
+            "Python: cn004 cannot start ",
+        ),
         ((), looked(node(mtu=1500), node("cn004")), "extras['mtu']: on cn003 ens1f0 has 1500, not"),
         ((), looked(node(rate=100), node("cn004")), "on cn003 ens1f0 has 100 Mbit/s by ethtool"),
         ((('"interface": "ens1f0"', '"interface": "ib0"'),), looked(), "there are eno1, ens1f0"),
@@ -190,6 +228,14 @@ NOT_MET = LookedEnvironment(MPICH.programs, MPICH.library, "", {}, {"IMB-MPI1": 
             (),
             looked(mpich=NO_IMB),
             "features: on batch there is no IMB-MPI1 in PATH for 'imb'",
+        ),
+        ((), looked(mpich=FAILED), "modules: on batch module load mpich/5.0.2: status 1: license"),
+        ((), looked(mpich=ENDED), "prepare_cmds: on batch exit 1: it ended the shell; mend it, or"),
+        ((), looked(mpich=OVER_ENO1), "env_vars: on batch two ranks of IMB-MPI1 sent 47 MB over e"),
+        (
+            (('"interface"', '"rdma": "roce", "interface"'),),
+            looked(),
+            "extras['rdma']: is roce, and on cn[003-004] no RDMA device is there and active",
         ),
         ((), looked(mpich=NOT_MET), "extras['pmi']: on batch two ranks of IMB-MPI1 did not meet"),
     ],

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof import codec
+from netproof.benchmarks.fixed import BEGINS, ENDED
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement import disturbance
@@ -250,7 +251,7 @@ def rank(tmp_path: Path, *command: str, **further: str) -> subprocess.CompletedP
 
 def test_a_rank_keeps_its_status_input_and_output(tmp_path):
     ran = rank(tmp_path, "sh", "-c", "cat; echo said >&2; sleep 0.5; exit 3")
-    assert (ran.returncode, ran.stdout) == (3, "read by the rank\n")
+    assert (ran.returncode, ran.stdout) == (3, f"{BEGINS}read by the rank\n{ENDED}")
     assert ran.stderr.startswith("said\n")
     (one,) = disturbance.scheduled(ERRORS, ran.stderr).values()
     assert one.absent == ()
@@ -259,6 +260,10 @@ def test_a_rank_keeps_its_status_input_and_output(tmp_path):
 
 
 @pytest.mark.slow
+def test_only_rank_0_marks_its_output(tmp_path):
+    assert rank(tmp_path, "echo", "of rank 1", SLURM_PROCID="1").stdout == "of rank 1\n"
+
+
 def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_told_whole(tmp_path):
     slow = {"BASH_FUNC_kill%%": '() { sleep 0.3; builtin kill "$@"; }'}
     ran = rank(tmp_path, "true", **slow)

@@ -22,7 +22,7 @@ NETWORKS = {**FABRIC, "eno1": {1048576: 193.0}}
 NODE = """Welcome to kestrel, see https://kestrel.hpc/help
 netproof-look\t1
 node\tcn007
-python\t3.11
+python\t-
 interface\teno1\t1500\t10000\t10.141.0.13\tveth 1.0\t-
 interface\tens1f0\t9000\t10000\t10.142.0.13\tveth 1.0\t-
 device\tmlx5_0\tInfiniBand\t100 Gb/sec (4X EDR)\t4: ACTIVE\t1\tib0
@@ -74,7 +74,7 @@ def kestrel(monkeypatch) -> list[tuple[str, ...]]:
     return asked
 
 
-def node(name="cn007", python="3.11", devices=(), interfaces=None) -> LookedNode:
+def node(name="cn007", python="", devices=(), interfaces=None) -> LookedNode:
     there = interfaces or (
         Interface("eno1", 1500, 10000, "10.141.0.13", "veth 1.0", ""),
         Interface("ens1f0", 9000, 10000, "10.142.0.13", "veth 1.0", ""),
@@ -196,7 +196,7 @@ class TestPartitions:
 class TestLooked:
     def test_a_node_is_read_past_what_a_prolog_prints(self):
         one = look.node_of(NODE)
-        assert (one.name, one.python) == ("cn007", "3.11")
+        assert (one.name, one.python_fault) == ("cn007", "")
         assert one.printed == ("Welcome to kestrel, see https://kestrel.hpc/help",)
         assert one.interfaces == node().interfaces
         assert one.devices == (Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",)),)
@@ -225,6 +225,17 @@ class TestLooked:
         (tmp_path / "setup.err").write_text("ERROR: Unable to locate a modulefile for 'gcc/99'\n")
         one = look.environment_of(tmp_path)
         assert one.said == {"setup": "ERROR: Unable to locate a modulefile for 'gcc/99'"}
+
+    def test_a_program_that_failed_has_not_run_whatever_an_epilog_printed(self, tmp_path):
+        (tmp_path / "programs.txt").write_text("netproof-look\t1\nran\tIMB-MPI1\tpmi2\t1\nend\n")
+        (tmp_path / "IMB-MPI1.pmi2.out").write_text("   1048576           20      8.1   120.00\n")
+        assert look.environment_of(tmp_path).mbit_s == {}
+
+    def test_what_each_interface_sent_while_a_program_ran_is_known(self, tmp_path):
+        (tmp_path / "programs.txt").write_text(
+            "netproof-look\t1\ncarried\tNPmpi\teno1\t32\ncarried\tNPmpi\tlo\t0\nend\n"
+        )
+        assert look.environment_of(tmp_path).carried == {"NPmpi": {"eno1": 32, "lo": 0}}
 
 
 class TestInterface:
@@ -312,7 +323,7 @@ class TestFabrics:
 
 class TestWritten:
     def test_the_files_are_a_site_without_a_fault_whose_cases_all_have_references(self, tmp_path):
-        looked = Looked((node(), node("cn012", python="")), FABRIC, {})
+        looked = Looked((node(), node("cn012", python="No such file or directory")), FABRIC, {})
         made = found(looked)
         text = discover.site_text("kestrel", made)
         for folder in (tmp_path / "site-config", tmp_path / "reference-values"):
@@ -333,7 +344,9 @@ class TestWritten:
         assert entry["env_vars"][0] == ["OMPI_MCA_btl_tcp_if_include", "ens1f0"]
 
     def test_every_question_is_in_the_file_and_on_the_terminal(self):
-        made = found(Looked((node(), node("cn012", python="")), FABRIC, {}))
+        made = found(
+            Looked((node(), node("cn012", python="No such file or directory")), FABRIC, {})
+        )
         text = discover.site_text("kestrel", made)
         asked = re.findall(r"# \? (.*)", text)
         assert [one.partition(": ")[2] for one in made.questions] == asked
