@@ -35,7 +35,7 @@ def derive(
     from netproof.intake import writing
     from netproof.present import terminal
     from netproof.verdict import derive as deriving
-    from netproof.verdict.references import edited
+    from netproof.verdict.references import diff, edited
 
     with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
@@ -51,8 +51,8 @@ def derive(
             per_size=per_size,
         )
     path = references.path
-    entries = {(one.check, one.case): one.entries for one in made if one.entries}
-    text, changed = edited(references, entries)
+    text = edited(references, {(one.check, one.case): one.entries for one in made if one.entries})
+    changed = diff(path, references.text, text)
     if write and changed:
         try:
             writing.replace(path, text)

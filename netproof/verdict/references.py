@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-import math
+import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.mergevalue import MergeValue
+from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError, shortened
@@ -223,14 +227,13 @@ _Update = dict[str | int, Any]
 
 def edited(
     references: ReferenceFile, changes: Mapping[tuple[str, Case], Mapping[str, Entry]]
-) -> tuple[str, list[str]]:
-    """Return the file's text with new entries for cases, by check's class and case, and a diff.
+) -> str:
+    """Return the file's text with new entries for cases, by check's class and case.
 
     A case that found its entries by a regular expression, an alias or a merge gets keys of its own,
-    with the entries from there behind them. Lines without a new entry stay byte for byte. The diff
-    is unified, without line ends, and empty where nothing changes. Raises NotThere as
-    ``ReferenceFile.find``, and NetproofError where a place cannot be edited without changing or
-    losing another.
+    with the entries from there behind them. Lines without a new entry stay byte for byte. Raises
+    NotThere as ``ReferenceFile.find``, and NetproofError where a place cannot be edited without
+    changing or losing another.
     """
     wanted: _Update = {}
     for (check, case), variables in changes.items():
@@ -239,188 +242,236 @@ def edited(
         for key in references.keys_to(check, case):
             update = update.setdefault(key, {})
         update.update(variables)
-    lines = _Editor(references).changed(wanted)
-    text = "\n".join(chain.from_iterable(lines))
+    lines = _lines(references.text)
+    tree = _Tree("\n".join(content for content, _ in lines), references.path)
+    before = tree.lines()
+    tree.change(tree.root, wanted)
+    text = _merged(lines, before, tree.lines(), references.path)
     after = loaded(text, references.path)
     for check, level in _with(references.data, wanted).items():
         if _ordered(after.get(check)) != _ordered(level):
             reason = f"{check}: cannot be edited as it is written; write it in block style"
             raise references.fault(check, reason)
-    return text, _diff(references, lines)
+    return text
 
 
-class _Alias(yaml.Node):
-    """A use of a node with an anchor: the anchor's name as ``tag``, and the node as ``value``."""
+class _Tree:
+    """A file of references as ruamel's round trip has it, without comments.
 
-
-class _Composer(yaml.SafeLoader):
-    """PyYAML's nodes, with aliases where they stand; ``named``: anchors by the node's identity."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.named: dict[int, str] = {}
-        self.used: Counter[str] = Counter()
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        used = isinstance(event, yaml.AliasEvent)
-        node = super().compose_node(parent, index)
-        if used:
-            self.used[event.anchor] += 1
-            return _Alias(event.anchor, node, event.start_mark, event.end_mark)
-        if event.anchor:
-            self.named[id(node)] = event.anchor
-        return node
-
-
-class _Editor:
-    """A file of references whose lines are replaced where entries change.
-
-    Only mappings in block style are edited in place; a flow mapping becomes one.
+    ruamel holds a comment at the entry above it, and would put a new entry behind the comment.
     """
 
-    def __init__(self, references: ReferenceFile) -> None:
-        self._references = references
-        indented = re.search("^ +", references.text, re.MULTILINE)
-        self._step = indented[0] if indented else "  "
-        self._lines = references.text.split("\n")
-        self._end = "\r" if references.text.count("\r\n") else ""
-        self._after = [[line] for line in self._lines]
-        self._yaml = _Composer(references.text)
-
-    def changed(self, update: _Update) -> list[list[str]]:
-        """Return what stands in place of each line of the file with new entries."""
-        root: Any = self._yaml.get_single_node()
-        data = self._references.data
-        if root.flow_style:
-            self._replace(root, root, self._items(root, data, update, copied=False))
-        else:
-            self._change(root, data, update)
-        return self._after
-
-    def _change(self, node: Any, level: Mapping[Any, Any], update: _Update) -> None:
-        """Put new entries below a mapping in block style that is no alias."""
-        own, new = self._own(node), []
-        for name, below in update.items():
-            if name not in own:
-                new += self._added(node, level, name, below)
-                continue
-            key, value = own[name]
-            if isinstance(value, yaml.MappingNode) and not value.flow_style:
-                self._insist_on_one_use(value)
-                self._change(value, level[name], below)
-            else:
-                self._replace(key, value, self._item(key, value, level[name], below, copied=False))
-        indent = " " * node.start_mark.column if node.value else ""
-        self._after[_end(node).line] += [f"{indent}{line}{self._end}" for line in new]
-
-    def _replace(self, first: Any, last: Any, lines: list[str]) -> None:
-        """Put lines in the place of two nodes and all between them; the comment behind stays."""
-        start, end = first.start_mark, _end(last)
-        for number in range(start.line, end.line):
-            if re.search(r"(^|\s)#", self._lines[number]):
-                raise NetproofError(
-                    f"{self._references.path}:{number + 1}: the comment there would be lost; move"
-                    " it above its entry"
-                )
-            self._after[number] = []
-        before, behind = self._lines[start.line][: start.column], self._lines[end.line]
-        indent = " " * start.column
-        self._after[end.line] = [
-            f"{before}{lines[0]}{behind[end.column :]}",
-            *(f"{indent}{line}{self._end}" for line in lines[1:]),
-        ]
-
-    def _own(self, node: Any) -> dict[Any, tuple[Any, Any]]:
-        """Return the nodes of a mapping's own keys and values by key."""
-        return {
-            "<<" if key.tag.endswith(":merge") else self._yaml.construct_object(key): (key, value)
-            for key, value in node.value
-        }
-
-    def _below(self, node: Any, name: str | int) -> Any:
-        """Return the value's node of a mapping or of what it merges; None without the key."""
-        own = self._own(node.value if isinstance(node, _Alias) else node)
-        if name in own:
-            return own[name][1]
-        _, merged = own.get("<<", (None, None))
-        sources = merged.value if isinstance(merged, yaml.SequenceNode) else [merged]
-        found = (self._below(source, name) for source in sources if source is not None)
-        return next((value for value in found if value is not None), None)
-
-    def _items(
-        self, node: Any, level: Mapping[Any, Any], update: _Update, *, copied: bool
-    ) -> list[str]:
-        """Return the lines of a mapping with new entries.
-
-        ``copied``: it stands at another place too, and what has an anchor is written by its name.
-        """
-        anchor = self._yaml.named.get(id(node)) if copied else None
-        anchor = node.tag if isinstance(node, _Alias) else anchor
-        lines = [f"<<: *{anchor}"] if anchor else []
-        own = {} if anchor else self._own(node)
-        for name, (key, value) in own.items():
-            below = update.get(name)
-            lines += self._item(key, value, level.get(name), below, copied=copied)
-        for name, below in update.items():
-            lines += [] if name in own else self._added(node, level, name, below)
-        return lines
-
-    def _item(self, key: Any, value: Any, level: Any, below: Any, *, copied: bool) -> list[str]:
-        """Return the lines of a key with new entries below it, or as it is with None."""
-        head, anchor = f"{self._source(key)}:", self._yaml.named.get(id(value), "")
-        if below is not None and not copied:
-            self._insist_on_one_use(value)
-        if isinstance(below, list):
-            return [f"{head} {_flow(below)}"]
-        if below is None and copied and anchor:
-            return [f"{head} *{anchor}"]
-        source = self._source(value)
-        block = isinstance(value, yaml.CollectionNode) and not value.flow_style
-        if below is None and not block and not (copied and "&" in source):
-            return [f"{head} {source}"]
-        if isinstance(value, yaml.SequenceNode):
-            return [f"{head} {_flow(level)}"]
-        items = self._items(value, level, below or {}, copied=copied)
-        head += f" &{anchor}" if anchor and not copied else ""
-        return [head, *(self._step + line for line in items)]
-
-    def _added(self, node: Any, level: Mapping[Any, Any], name: str | int, below: Any) -> list[str]:
-        """Return the lines of a new key, with the entries of what a case of it found before."""
-        head = yaml.safe_dump({name: None}, allow_unicode=True, width=math.inf).rpartition(" ")[0]
-        if isinstance(below, list):
-            return [f"{head} {_flow(below)}"]
-        other = matching(level, name)
-        items = self._items(self._below(node, other), level[other], below, copied=True)
-        return [head, *(self._step + line for line in items)]
-
-    def _insist_on_one_use(self, value: Any) -> None:
-        """Raise NetproofError for a value with an anchor that other places use."""
-        if self._yaml.used[anchor := self._yaml.named.get(id(value), "")]:
+    def __init__(self, text: str, path: Path) -> None:
+        self._path = path
+        indented = re.search("^ +", text, re.MULTILINE)
+        self._yaml = YAML()
+        self._yaml.preserve_quotes, self._yaml.width = True, 10**9
+        self._yaml.indent(mapping=len(indented[0]) if indented else 2)
+        for kind in (type(None), float):
+            self._yaml.representer.add_representer(kind, _represented)
+        try:
+            self.root = self._yaml.load(text)
+        except YAMLError as error:
             raise NetproofError(
-                f"{self._references.path}:{value.start_mark.line + 1}: &{anchor} is defined"
-                " here and used elsewhere; move what it names to a key of its own at the top,"
-                " that begins with a dot, and write an alias here"
+                f"{self._path}: cannot be edited: {shortened(str(error))}"
+            ) from error
+        self._uses: Counter[int] = Counter()
+        self._defined: dict[int, tuple[int, Any]] = {}
+        self._visit(None, None, self.root)
+
+    def lines(self) -> list[str]:
+        """Return the lines of the file, without empty ones."""
+        stream = io.StringIO()
+        self._yaml.dump(self.root, stream)
+        return [line for line in stream.getvalue().splitlines() if line.strip()]
+
+    def change(self, level: CommentedMap, update: _Update) -> None:
+        """Put new entries below a mapping that is no alias."""
+        if level.fa.flow_style():
+            level.fa.set_block_style()
+        own = {key for key, _ in level.non_merged_items()}
+        for key, new in update.items():
+            value = level[matching(level, key)] if isinstance(new, dict) else level.get(key)
+            here = key in own and value is not None
+            if here and self._uses[id(value)] > 1 and self._defined[id(value)] == (id(level), key):
+                raise NetproofError(
+                    f"{self._path}:{level.lc.key(key)[0] + 1}: &{value.anchor.value} is defined"
+                    " here and used elsewhere; move what it names to a key of its own at the top,"
+                    " that begins with a dot, and write an alias here"
+                )
+            if not isinstance(new, dict):
+                entry = level[_scalar(key)] = CommentedSeq(map(_scalar, new))
+                entry.fa.set_flow_style()
+                continue
+            if not here or self._uses[id(value)] > 1:
+                value = level[_scalar(key)] = self._own(value)
+            self.change(value, new)
+
+    def _own(self, value: Any) -> Any:
+        """Return a copy of a mapping: what has an anchor by its name, the rest written out."""
+        copy = CommentedMap()
+        if value.anchor.value:
+            copy.add_yaml_merge(_merge_of([value]))
+            return copy
+        copy.fa.set_flow_style() if value.fa.flow_style() else copy.fa.set_block_style()
+        if merged := list(value.merge):
+            copy.add_yaml_merge(_merge_of(merged))
+        for key, below in value.non_merged_items():
+            if isinstance(below, CommentedMap) and not below.anchor.value:
+                below = self._own(below)
+            elif isinstance(below, CommentedSeq) and not below.anchor.value:
+                below = CommentedSeq(below)
+                below.fa.set_flow_style()
+            copy[key] = below
+        return copy
+
+    def _visit(self, parent: Any, key: Any, value: Any) -> None:
+        """Count the uses of each collection, and note the first one, where its anchor is."""
+        if not isinstance(value, CommentedMap | CommentedSeq):
+            return
+        self._uses[id(value)] += 1
+        if self._uses[id(value)] > 1:
+            return
+        self._defined[id(value)] = (id(parent), key)
+        if value.anchor.value:
+            value.anchor.always_dump = True
+        items: Iterable[tuple[Any, Any]] = enumerate(value)
+        if isinstance(value, CommentedMap):
+            items = [*((INDEX, source) for source in value.merge), *value.non_merged_items()]
+        for name, below in items:
+            self._visit(value, name, below)
+
+
+def _represented(representer: Any, value: float | None) -> Any:
+    """Return the node of a value as PyYAML, and so ReFrame, reads it back."""
+    node = yaml.SafeDumper(io.StringIO()).represent_data(value)
+    return representer.represent_scalar(node.tag, node.value)
+
+
+def _scalar(value: str | float | None) -> Any:
+    """Return a scalar, in quotes where PyYAML would read it as something other than a string."""
+    return _string(value) if isinstance(value, str) else value
+
+
+@cache
+def _string(value: str) -> str:
+    quoted = yaml.safe_dump(value, allow_unicode=True).startswith("'")
+    return SingleQuotedScalarString(value) if quoted else value
+
+
+def _merge_of(sources: Sequence[CommentedMap]) -> MergeValue:
+    merge = MergeValue()
+    merge.extend(sources)
+    merge.merge_pos = 0
+    if len(sources) > 1:
+        sequence = CommentedSeq(sources)
+        sequence.fa.set_flow_style()
+        merge.set_sequence(sequence)
+    return merge
+
+
+def _lines(text: str) -> list[tuple[str, str]]:
+    """Return each line's content, and what is behind it: spaces, a comment, a carriage return."""
+    lines = text.split("\n")
+    ends = [0] * len(lines)
+    for token in yaml.scan(text):
+        start, end = token.start_mark, token.end_mark
+        for number in range(start.line, end.line):
+            ends[number] = len(lines[number].rstrip("\r"))
+        if start.index < end.index:
+            ends[end.line] = max(ends[end.line], end.column)
+    return [(line[:end], line[end:]) for line, end in zip(lines, ends, strict=True)]
+
+
+def _merged(
+    lines: Sequence[tuple[str, str]], before: Sequence[str], after: Sequence[str], path: Path
+) -> str:
+    """Return the text of a file with the lines that differ, and its own comments and layout.
+
+    ``lines``: from ``_lines``; ``before``, ``after``: ruamel's, before and after an edit. Raises
+    NetproofError where a comment would be lost, or the file has another layout than ruamel.
+    """
+    rows = [number for number, (content, _) in enumerate(lines) if content]
+    owned: list[list[int]] = []
+    for place, row in _aligned(before, [lines[number][0] for number in rows]):
+        if place is not None:
+            owned.append([])
+        if row is not None and owned:
+            owned[-1].append(row)
+    behind = [lines[number + 1 : end] for number, end in pairwise([*rows, len(lines)])]
+    newline = "\r" if any(rest.endswith("\r") for _, rest in lines) else ""
+    out, pending = [], lines[: rows[owned[0][0]]]
+    for place, number in _aligned(before, after):
+        if place is None:
+            out += [] if number is None else [(after[number], newline)]
+            continue
+        here = owned[place]
+        if number is not None and before[place] == after[number]:
+            for row in here:
+                out += [*pending, lines[rows[row]]]
+                pending = behind[row]
+            continue
+        if len(here) != 1 or owned[place + 1 : place + 2] == [[]]:
+            line = rows[next(row for several in owned[place::-1] for row in several)]
+            raise NetproofError(
+                f"{path}:{line + 1}: cannot be edited as it is laid out; begin with the line"
+                f" {before[place]!r}"
             )
+        (row,) = here
+        rest = lines[rows[row]][1]
+        if number is not None:
+            out += [*pending, (after[number], rest)]
+            pending = behind[row]
+        elif rest.strip():
+            raise NetproofError(
+                f"{path}:{rows[row] + 1}: the comment there would be lost; move it above its entry"
+            )
+        else:
+            pending = [*pending, *behind[row]]
+    return "\n".join(content + rest for content, rest in (*out, *pending))
 
-    def _source(self, node: Any) -> str:
-        """Return a node as it is written, in one line."""
-        source = self._references.text[node.start_mark.index : _end(node).index]
-        return re.sub(r"\s*\n\s*", " ", source)
+
+def _aligned(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Return the numbers of lines that have the same keys above them, and of lines without such.
+
+    difflib's cost grows with the square of the lines, where many of them are alike.
+    """
+    there = dict(zip(_places(after), range(len(after)), strict=False))
+    pairs: list[tuple[int | None, int | None]] = []
+    done = 0
+    for number, place in zip(range(len(before)), _places(before), strict=False):
+        other = there.get(place, -1)
+        if other < done:
+            pairs.append((number, None))
+            continue
+        pairs += [(None, new) for new in range(done, other)]
+        pairs.append((number, other))
+        done = other + 1
+    return pairs + [(None, new) for new in range(done, len(after))]
 
 
-def _end(node: Any) -> yaml.Mark:
-    """Return where a node ends; PyYAML has comments and empty lines behind a block in it."""
-    while isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
-        node = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
-    mark: yaml.Mark = node.end_mark
-    return mark
+def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield for each line the keys above it and its own, and the number of it there.
 
-
-def _flow(entry: Entry) -> str:
-    """Return an entry in one line."""
-    text = yaml.safe_dump(entry, default_flow_style=True, allow_unicode=True, width=math.inf)
-    return text.strip()
+    A comment or an empty line has the place of the key below it.
+    """
+    above: list[tuple[int, str]] = []
+    seen: Counter[tuple[str, ...]] = Counter()
+    waiting: list[str] = []
+    for line in (*lines, "end:"):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            waiting.append(text)
+            continue
+        indent = len(line) - len(line.lstrip())
+        while above and above[-1][0] >= indent:
+            above.pop()
+        above.append((indent, re.split(r" *:(?: |$)", text, maxsplit=1)[0]))
+        for behind in (*waiting, None):
+            place = (*(key for _, key in above), *([] if behind is None else ["", behind]))
+            seen[place] += 1
+            yield place, seen[place]
+        waiting = []
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
@@ -437,14 +488,28 @@ def _ordered(level: Any) -> Any:
     return [(key, _ordered(value)) for key, value in level.items()]
 
 
-def _diff(references: ReferenceFile, after: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a unified diff to what stands in place of each line."""
-    before = [[line] for line in references.text.removesuffix("\n").split("\n")]
-    # With its number a line is like no other, so that difflib takes no time to find it.
-    old, new = (
-        [f"{place:9}{line}".rstrip("\r") for place, lines in enumerate(several) for line in lines]
-        for several in (before, after[: len(before)])
-    )
-    shown = os.path.relpath(references.path)
-    lines = [*difflib.unified_diff(old, new, shown, shown, lineterm="")]
-    return [*lines[:2], *(one if one[0] == "@" else one[0] + one[10:] for one in lines[2:])]
+def diff(path: Path, before: str, after: str) -> list[str]:
+    """Return the lines of a unified diff, without line ends; none where the texts are equal."""
+    old, new = before.splitlines(), after.splitlines()
+    marked: list[tuple[str, str]] = []
+    for number, other in _aligned(old, new):
+        if number is not None and other is not None and old[number] == new[other]:
+            marked.append((" ", old[number]))
+            continue
+        marked += [("-", old[number])] if number is not None else []
+        marked += [("+", new[other])] if other is not None else []
+    changed = [number for number, (mark, _) in enumerate(marked) if mark != " "]
+    if not changed:
+        return []
+    shown, lines = os.path.relpath(path), []
+    counts = {mark: [0, *accumulate(one in (" ", mark) for one, _ in marked)] for mark in "-+"}
+    starts = [n for n, before in zip(changed, [-9, *changed], strict=False) if n - before > 6]
+    for start, following in zip(starts, [*starts[1:], len(marked) + 9], strict=True):
+        first = max(0, start - 3)
+        last = min(len(marked), max(n for n in changed if n < following) + 4)
+        head = "@@"
+        for mark, passed in counts.items():
+            length = passed[last] - passed[first]
+            head += f" {mark}{passed[first] + bool(length)},{length}"
+        lines += [f"{head} @@", *(mark + line for mark, line in marked[first:last])]
+    return [f"--- {shown}", f"+++ {shown}", *lines]
