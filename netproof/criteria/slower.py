@@ -115,13 +115,15 @@ class _Envelope:
 
     def expected(self, size: int, crossing: Link | None) -> _Expected:
         """Return what the cases with a size would take over another link."""
-        if (size, crossing) not in self._expected:
+        found = self._expected.get((size, crossing))
+        if found is None:
             able = self._able[size]
             added = [self._added_us(one, crossing).get(size, 0) for one in able]
             times = [self.times[one.where][size] + us for one, us in zip(able, added, strict=True)]
             places = {one.where: place for place, one in enumerate(able)}
-            self._expected[size, crossing] = _Expected(able, added, np.array(times), places)
-        return self._expected[size, crossing]
+            found = _Expected(able, added, np.array(times), places)
+            self._expected[size, crossing] = found
+        return found
 
     def _added_us(self, case: CaseCurves, slower: Link | None) -> Mapping[int, float]:
         """Return what another link adds to a configuration's times; most have the same link."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -86,6 +87,7 @@ _OVERHEAD_BYTES = {
 line rate then is above what can be reached, and no sound rate is above it."""
 
 
+@cache
 def packet(mtu_bytes: int, transport: Transport) -> tuple[int, int]:
     """Return the bytes of payload, and of all else that the link carries, of a full packet.
 
