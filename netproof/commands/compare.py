@@ -23,12 +23,7 @@ Pair = tuple[str, str]
 LABEL = "label="
 
 
-@verb(
-    "cannot compare",
-    "compare reports/run-1.json reports/run-2.json",
-    "compare newest --by partition --store store",
-    "compare --label kernel=6.1 kernel=6.6 --store store --to page",
-)
+@verb("cannot compare")
 def compare(
     first: Path | None = None,
     second: Path | None = None,

@@ -42,11 +42,7 @@ def _selection(
         raise typer.BadParameter(str(error), param_hint="--case") from error
 
 
-@verb(
-    "cannot follow",
-    "history --store store",
-    "history mycluster:gige --case alltoall --to series.html --store store",
-)
+@verb("cannot follow")
 def show(
     store: Path,
     arguments: list[str] | None = None,
@@ -108,10 +104,7 @@ def show(
     return shown.status
 
 
-@verb(
-    "not accepted",
-    "history accept newest mycluster:gige --reason 'MTU 1400' --name 'J. Doe' --store store",
-)
+@verb("not accepted")
 def accept(
     store: Path,
     arguments: list[str],

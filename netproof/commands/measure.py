@@ -175,11 +175,7 @@ def _show(
     return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN
 
 
-@verb(
-    "load is inconclusive",
-    "measure load mycluster:ib -p openmpi",
-    "measure load reports/load/run-1.json --to page",
-)
+@verb("load is inconclusive")
 def load(
     subject: str,
     environment: str | None = None,
@@ -218,7 +214,7 @@ def load(
     return _show("load", several, load_answer, load_document, report, form, page)
 
 
-@verb("tails are inconclusive", "measure tails mycluster:ib -p openmpi --seconds 300")
+@verb("tails are inconclusive")
 def tails(
     subject: str,
     environment: str | None = None,
@@ -250,7 +246,7 @@ def tails(
     return _show("tails", several, tail_answer, tail_document, report, form, page)
 
 
-@verb("GPCNeT is inconclusive", "measure gpcnet mycluster:ib -p openmpi")
+@verb("GPCNeT is inconclusive")
 def gpcnet(
     subject: str,
     environment: str | None = None,
@@ -288,11 +284,7 @@ def gpcnet(
     return _show("gpcnet", several, gpcnet_answer, gpcnet_document, report, form)
 
 
-@verb(
-    "cannot tune",
-    "measure tune mycluster:ib socket-buffer -p openmpi",
-    "measure tune mycluster:ib --restore",
-)
+@verb("cannot tune")
 def tune(
     subject: str,
     parameter: str | None = None,
@@ -322,7 +314,7 @@ def tune(
     return _show_sweeps(report, page, form)
 
 
-@verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
+@verb("cannot tune")
 def algorithms(
     subject: str,
     function: str | None = None,

@@ -20,7 +20,7 @@ def _measured(arguments: Sequence[str] | None) -> tuple[str | None, list[str]]:
     return (further.pop(0) if named else os.environ.get("RFM_SYSTEM")), further
 
 
-@verb("no verdict", "run mycluster", "run mycluster:gige --store store -- -S launches=1")
+@verb("no verdict")
 def run(
     arguments: list[str] | None = None,
     store: Path | None = None,
@@ -57,11 +57,7 @@ def run(
     return judged.verdict.status
 
 
-@verb(
-    "",
-    "nightly mycluster --store store --budget 300",
-    "nightly mycluster --store store -- -S launches=5",
-)
+@verb()
 def nightly(
     store: Path,
     arguments: list[str] | None = None,

@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 PAIRS = "pairs.py"
 
 
-@verb(
-    "cannot judge",
-    "verdict",
-    "verdict reports/run-3.json mycluster:gige --all",
-    "verdict newest --store store --format json",
-)
+@verb("cannot judge")
 def verdict(
     arguments: list[str] | None = None,
     store: Path | None = None,
@@ -118,11 +113,7 @@ def verdict(
     return judged.verdict.status
 
 
-@verb(
-    "no report",
-    "report",
-    "report newest --store store --to pages --format html,pdf,csv",
-)
+@verb("no report")
 def report(
     arguments: list[str] | None = None,
     store: Path | None = None,
@@ -194,12 +185,7 @@ def _nights(store: Path | None, system: str) -> Nights | None:
         return None
 
 
-@verb(
-    "cannot diagnose",
-    "diagnose",
-    "diagnose reports/run-3.json mycluster:gige",
-    "diagnose mycluster:gige --measure",
-)
+@verb("cannot diagnose")
 def diagnose(
     arguments: list[str] | None = None,
     store: Path | None = None,
