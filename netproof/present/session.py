@@ -23,6 +23,7 @@ from netproof.present.wording import (
     case_cells,
     columns,
     counted,
+    number,
     readable,
     sparkline,
 )
@@ -138,10 +139,10 @@ def traffic_blocks(
         (
             *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
             *(
-                _known(moved and moved / 1e6, ",.1f")
+                number(moved and moved / 1e6, ",.1f", none=NOT_KNOWN)
                 for moved in (one.counted[name] for name in _MOVED)
             ),
-            *map(_known, one.faults),
+            *(number(count, ",", none=NOT_KNOWN) for count in one.faults),
             sent_again(one) if one.rail else "",
         )
         for one in rows
@@ -158,10 +159,6 @@ def traffic_blocks(
         one = next((one for one in several if one.said), several[0])
         lines = transport.telling(one.said) or (f"{NOT_KNOWN}: {one.absent}",)
         yield Sentences(lines, f"{place}: its MPI library on its transport", "faint")
-
-
-def _known(value: float | None, form: str = ",") -> str:
-    return NOT_KNOWN if value is None else f"{value:{form}}"
 
 
 def sent_again(totals: InterfaceTotals) -> str:
@@ -198,17 +195,14 @@ def cpu_figures(row: CpuRow) -> dict[str, str]:
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)
 
-    def shown(value: float | None, form: str, unit: str = "") -> str:
-        return "-" if value is None else f"{value:{form}}{unit}"
-
     return {
-        "cores": shown(cost.cores if long else None, ".2f"),
-        "user": shown(user, ".0%"),
-        "irq": shown(irq, ".2f", "*" if cost.sharing > 1 else ""),
-        "asleep": shown(cost.asleep_share, ".0%"),
-        "s/GB": shown(cost.s_per_gb, ".3g"),
-        "µs/msg": shown(cost.us_per_message, ".3g"),
-        "of TCP": shown(row.of_tcp, ".2f", " times"),
+        "cores": number(cost.cores if long else None, ".2f"),
+        "user": number(user, ".0%"),
+        "irq": number(irq, ".2f", "*" if cost.sharing > 1 else ""),
+        "asleep": number(cost.asleep_share, ".0%"),
+        "s/GB": number(cost.s_per_gb, ".3g"),
+        "µs/msg": number(cost.us_per_message, ".3g"),
+        "of TCP": number(row.of_tcp, ".2f", " times"),
     }
 
 
@@ -333,7 +327,7 @@ def _figures(
         value = None if one.measured is None else getattr(one.measured.landmarks, name)
         if value is not None and name == "eager_limit":
             value = value.size_below
-        yield "-" if value is None else f"{value:{form}}"
+        yield number(value, form)
     score = one.score()
     if score is None or score.interval is None:
         yield "-"
@@ -382,7 +376,7 @@ def _curves(row: Row, room: int) -> list[Text]:
             continue
         for level in (Level.WARN, Level.FAIL):
             flagged = {found.size for found in one.findings if found.level is level} - {None}
-            for number, sizes in enumerate(over):
+            for place, sizes in enumerate(over):
                 if flagged.intersection(sizes):
-                    line.stylize(STYLES[LOOKS[level]], number, number + 1)
+                    line.stylize(STYLES[LOOKS[level]], place, place + 1)
     return drawn

@@ -32,7 +32,7 @@ from netproof.present.html.charts import (
     tips,
     word,
 )
-from netproof.present.wording import file_name
+from netproof.present.wording import file_name, number
 
 if TYPE_CHECKING:
     from netproof.experiments.gains import SweepTable
@@ -129,7 +129,7 @@ def _adapter_tables(adapters: Adapters) -> Iterator[DataTable]:
             (
                 *(f"{one.latency_us:g}", f"{one.peak:g}", one.peak_size_printed),
                 *(f"{one.rates[kib]:g}" for kib in RATE_KIB),
-                *(f"{adapters.link_share(one):.1%}", "-" if share is None else f"{share:.1%}"),
+                *(f"{adapters.link_share(one):.1%}", number(share, ".1%")),
             )
         )
     head = ("each way, MB/s", *(one.name for one in adapters.columns))
@@ -243,7 +243,7 @@ def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
 
 
 def _or_absent(value: float | None, form: str, unit: str = "") -> str:
-    return ABSENT if value is None else f"{value:{form}}{unit}"
+    return number(value, form, unit, ABSENT)
 
 
 def _mbps(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -> str:
@@ -268,8 +268,8 @@ def report_blocks(report: Report) -> Iterator[Block]:
         yield from _here(one, alongside)
         own = [f"{one.source}", *study_notes(one)]
         yield Sentences(own, "What the study has", folded=True)
-        for number, table in enumerate(study_tables(one), 1):
-            yield dataclasses.replace(table, fold=f"The study's table {number}")
+        for place, table in enumerate(study_tables(one), 1):
+            yield dataclasses.replace(table, fold=f"The study's table {place}")
 
 
 def _here(study: Study, alongside: SessionInStudy) -> list[Block]:

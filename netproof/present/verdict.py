@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -293,19 +294,48 @@ def junit(
     Each of these is a test case of its own, as are partitions, pairs of nodes and nodes.
     """
     suite = ElementTree.Element("testsuite", name=_clean(f"netproof {system}"))
+
+    def add(place: str | Case, name: str, out: Sequence[str] = (), **ended: Any) -> Any:
+        """Add a test case; ``ended``: its outcome with the reasons, None where it is another."""
+        if isinstance(place, Case):
+            place = f"{place.system}.{place.partition}.{place.environment}"
+        names = {"classname": _clean(place), "name": _clean(name)}
+        test = ElementTree.SubElement(suite, "testcase", names)
+        for kind, reasons in ended.items():
+            if reasons is not None:
+                element = ElementTree.SubElement(test, kind, message=_clean(reasons[0]))
+                element.text = _clean("\n".join(reasons))
+        if out:
+            ElementTree.SubElement(test, "system-out").text = _clean("\n".join(out))
+        return test
+
     if verdict is not None:
         for judged in verdict.cases:
-            _judged(suite, judged)
+            failed = [*judged.faults, *judged.said(Level.FAIL)] or None
+            unsure = None if failed or judged.passed else list(judged.said(Level.INCONCLUSIVE))
+            warned = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
+            test = add(judged.case, judged.case.what(), warned, failure=failed, error=unsure)
+            if judged.measured is not None:
+                launches = judged.measured.launches
+                test.set("time", f"{sum(launch.wall_s for launch in launches):.3f}")
         for case, reason in verdict.skipped:
             kind = "skipped" if reason.planned else "error"
-            _ended(_case(suite, case), kind, [reason.why])
-        _partitions(suite, system, verdict)
+            add(case, case.what(), **{kind: [reason.why]})
+        # A failed coverage is a fault.
+        for one in (one for one in verdict.coverage if not one.failed):
+            short = [str(one)] if one.short else None
+            add(f"{system}.{one.partition}", "coverage", [str(one)], error=short)
+        for pairs in verdict.pairs:
+            where = f"{system}.{pairs.rounds.partition}.{pairs.rounds.environment}"
+            add(where, "pairs", [str(pairs)], error=list(pairs.undecided()) or None)
+        for warning in verdict.node_warnings:
+            add(f"{system}.nodes", f"warning: {warning}", [warning])
         for fault in verdict.faults:
-            _ended(_test(suite, system, f"fault: {fault}"), "failure", [fault])
+            add(system, f"fault: {fault}", failure=[fault])
     for change in worse:
-        _ended(_test(suite, f"{system}.history", change), "failure", [change])
+        add(f"{system}.history", change, failure=[change])
     for fault in faults:
-        _ended(_test(suite, f"{system}.night", f"not judged: {fault}"), "error", [fault])
+        add(f"{system}.night", f"not judged: {fault}", error=[fault])
     suite.set("timestamp", _clean(started[:19]))
     suite.set("time", f"{seconds:.3f}")
     suites = ElementTree.Element("testsuites")
@@ -317,55 +347,6 @@ def junit(
     ElementTree.indent(suites)
     made: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return made + b"\n"
-
-
-def _judged(suite: ElementTree.Element, judged: CaseVerdict) -> None:
-    test = _case(suite, judged.case)
-    if judged.measured is not None:
-        launches = judged.measured.launches
-        test.set("time", f"{sum(launch.wall_s for launch in launches):.3f}")
-    reasons = [*judged.faults, *judged.said(Level.FAIL)]
-    if reasons:
-        _ended(test, "failure", reasons)
-    elif not judged.passed:
-        _ended(test, "error", list(judged.said(Level.INCONCLUSIVE)))
-    warnings = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
-    if warnings:
-        ElementTree.SubElement(test, "system-out").text = _clean("\n".join(warnings))
-
-
-def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> None:
-    """Add the coverage of each partition, and warnings on its nodes; a failure is a fault."""
-    for one in verdict.coverage:
-        if not one.failed:
-            test = _test(suite, f"{system}.{one.partition}", "coverage")
-            ElementTree.SubElement(test, "system-out").text = _clean(str(one))
-            if one.short:
-                _ended(test, "error", [str(one)])
-    for pairs in verdict.pairs:
-        where = f"{system}.{pairs.rounds.partition}.{pairs.rounds.environment}"
-        test = _test(suite, where, "pairs")
-        ElementTree.SubElement(test, "system-out").text = _clean(str(pairs))
-        if pairs.undecided():
-            _ended(test, "error", list(pairs.undecided()))
-    for warning in verdict.node_warnings:
-        test = _test(suite, f"{system}.nodes", f"warning: {warning}")
-        ElementTree.SubElement(test, "system-out").text = _clean(warning)
-
-
-def _case(suite: ElementTree.Element, case: Case) -> ElementTree.Element:
-    return _test(suite, f"{case.system}.{case.partition}.{case.environment}", case.what())
-
-
-def _test(suite: ElementTree.Element, class_name: str, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(
-        suite, "testcase", classname=_clean(class_name), name=_clean(name)
-    )
-
-
-def _ended(test: ElementTree.Element, outcome: str, reasons: list[str]) -> None:
-    element = ElementTree.SubElement(test, outcome, message=_clean(reasons[0]))
-    element.text = _clean("\n".join(reasons))
 
 
 def _clean(text: str) -> str:
