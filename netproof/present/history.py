@@ -24,15 +24,7 @@ from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import FORMAT, of_case, some
-from netproof.present.html.charts import (
-    FILE_LINE,
-    NUMBER,
-    SERIES,
-    ChartFigure,
-    shown,
-    template,
-    tips,
-)
+from netproof.present.html.charts import FILE_LINE, SERIES, ChartFigure, shown, template
 from netproof.present.wording import columns, counted, number, readable, sparkline
 from netproof.store import StoredSession
 
@@ -479,10 +471,9 @@ def _panel(verdict: HistoryVerdict, one: Series) -> Any:
         ends=[{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])],
         levels=levels,
         measured=points(one.values),
-        measured_tip=tips(session="session", value=(label, NUMBER)),
         # Beside the line, which goes only through points that count.
         inconclusive=points(one.inconclusive),
-        inconclusive_tip=tips(session="inconclusive in", value=(label, NUMBER)),
+        quantity=label,
     )
     panel["layer"] = [layer for layer in panel["layer"] if layer["data"]["values"]]
     shifts = [s for s in verdict.shifts if s.of is one and s.state is not SeriesState.ODD_NIGHT]
@@ -508,7 +499,6 @@ def _change_layers(verdict: HistoryVerdict, shift: Shift, line: int) -> Any:
         rows=[{"began": _moment(stored), "text": text, "session": stored.name}],
         **{"colour": colour, "dash": dash},
         opacity=1 if shift.state in (SeriesState.OPEN, SeriesState.BAD_NIGHT) else 0.55,
-        tooltip=tips(text="change", session="session"),
         **{"align": "right" if late else "left", "dx": 4 if late else -4},
         dy=-2 - _LABEL_PX * line,
     )

@@ -21,17 +21,7 @@ from netproof.experiments.literature import (
 )
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
-from netproof.present.html.charts import (
-    MARKS,
-    STROKE_SIZE,
-    ChartFigure,
-    Looks,
-    Rows,
-    dots,
-    present,
-    tips,
-    word,
-)
+from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, present
 from netproof.present.wording import file_name, number
 
 if TYPE_CHECKING:
@@ -387,20 +377,12 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         row = {"configuration": name, "environment": judged.case.environment, "value": found.value}
         rows.append({**row, "low": low, "high": high, "state": state})
     environments = present(rows, "environment")
-    colours = looks.colours(environments, of="environment")
-    number = ",.3~r"
-    numbers = {"value": ("score", number), "low": ("from", number), "high": ("to", number)}
-    channels = {
-        "tooltip": tips(configuration="configuration", **numbers, state="criteria"),
-        "y": word("configuration", sort=present(rows, "configuration"), axis={"labelLimit": 320}),
-        "color": word(
-            "environment",
-            looks.legend,
-            scale={"domain": environments, "range": colours},
-            legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
-        ),
+    values = {
+        "configurations": present(rows, "configuration"),
+        **{"environments": environments, "legend": looks.legend},
+        "colours": looks.colours(environments, of="environment"),
+        **{"states": [_SMOOTH, _RED], "marks": ["circle", MARKS["failed"]]},
     }
-    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
     cells = [
         (
             *(row["configuration"], f"{row['value']:.3g}"),
@@ -409,11 +391,11 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         for row in rows
     ]
     return dots(
+        "scores",
         f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
         rows,
         "times as fast as the baseline",
-        channels,
-        word("state", "criteria", scale=shapes),
+        values,
         sentences=[
             "The geometric mean over all common sizes, and its 95 % interval over launches."
         ],
