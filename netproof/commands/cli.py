@@ -14,8 +14,8 @@ from netproof.commands import (
     files,
     history,
     measure,
-    nightly,
     references,
+    reframe,
     sessions,
     sites,
     stores,
@@ -87,8 +87,8 @@ VERBS: Mapping[str, Verb | tuple[str, Mapping[str, Verb]]] = {
         "Derive references from sessions, and show what each bound risks.",
         {"derive": references.derive, "risk": references.risk},
     ),
-    "run": nightly.run,
-    "nightly": nightly.nightly,
+    "run": reframe.run,
+    "nightly": reframe.nightly,
     "measure": (
         "Measure what is no acceptance, or read what was measured: no verdict reads it.",
         {
