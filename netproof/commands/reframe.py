@@ -222,7 +222,8 @@ def run(
     run_reframe(["-c", str(folders.of_checks()), *options], "measuring", report)
     from netproof.commands import stores
     from netproof.present import terminal
-    from netproof.present.verdict import print_brief
+    from netproof.present.document import show
+    from netproof.present.verdict import brief
     from netproof.store import Store
     from netproof.verdict import session_verdict
 
@@ -233,7 +234,7 @@ def run(
     judged = session_verdict.judge_session(
         session_verdict.find(report), system=system, full=full, store=store
     )
-    print_brief(judged, (), terminal.console())
+    show(brief(judged), terminal.console())
     return judged.verdict.status
 
 

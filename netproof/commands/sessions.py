@@ -16,6 +16,7 @@ from netproof.commands.options import (
     VerdictForm,
     alongside,
     insist_on_newest,
+    printed,
     session_and_system,
     verb,
 )
@@ -64,7 +65,7 @@ def verdict(
     from netproof.present import documents, terminal
     from netproof.present.document import show
     from netproof.present.power import of_power, power_blocks
-    from netproof.present.verdict import print_brief, print_changed
+    from netproof.present.verdict import brief, changes
     from netproof.verdict import PASSED, session_verdict
 
     as_json = form is VerdictForm.JSON
@@ -100,16 +101,14 @@ def verdict(
     out = terminal.console()
     if everything:
         # It loads what only the comparisons and costs take.
-        from netproof.present.session import print_whole
+        from netproof.present.session import whole
 
-        print_whole(judged, out)
+        show(whole(judged), out)
     else:
         unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
-        print_brief(judged, diagnosis.diagnose(judged) if unsettled else (), out)
-    if again:
-        print_changed(judged, out)
-    if power:
-        show(power_blocks(powers), out)
+        show(brief(judged, diagnosis.diagnose(judged) if unsettled else ()), out)
+    show([changes(judged)] if again else [], out)
+    show(power_blocks(powers) if power else [], out)
     return judged.verdict.status
 
 
@@ -204,7 +203,7 @@ def diagnose(
         insist_on_newest()
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
-    from netproof.present import documents, terminal
+    from netproof.present import terminal
     from netproof.verdict import session_verdict
 
     if measure:
@@ -221,13 +220,9 @@ def diagnose(
         judged = session_verdict.judge_session(found, system=expected, fold=0)
         earlier = diagnosis.sessions_before(judged, known, back)
         diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
-    if form is Form.JSON:
-        documents.write(shown.document(judged, diagnoses), sys.stdout)
-    else:
-        out = terminal.console()
-        for one in diagnoses:
-            shown.print_diagnosis(one, out)
-        terminal.say(out, f"session {judged.session.path}")
+    lines = [line for one in diagnoses for line in shown.lines(one)]
+    session_line = f"session {judged.session.path}"
+    printed(form, lambda: shown.document(judged, diagnoses), lambda: [*lines, session_line])
     return diagnosis.status(diagnoses)
 
 

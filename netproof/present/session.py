@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from netproof.benchmarks import registry
@@ -13,10 +12,9 @@ from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.criteria.findings import figure
 from netproof.present.compared import summary
-from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences, show
+from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences
 from netproof.present.html.content import LOOKS, CaseState, state_of, switch
-from netproof.present.terminal import say
-from netproof.present.verdict import print_verdict, state
+from netproof.present.verdict import sentences, state
 from netproof.present.wording import (
     CASE,
     benchmark_name,
@@ -228,8 +226,8 @@ _LEGEND = (
 )
 
 
-def print_whole(judged: JudgedSession, out: Console) -> None:
-    """Print the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
+def whole(judged: JudgedSession) -> Iterator[Block]:
+    """Yield the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
     several: dict[tuple[object, ...], list[CaseVerdict | StoredResult]] = defaultdict(list)
     every: list[CaseVerdict | StoredResult] = list(verdict.cases)
@@ -238,21 +236,22 @@ def print_whole(judged: JudgedSession, out: Console) -> None:
         several[group(one.case)].append(one)
     rows: list[Row] = list(several.values())
     stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
-    show([state(verdict), *([f"labels {' '.join(stated.split())}"] if stated else [])], out)
-    show(scores(rows, judged.matrix.baseline), out)
-    show(_crossovers(verdict), out)
-    show(_against(judged), out)
-    show(traffic_blocks(verdict.traffic, judged.session.results), out)
-    show(cpu_blocks(cpu_rows(verdict)), out)
+    yield state(verdict)
+    yield Sentences([f"labels {' '.join(stated.split())}"] if stated else [])
+    yield from scores(rows, judged.matrix.baseline)
+    yield from _crossovers(verdict)
+    yield from _against(judged)
+    yield from traffic_blocks(verdict.traffic, judged.session.results)
+    yield from cpu_blocks(cpu_rows(verdict))
     legend = _LEGEND
     least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
     if least:
         bytes_ = " or ".join(map(str, sorted(least)))
         legend += f"; over a link, peaks are of {bytes_} bytes and more, since shorter bursts"
         legend += " pass above its rate"
-    show(["", Cell(legend, "faint"), _landmarks(rows), ""], out)
-    print_verdict(judged, out)
-    say(out, f"session {judged.session.path}")
+    yield from ("", Cell(legend, "faint"), _landmarks(rows), "")
+    yield from sentences(judged)
+    yield f"session {judged.session.path}"
 
 
 def _crossovers(verdict: Verdict) -> Iterator[Block]:
