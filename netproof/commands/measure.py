@@ -166,12 +166,11 @@ def _show(
     ``key``: of all in the document; ``folder``: to write a page into, None for no page. Return the
     exit status of what has bounds.
     """
-    written = None
-    if folder is not None:
-        from netproof.present.html.folder import answers_page, write_page
 
-        answers = [answer(*one) for one in several]
-        written = write_page(folder, lambda: answers_page(_PAGES[key], answers))
+    def page() -> str:
+        from netproof.present.html.folder import answers_page
+
+        return answers_page(_PAGES[key], [answer(*one) for one in several])
 
     def blocks() -> Iterator[Block]:
         from netproof.present.document import Cell
@@ -180,10 +179,8 @@ def _show(
             title, shown = answer(*one)
             yield from (Cell(title, "strong"), *shown)
         yield f"report {report}"
-        if written is not None:
-            yield f"page {written}"
 
-    printed(form, lambda: {key: [document(*one) for one in several]}, blocks)
+    printed(form, lambda: {key: [document(*one) for one in several]}, blocks, folder, page)
     if any(getattr(found, "beyond", False) for _, found in several):
         return BEYOND
     return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN

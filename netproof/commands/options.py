@@ -145,16 +145,25 @@ def described(function: Callable[..., None], verb: str) -> list[str]:
 
 
 def printed(
-    form: Form, document: Callable[[], Mapping[str, Any]], blocks: Callable[[], Iterable[Block]]
+    form: Form,
+    document: Callable[[], Mapping[str, Any]],
+    blocks: Callable[[], Iterable[Block]],
+    folder: Path | None = None,
+    page: Callable[[], str] = str,
 ) -> None:
-    """Print an answer in the form that was asked for."""
+    """Print an answer in the form that was asked for, once its page is in ``folder``, if any."""
     from netproof.present import documents, terminal
     from netproof.present.document import show
 
+    written: list[Block] = []
+    if folder is not None:
+        from netproof.present.html.folder import write_page
+
+        written.append(f"page {write_page(folder, page)}")
     if form is Form.JSON:
         documents.write(document(), sys.stdout)
     else:
-        show(blocks(), terminal.console())
+        show([*blocks(), *written], terminal.console())
 
 
 def refused(cannot: str, error: object) -> int:
