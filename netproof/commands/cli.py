@@ -14,14 +14,14 @@ from netproof.commands import (
     files,
     history,
     measure,
-    nightly,
     references,
+    reframe,
     sessions,
     sites,
     stores,
     studies,
 )
-from netproof.commands.options import EXAMPLES, described
+from netproof.commands.options import described
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
 
@@ -87,8 +87,8 @@ VERBS: Mapping[str, Verb | tuple[str, Mapping[str, Verb]]] = {
         "Derive references from sessions, and show what each bound risks.",
         {"derive": references.derive, "risk": references.risk},
     ),
-    "run": nightly.run,
-    "nightly": nightly.nightly,
+    "run": reframe.run,
+    "nightly": reframe.nightly,
     "measure": (
         "Measure what is no acceptance, or read what was measured: no verdict reads it.",
         {
@@ -123,10 +123,9 @@ def _add(
     parent: typer.Typer, name: str, function: Verb | tuple[str, Mapping[str, Verb]], above: str = ""
 ) -> None:
     if not isinstance(function, tuple):
-        lines = "\n".join(f"  netproof {example}" for example in getattr(function, EXAMPLES))
-        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(
-            described(function, f"{above}{name}")
-        )
+        examples = described(function, f"{above}{name}")
+        lines = "\n".join(f"  netproof {example}" for example in examples)
+        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(function)
         return
     text, verbs = function
     named = name == "history"

@@ -23,12 +23,7 @@ Pair = tuple[str, str]
 LABEL = "label="
 
 
-@verb(
-    "cannot compare",
-    "compare reports/run-1.json reports/run-2.json",
-    "compare newest --by partition --store store",
-    "compare --label kernel=6.1 kernel=6.6 --store store --to page",
-)
+@verb("cannot compare")
 def compare(
     first: Path | None = None,
     second: Path | None = None,
@@ -84,13 +79,13 @@ def compare(
             "comparisons": [compared.document(one) for one in several],
             "not_compared": failed,
         }
-    if page is not None:
-        from netproof.present.html.folder import write_page
-
-        every = by is not None
-        page = write_page(page, lambda: compared.page(title, several, failed, every=every))
-    written = [] if page is None else [f"page {page}"]
-    printed(form, lambda: document, lambda: [*compared.blocks(several, failed), *written])
+    printed(
+        form,
+        lambda: document,
+        lambda: compared.blocks(several, failed),
+        page,
+        lambda: compared.page(title, several, failed, every=by is not None),
+    )
     return 0
 
 

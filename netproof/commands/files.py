@@ -13,13 +13,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.links import Transport
 
 
-@verb(
-    "cannot judge",
-    "judge osu_*.txt --link 100G",
-    "judge new --against old --fail-above 10%",
-    "judge --as '{system}-{mpi}/{benchmark}' results/*/*.txt --to page",
-    "judge --parse imb.txt",
-)
+@verb("cannot judge")
 def judge(
     files: list[Path],
     against: list[Path] | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,10 +15,9 @@ from netproof.errors import NetproofError
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from netproof.history.accepted import Acceptance
     from netproof.history.history_verdict import HistoryVerdict
+    from netproof.present.document import Block
 
 
 class HistoryVerbs(TyperGroup):
@@ -42,11 +42,7 @@ def _selection(
         raise typer.BadParameter(str(error), param_hint="--case") from error
 
 
-@verb(
-    "cannot follow",
-    "history --store store",
-    "history mycluster:gige --case alltoall --to series.html --store store",
-)
+@verb("cannot follow")
 def show(
     store: Path,
     arguments: list[str] | None = None,
@@ -108,10 +104,7 @@ def show(
     return shown.status
 
 
-@verb(
-    "not accepted",
-    "history accept newest mycluster:gige --reason 'MTU 1400' --name 'J. Doe' --store store",
-)
+@verb("not accepted")
 def accept(
     store: Path,
     arguments: list[str],
@@ -131,60 +124,46 @@ def accept(
     opened = Store(store)
     from netproof.history import accepted, history_verdict, series
     from netproof.present import terminal
-    from netproof.present.terminal import say
+    from netproof.present.document import show
 
-    out = terminal.console()
     with terminal.working("following the series"):
         first = series.named(opened, str(session), system)
         verdict = history_verdict.judge(opened, first.system)
         covered = verdict.of(selection)
-    acceptance = accepted.Acceptance(
-        first.system,
-        first.name,
-        reason,
-        name,
-        datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
-        selection,
-    )
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+    acceptance = accepted.Acceptance(first.system, first.name, reason, name, when, selection)
     path = accepted.put(opened, acceptance)
-    say(out, f"accepted: {acceptance}")
-    count = len(covered.nights.series)
-    least = history_verdict.least_nights()
-    say(
-        out,
-        f"{count} series of {covered.system} start again with session {first.name}; each takes"
-        f" {least} nights until a change in it can be found again",
+    after = history_verdict.judge_with(verdict, opened, acceptance)
+    lines = (
+        f"accepted: {acceptance}",
+        f"{len(covered.nights.series)} series of {covered.system} start again with session"
+        f" {first.name}; each takes {history_verdict.least_nights()} nights until a change in it"
+        " can be found again",
+        f"to take it back, remove {path}",
     )
-    say(out, f"to take it back, remove {path}")
-    _print_left(acceptance, covered, history_verdict.judge_with(verdict, opened, acceptance), out)
+    show([*lines, *_left(acceptance, covered, after)], terminal.console())
     return 0
 
 
-def _print_left(
-    acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict, out: Console
-) -> None:
-    """Print the open changes covered: those that end, those still open ``after``, those lost."""
+def _left(
+    acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict
+) -> Iterator[Block]:
+    """Yield the open changes covered: those that end, those still open ``after``, those lost."""
+    from netproof.present.document import Cell
     from netproof.present.history import since_when
-    from netproof.present.terminal import say
 
     open_after = {shift.of for event in after.events for shift in event.shifts}
     for event in covered.events:
         later = event.session > acceptance.first
         what = f"{since_when(event)}, {len(event.shifts)} changes"
         if any(shift.of in open_after for shift in event.shifts):
-            say(out, f"stays open{', since it began later' * later}: {what}", "yellow")
+            yield Cell(f"stays open{', since it began later' * later}: {what}", "warned")
         elif later:
-            say(
-                out,
-                f"ENDS THOUGH IT BEGAN LATER: {what}: from {acceptance.session} to it there are too"
-                " few nights to compare it with. If it is not meant, take this back",
-                "bold red",
-            )
+            why = f"from {acceptance.session} to it there are too few nights to compare it with"
+            remedy = "If it is not meant, take this back"
+            yield Cell(f"ENDS THOUGH IT BEGAN LATER: {what}: {why}. {remedy}", "failed")
         else:
-            say(out, f"ends: {what}", "green")
+            yield Cell(f"ends: {what}", "passed")
     if not covered.events:
-        say(
-            out,
-            "no change of these is open now: what is found later from there on is new",
-            "yellow",
-        )
+        none = "no change of these is open now: what is found later from there on is new"
+        yield Cell(none, "warned")

@@ -62,6 +62,20 @@ class Where(NamedTuple):
         """Return the partition as checks see it."""
         return self.matrix.partitions[self.partition]
 
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """Return the partition as the site's file has it."""
+        from netproof.site.matrix import partitions_in
+
+        return partitions_in(self.configuration, self.system)[self.partition]
+
+    @property
+    def environments(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the system's environments as the site's file has them, by name."""
+        from netproof.site.matrix import environments_in
+
+        return environments_in(self.configuration, self.system)
+
     def insist(self, known: Collection[str], having: str, remedy: str = "") -> None:
         """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""
         if self.environment not in known:
@@ -152,12 +166,11 @@ def _show(
     ``key``: of all in the document; ``folder``: to write a page into, None for no page. Return the
     exit status of what has bounds.
     """
-    written = None
-    if folder is not None:
-        from netproof.present.html.folder import answers_page, write_page
 
-        answers = [answer(*one) for one in several]
-        written = write_page(folder, lambda: answers_page(_PAGES[key], answers))
+    def page() -> str:
+        from netproof.present.html.folder import answers_page
+
+        return answers_page(_PAGES[key], [answer(*one) for one in several])
 
     def blocks() -> Iterator[Block]:
         from netproof.present.document import Cell
@@ -166,20 +179,14 @@ def _show(
             title, shown = answer(*one)
             yield from (Cell(title, "strong"), *shown)
         yield f"report {report}"
-        if written is not None:
-            yield f"page {written}"
 
-    printed(form, lambda: {key: [document(*one) for one in several]}, blocks)
+    printed(form, lambda: {key: [document(*one) for one in several]}, blocks, folder, page)
     if any(getattr(found, "beyond", False) for _, found in several):
         return BEYOND
     return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN
 
 
-@verb(
-    "load is inconclusive",
-    "measure load mycluster:ib -p openmpi",
-    "measure load reports/load/run-1.json --to page",
-)
+@verb("load is inconclusive")
 def load(
     subject: str,
     environment: str | None = None,
@@ -199,12 +206,11 @@ def load(
         several, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
         where.insist_on_pairs()
         where.insist_on_nodes(load_plan.LEAST_NODES, load_plan.WHY)
-        settings = {
+        settings: dict[str, object] = {
             "aggressors": ",".join(congesting),
             "victims": ",".join(several),
-            "most_nodes": nodes,
-            "rounds": rounds,
         }
+        settings |= {"most_nodes": nodes, "rounds": rounds}
         count = len(several) * len(congesting) * rounds
         what = f"{count} times alone and alongside, at each place"
         return where.measure("load.py", settings, load.FOLDER, where.partition, what)
@@ -218,7 +224,7 @@ def load(
     return _show("load", several, load_answer, load_document, report, form, page)
 
 
-@verb("tails are inconclusive", "measure tails mycluster:ib -p openmpi --seconds 300")
+@verb("tails are inconclusive")
 def tails(
     subject: str,
     environment: str | None = None,
@@ -250,7 +256,7 @@ def tails(
     return _show("tails", several, tail_answer, tail_document, report, form, page)
 
 
-@verb("GPCNeT is inconclusive", "measure gpcnet mycluster:ib -p openmpi")
+@verb("GPCNeT is inconclusive")
 def gpcnet(
     subject: str,
     environment: str | None = None,
@@ -262,10 +268,8 @@ def gpcnet(
 
     def measured(where: Where) -> Path:
         from netproof.experiments import gpcnet
-        from netproof.site.matrix import environments_in, partitions_in
 
-        there = environments_in(where.configuration, where.system)
-        environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]
+        there, environments = where.environments, where.entry["environs"]
         having = [
             one for one in environments if gpcnet.FEATURE in there.get(one, {}).get("features", ())
         ]
@@ -288,11 +292,7 @@ def gpcnet(
     return _show("gpcnet", several, gpcnet_answer, gpcnet_document, report, form)
 
 
-@verb(
-    "cannot tune",
-    "measure tune mycluster:ib socket-buffer -p openmpi",
-    "measure tune mycluster:ib --restore",
-)
+@verb("cannot tune")
 def tune(
     subject: str,
     parameter: str | None = None,
@@ -314,15 +314,14 @@ def tune(
     if restore and where is not None:
         return _restore(where)
     given = () if values is None else values.split(",")
-    report = _report(
-        subject,
-        environment,
-        lambda place: measured_setting(place, parameter or "", protocol, path, given, rounds),
-    )
-    return _show_sweeps(report, page, form)
+
+    def measured(place: Where) -> Path:
+        return measured_setting(place, parameter or "", protocol, path, given, rounds)
+
+    return _show_sweeps(_report(subject, environment, measured), page, form)
 
 
-@verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
+@verb("cannot tune")
 def algorithms(
     subject: str,
     function: str | None = None,
@@ -338,12 +337,11 @@ def algorithms(
     if (session is None) is (function is None):
         raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
     given = () if values is None else values.split(",")
-    report = _report(
-        subject,
-        environment,
-        lambda where: _measured_algorithms(where, function or "", ranks, given, rounds),
-    )
-    return _show_sweeps(report, page, form)
+
+    def measured(where: Where) -> Path:
+        return _measured_algorithms(where, function or "", ranks, given, rounds)
+
+    return _show_sweeps(_report(subject, environment, measured), page, form)
 
 
 def _show_sweeps(report: Path, page: Path | None, form: Form) -> int:
@@ -371,11 +369,9 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     from netproof.experiments import restoring
     from netproof.present import terminal
     from netproof.site import folders
-    from netproof.site.matrix import partitions_in
 
-    access = partitions_in(where.configuration, where.system)[where.partition]["access"]
     record = restoring.record_of(folders.of_reports(), where.system, where.partition)
-    restored = restoring.restore(record, where.settings.tuning_hook, access)
+    restored = restoring.restore(record, where.settings.tuning_hook, where.entry["access"])
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
         terminal.say(terminal.console(stderr=True), said)
@@ -392,7 +388,6 @@ def measured_setting(
     """
     from netproof.benchmarks import netpipe, registry
     from netproof.experiments import parameters, restoring, sweep
-    from netproof.site.matrix import environments_in
 
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
@@ -400,8 +395,8 @@ def measured_setting(
     cases = where.matrix.cases
     where.insist({one.environment for one in cases if registry.of(one).by_protocol}, "NetPIPE")
     turned = parameters.found(parameter, values)
-    there = environments_in(where.configuration, where.system)
-    turned.assignment(protocol, there[where.environment]["extras"]["mpi"], path)
+    library = where.environments[where.environment]["extras"]["mpi"]
+    turned.assignment(protocol, library, path)
     tried = tuple(values) or turned.values_on(where.settings.rails)
     parameters.insist_on_values(tried)
     if turned.by_hook and not where.settings.tuning_hook:
@@ -409,13 +404,12 @@ def measured_setting(
             f"{turned.title} takes root: give {where.option} a tuning_hook in its site's file"
         )
     _restored(where)
-    settings = {
+    settings: dict[str, object] = {
         "turned": turned.name,
         "turned_protocol": protocol,
         "turned_path": path,
-        "rounds": rounds,
-        **({"turned_values": ",".join(values)} if values else {}),
     }
+    settings |= {"rounds": rounds, **({"turned_values": ",".join(values)} if values else {})}
     what = f"{len(sweep.turns(tried, rounds, 1))} launches"
     try:
         return where.measure("tuning.py", settings, restoring.FOLDER, turned.name, what)
@@ -430,11 +424,8 @@ def _measured_algorithms(
     """Measure a sweep of a collective's algorithms; raise NetproofError as the other."""
     from netproof.benchmarks import imb, registry
     from netproof.experiments import parameters, restoring, sweep
-    from netproof.site.matrix import environments_in
 
-    benchmark = imb.BENCHMARK.name
-    named = environments_in(where.configuration, where.system)
-    cases = where.matrix.cases
+    benchmark, named, cases = imb.BENCHMARK.name, where.environments, where.matrix.cases
     why = named.get(where.environment, {}).get("extras", {}).get("absent", {}).get(benchmark)
     where.insist(
         {case.environment for case in cases if case.benchmark == benchmark},
@@ -443,16 +434,10 @@ def _measured_algorithms(
     names = parameters.algorithms(named[where.environment]["extras"]["mpi"], function, values)
     counts = sorted({one.ranks for one in cases if one.function == function})
     if ranks is not None and ranks not in counts:
-        raise NetproofError(
-            f"{where.option} measures {function} on {', '.join(map(str, counts))} ranks, and not on"
-            f" {ranks}"
-        )
-    settings = {
-        "swept_function": function,
-        "swept_ranks": ranks or 0,
-        "rounds": rounds,
-        **({"swept_algorithms": ",".join(values)} if values else {}),
-    }
+        on = ", ".join(map(str, counts))
+        raise NetproofError(f"{where.option} measures {function} on {on} ranks, and not on {ranks}")
+    settings = {"swept_function": function, "swept_ranks": ranks or 0, "rounds": rounds}
+    settings |= {"swept_algorithms": ",".join(values)} if values else {}
     jobs = 1 if ranks is not None else len(counts)
     what = f"{jobs * len(sweep.turns(tuple(names), rounds, 1))} launches"
     subject = f"{sweep.ALGORITHM}-{function}"

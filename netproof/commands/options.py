@@ -1,8 +1,8 @@
 """The arguments of verbs, what several verbs do with them, and how a verb ends.
 
-``options.json`` has how each argument is written, its help and its bounds: by its name, of all
-verbs, of those below a word, or of one. A verb imports what it does only when it is called, so that
-help and faulty arguments are reported at once.
+``options.json`` has examples of each verb, and how each argument is written, its help and its
+bounds: by its name, of all verbs, of those below a word, or of one. A verb imports what it does
+only when it is called, so that help and faulty arguments are reported at once.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
 
 _FILE = Path(__file__).with_suffix(".json")
 _KNOWN: dict[str, dict[str, list[Any]]] = json.loads(_FILE.read_text(encoding="utf-8"))
-
-EXAMPLES = "examples"
-"""Attribute of a verb: command lines without the program, for help."""
 
 _SYSTEM = re.compile(r"[A-Za-z_][\w-]*(:[\w-]+)?")
 
@@ -111,11 +108,10 @@ def session_and_system(
     return (sessions[0] if sessions else None), system
 
 
-def verb(cannot: str, *examples: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
+def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]]:
     """Make a function that returns an exit status a verb.
 
-    A NetproofError is printed with ``cannot`` before it, and the status is 2. ``examples``: command
-    lines without the program, for help.
+    A NetproofError is printed with ``cannot`` before it, and the status is 2.
     """
 
     def decorated(function: Callable[..., int]) -> Callable[..., None]:
@@ -127,14 +123,13 @@ def verb(cannot: str, *examples: str) -> Callable[[Callable[..., int]], Callable
                 status = refused(cannot, error)
             raise typer.Exit(status)
 
-        setattr(call, EXAMPLES, examples)
         return call
 
     return decorated
 
 
-def described(function: Callable[..., None], verb: str) -> Callable[..., None]:
-    """Return the function of a verb with its parameters as ``options.json`` has them."""
+def described(function: Callable[..., None], verb: str) -> list[str]:
+    """Give a verb's function its parameters as ``options.json`` has them, return its examples."""
     known = {**_KNOWN["any"], **_KNOWN.get(verb.split()[0], {}), **_KNOWN.get(verb, {})}
     for name, one in inspect.signature(function, eval_str=True).parameters.items():
         # What follows from a constant stands beside the parameter.
@@ -146,20 +141,29 @@ def described(function: Callable[..., None], verb: str) -> Callable[..., None]:
                 *flags, metavar=metavar or None, help=text, **(bounds[0] if bounds else {})
             )
             function.__annotations__[name] = Annotated[one.annotation, made]
-    return function
+    return known["examples"]
 
 
 def printed(
-    form: Form, document: Callable[[], Mapping[str, Any]], blocks: Callable[[], Iterable[Block]]
+    form: Form,
+    document: Callable[[], Mapping[str, Any]],
+    blocks: Callable[[], Iterable[Block]],
+    folder: Path | None = None,
+    page: Callable[[], str] = str,
 ) -> None:
-    """Print an answer in the form that was asked for."""
+    """Print an answer in the form that was asked for, once its page is in ``folder``, if any."""
     from netproof.present import documents, terminal
     from netproof.present.document import show
 
+    written: list[Block] = []
+    if folder is not None:
+        from netproof.present.html.folder import write_page
+
+        written.append(f"page {write_page(folder, page)}")
     if form is Form.JSON:
         documents.write(document(), sys.stdout)
     else:
-        show(blocks(), terminal.console())
+        show([*blocks(), *written], terminal.console())
 
 
 def refused(cannot: str, error: object) -> int:

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from netproof.verdict.references import ReferenceFile
 
 
-@verb(
-    "cannot derive references",
-    "references derive reports/run-*.json",
-    "references derive reports/run-*.json mycluster:gige --write",
-)
+@verb("cannot derive references")
 def derive(
     arguments: list[str],
     write: bool = False,
@@ -113,7 +109,7 @@ def _loaded(
     return sessions, references, name, partition or None
 
 
-@verb("no risks", "references risk reports/run-*.json --margin 0.2")
+@verb("no risks")
 def risk(
     arguments: list[str],
     margin: float = 0.1,

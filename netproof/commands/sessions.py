@@ -16,6 +16,7 @@ from netproof.commands.options import (
     VerdictForm,
     alongside,
     insist_on_newest,
+    printed,
     session_and_system,
     verb,
 )
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
 PAIRS = "pairs.py"
 
 
-@verb(
-    "cannot judge",
-    "verdict",
-    "verdict reports/run-3.json mycluster:gige --all",
-    "verdict newest --store store --format json",
-)
+@verb("cannot judge")
 def verdict(
     arguments: list[str] | None = None,
     store: Path | None = None,
@@ -69,7 +65,7 @@ def verdict(
     from netproof.present import documents, terminal
     from netproof.present.document import show
     from netproof.present.power import of_power, power_blocks
-    from netproof.present.verdict import print_brief, print_changed
+    from netproof.present.verdict import brief, changes
     from netproof.verdict import PASSED, session_verdict
 
     as_json = form is VerdictForm.JSON
@@ -105,24 +101,18 @@ def verdict(
     out = terminal.console()
     if everything:
         # It loads what only the comparisons and costs take.
-        from netproof.present.session import print_whole
+        from netproof.present.session import whole
 
-        print_whole(judged, out)
+        show(whole(judged), out)
     else:
         unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
-        print_brief(judged, diagnosis.diagnose(judged) if unsettled else (), out)
-    if again:
-        print_changed(judged, out)
-    if power:
-        show(power_blocks(powers), out)
+        show(brief(judged, diagnosis.diagnose(judged) if unsettled else ()), out)
+    show([changes(judged)] if again else [], out)
+    show(power_blocks(powers) if power else [], out)
     return judged.verdict.status
 
 
-@verb(
-    "no report",
-    "report",
-    "report newest --store store --to pages --format html,pdf,csv",
-)
+@verb("no report")
 def report(
     arguments: list[str] | None = None,
     store: Path | None = None,
@@ -194,12 +184,7 @@ def _nights(store: Path | None, system: str) -> Nights | None:
         return None
 
 
-@verb(
-    "cannot diagnose",
-    "diagnose",
-    "diagnose reports/run-3.json mycluster:gige",
-    "diagnose mycluster:gige --measure",
-)
+@verb("cannot diagnose")
 def diagnose(
     arguments: list[str] | None = None,
     store: Path | None = None,
@@ -218,7 +203,7 @@ def diagnose(
         insist_on_newest()
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
-    from netproof.present import documents, terminal
+    from netproof.present import terminal
     from netproof.verdict import session_verdict
 
     if measure:
@@ -235,13 +220,9 @@ def diagnose(
         judged = session_verdict.judge_session(found, system=expected, fold=0)
         earlier = diagnosis.sessions_before(judged, known, back)
         diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
-    if form is Form.JSON:
-        documents.write(shown.document(judged, diagnoses), sys.stdout)
-    else:
-        out = terminal.console()
-        for one in diagnoses:
-            shown.print_diagnosis(one, out)
-        terminal.say(out, f"session {judged.session.path}")
+    lines = [line for one in diagnoses for line in shown.lines(one)]
+    session_line = f"session {judged.session.path}"
+    printed(form, lambda: shown.document(judged, diagnoses), lambda: [*lines, session_line])
     return diagnosis.status(diagnoses)
 
 

@@ -135,16 +135,13 @@ def check(
         if any(one in partition["environs"] for partition in partitions)
     }
     if not expected.cases:
-        checked.wrong(
-            f"{'partition' if partition else 'system'} {asked or name}",
-            "environs",
-            "none of them has a benchmark, so that nothing would be measured; name benchmarks"
-            " among an environment's features",
-        )
+        place = f"{'partition' if partition else 'system'} {asked or name}"
+        why = "none of them has a benchmark, so that nothing would be measured; name benchmarks"
+        checked.wrong(place, "environs", f"{why} among an environment's features")
     elif not found.faults:
         checked.right.append(
-            f"{checked.path}: {_count(len(partitions), 'partition')},"
-            f" {_count(len(environments), 'environment')}, {_count(len(expected.cases), 'case')}"
+            f"{checked.path}: {counted(len(partitions), 'partition')},"
+            f" {counted(len(environments), 'environment')}, {counted(len(expected.cases), 'case')}"
         )
     _twins(checked, name, entries.values())
     _environments(checked, environments, job=job)
@@ -175,10 +172,6 @@ def check(
     return checked
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def _twins(checked: CheckedSite, system: str, partitions: Iterable[Any]) -> None:
     """Refuse copied partitions of two switches in which nothing changed that a job depends on."""
     seen: dict[str, Any] = {}
@@ -187,13 +180,12 @@ def _twins(checked: CheckedSite, system: str, partitions: Iterable[Any]) -> None
         effective += [entry["extras"][key] for key in _ALIKE_EXTRAS]
         first = seen.setdefault(repr(effective), entry)
         if first["extras"]["switch"] != entry["extras"]["switch"]:
-            checked.wrong(
-                f"partition {system}:{entry['name']}",
-                "access",
-                f"is that of {first['name']}, and so are {', '.join(_ALIKE[1:])} and"
-                f" {', '.join(_ALIKE_EXTRAS)}: both would measure one switch; say what leads"
-                " jobs to the other",
+            same = f"{', '.join(_ALIKE[1:])} and {', '.join(_ALIKE_EXTRAS)}"
+            why = (
+                f"is that of {first['name']}, and so are {same}: both would measure one switch; say"
+                " what leads jobs to the other"
             )
+            checked.wrong(f"partition {system}:{entry['name']}", "access", why)
 
 
 def _environments(
@@ -282,13 +274,9 @@ def _references(
     for several in missing.values():
         checked.faults.append(_missing(path, several))
     for (check, variable), cases in lacking.items():
-        checked.wrong(
-            check,
-            variable,
-            f"is not there for {_places(cases)}, and a landmark without an entry fails; add"
-            f" {variable}: [0, null, null, {LANDMARKS[variable].unit}] to show it unjudged",
-            path,
-        )
+        entry = f"{variable}: [0, null, null, {LANDMARKS[variable].unit}]"
+        why = f"is not there for {_places(cases)}, and a landmark without an entry fails"
+        checked.wrong(check, variable, f"{why}; add {entry} to show it unjudged", path)
     if not (missing or lacking or broken):
         checked.right.append(f"{path}: has references for every case")
 
@@ -296,26 +284,15 @@ def _references(
 def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
     """Return one fault for all checks that lack the same keys."""
     error = several[0][1]
-    cases = [case for case, _ in several]
-    checks = list(dict.fromkeys(str(error.keys[0]) for _, error in several))
-    if len(error.keys) == 1:
-        return SiteError(
-            path,
-            ", ".join(checks),
-            "the check",
-            f"is not there, so {_count(len(cases), 'case')} on {_places(cases)} would fail; give it"
-            " $index and entries as in example.yaml",
-        )
+    cases, checks = [case for case, _ in several], dict.fromkeys(str(e.keys[0]) for _, e in several)
     key, alongside = error.keys[-1], ", ".join(map(str, error.alongside))
     remedy = f"write {key}: alongside {alongside}" if alongside else f"write {key}:"
     if isinstance(key, str):
         remedy += ", or make one of these an expression that fits it"
-    return SiteError(
-        path,
-        ", ".join(checks),
-        str(key),
-        f"is not there, so {_count(len(cases), 'case')} on {_places(cases)} would fail; {remedy}",
-    )
+    if len(error.keys) == 1:
+        key, remedy = "the check", "give it $index and entries as in example.yaml"
+    why = f"is not there, so {counted(len(cases), 'case')} on {_places(cases)} would fail; {remedy}"
+    return SiteError(path, ", ".join(checks), str(key), why)
 
 
 def _places(cases: Iterable[Case]) -> str:
@@ -376,36 +353,26 @@ def _slurm(
                 " extras['nodes'] and extras['rank_counts'] say how long and how large a job is",
             )
         if not named:
+            none = "names no partition of Slurm's"
             if any(_CHOOSES_NODES.match(option) for option in access):
-                checked.unchecked.append(
-                    f"{place}: {' '.join(access)} names no partition of Slurm's, but chooses nodes"
-                )
+                checked.unchecked.append(f"{place}: {' '.join(access)} {none}, but chooses nodes")
             else:
-                checked.wrong(
-                    place,
-                    "access",
-                    f"is {access}, and names no partition of Slurm's: jobs would go to its"
-                    f" default one; add '--partition=NAME', of {', '.join(known)}",
-                )
+                remedy = f"add '--partition=NAME', of {', '.join(known)}"
+                why = f"is {access}, and {none}: jobs would go to its default one; {remedy}"
+                checked.wrong(place, "access", why)
             continue
         for name in named:
             if name not in known:
-                checked.wrong(
-                    place,
-                    "access",
-                    f"names {name!r}, which Slurm does not have; it has {', '.join(known)}",
-                )
+                why = f"names {name!r}, which Slurm does not have; it has {', '.join(known)}"
+                checked.wrong(place, "access", why)
                 continue
             right = len(checked.faults)
             _fits(checked, place, entry, known[name], needed)
             seconds, limit = time_limit_s(entry), known[name].limit_s
             if seconds is not None and limit is not None and seconds > limit:
-                checked.wrong(
-                    place,
-                    "time_limit",
-                    f"is {entry['time_limit']}, and Slurm's partition {name} allows"
-                    f" {limit / 60:g} minutes: its jobs would be refused or wait for ever",
-                )
+                allows = f"Slurm's partition {name} allows {limit / 60:g} minutes"
+                why = f"{allows}: its jobs would be refused or wait for ever"
+                checked.wrong(place, "time_limit", f"is {entry['time_limit']}, and {why}")
             if len(checked.faults) == right:
                 nodes = {job: nodes_of(job, expected) for job in several}
                 _every_job(checked, place, entry, nodes)
@@ -424,11 +391,8 @@ def _fits(
 ) -> None:
     stated = entry["extras"]["nodes"]
     if len(known.nodes) < stated:
-        checked.wrong(
-            place,
-            "extras['nodes']",
-            f"is {stated}, and Slurm's partition {known.name} has {len(known.nodes)}",
-        )
+        why = f"is {stated}, and Slurm's partition {known.name} has {len(known.nodes)}"
+        checked.wrong(place, "extras['nodes']", why)
     reason = known.cannot_run(needed)
     if reason:
         checked.wrong(place, known.name, reason, "Slurm")
@@ -439,11 +403,8 @@ def _fits(
         checked.wrong(place, "access", _refused(entry, refusal))
         return
     if most < min(usable, max(stated, needed)):
-        checked.wrong(
-            place,
-            "extras['nodes']",
-            f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}",
-        )
+        why = f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}"
+        checked.wrong(place, "extras['nodes']", why)
     elif (count := min(most, stated)) < usable:
         limit = f": {refusal}" if count == most else " by extras['nodes']"
         checked.unchecked.append(
@@ -512,12 +473,8 @@ def _accounting(checked: CheckedSite, environments: Mapping[str, Mapping[str, An
     try:
         slurm.ask("sacct", "--noheader", "--allocations", "--starttime=now")
     except NetproofError as error:
-        checked.wrong(
-            f"system {checked.system}",
-            "sacct",
-            f"{error}; ReFrame follows jobs by it: slurmdbd has to run",
-            "Slurm",
-        )
+        why = f"{error}; ReFrame follows jobs by it: slurmdbd has to run"
+        checked.wrong(f"system {checked.system}", "sacct", why, "Slurm")
     try:
         plugins = plugins_of(slurm.ask("srun", "--mpi=list", merged=True))
     except NetproofError as error:
@@ -526,11 +483,8 @@ def _accounting(checked: CheckedSite, environments: Mapping[str, Mapping[str, An
     for name, entry in environments.items():
         pmi = entry["extras"]["pmi"]
         if pmi not in plugins:
-            checked.wrong(
-                f"environment {name}",
-                "extras['pmi']",
-                f"is {pmi!r}, and srun has {', '.join(plugins)} (srun --mpi=list)",
-            )
+            why = f"is {pmi!r}, and srun has {', '.join(plugins)} (srun --mpi=list)"
+            checked.wrong(f"environment {name}", "extras['pmi']", why)
 
 
 def _modules(

@@ -21,38 +21,8 @@ COPY = "Copy this file to site-config/<your cluster>.py and change what it says.
 
 _SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
-ACTIVATE = """\
-# shellcheck shell=bash
-# Source this: `. ./activate`. Afterwards `reframe -c checks -r` and `netproof` work in this shell.
-if [ -z "${BASH_VERSION:-}" ]; then
-    echo "activate: source this in bash, since no other shell says where the file is" >&2
-    return 2
-fi
-# netproof_programs: bin folder of the Python environment in which netproof is installed.
-netproof_programs=PROGRAMS
-netproof_site=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-for netproof_program in python3 reframe netproof; do
-    if [ ! -x "$netproof_programs/$netproof_program" ]; then
-        echo "$netproof_site/activate: there is no $netproof_programs/$netproof_program; install" \
-            "netproof there again, or put the bin folder of the Python environment that has" \
-            "netproof now into this file (netproof_programs=)" >&2
-        unset netproof_programs netproof_program netproof_site
-        return 2
-    fi
-done
-export PATH=$netproof_programs:$PATH
-export RFM_CONFIG_PATH=$netproof_site/site-config
-export RFM_REFERENCE_PREFIX=$netproof_site/reference-values
-export RFM_REPORT_FILE=$netproof_site/reports/run-{sessionid}.json RFM_TIMESTAMP_DIRS=%FT%H-%M-%S
-export RFM_COMPRESS_REPORT=${RFM_COMPRESS_REPORT:-true}
-export NETPROOF_STORE=$netproof_site/store
-export RFM_PERF_INFO_LEVEL=${RFM_PERF_INFO_LEVEL:-verbose}
-unset netproof_programs netproof_program netproof_site
-"""
-"""`ci/activate` for a folder without a checkout; PROGRAMS is where its programs are."""
 
-
-@verb("", "site init mycluster mycluster")
+@verb()
 def init(
     system: str,
     folder: Path = Path("."),
@@ -109,7 +79,7 @@ def _insist_on_new(system: str, folder: Path) -> None:
             )
 
 
-@verb("nothing was written", "site discover mycluster mycluster")
+@verb("nothing was written")
 def discover(
     system: str,
     folder: Path = Path("."),
@@ -164,9 +134,11 @@ def first_files(system: str) -> dict[str, str]:
     bounds = re.sub(
         rf"\b{EXAMPLE}:", f"{system}:", (references / f"{EXAMPLE}.yaml").read_text()
     ).replace(f"site-config/{EXAMPLE}.py", f"site-config/{system}.py")
+    # It is `ci/activate` for a folder without a checkout; PROGRAMS is where its programs are.
+    template = Path(__file__).with_name("activate.sh")
     programs = shlex.quote(str(Path(sys.executable).parent))
     files = {
-        "activate": ACTIVATE.replace("PROGRAMS", programs),
+        "activate": template.read_text().replace("PROGRAMS", programs),
         "site-config/settings.py": (site / "settings.py").read_text(),
         f"site-config/{system}.py": named,
         f"reference-values/{system}.yaml": bounds,
@@ -176,7 +148,7 @@ def first_files(system: str) -> dict[str, str]:
     return files
 
 
-@verb("cannot check", "site check mycluster")
+@verb("cannot check")
 def check(
     system: str | None = None,
     job: bool = False,
@@ -195,7 +167,7 @@ def check(
     return FAILED if checked.faults else PASSED
 
 
-@verb("cannot show", "site show mycluster:gige --store store")
+@verb("cannot show")
 def show(
     system: str | None = None,
     store: Path | None = None,

@@ -25,7 +25,7 @@ class Format(StrEnum):
     NETPIPE = "netpipe"
 
 
-@verb("", "store add reports/run-*.json --store store")
+@verb()
 def add(
     arguments: list[str],
     store: Path,
@@ -77,7 +77,7 @@ def print_stored(done: Ingested) -> None:
         terminal.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
 
 
-@verb("", "store export newest --store store --format csv --to exported")
+@verb()
 def export(
     store: Path,
     form: Format,
@@ -94,7 +94,7 @@ def export(
     return PASSED
 
 
-@verb("", "store check --store store")
+@verb()
 def check(store: Path) -> int:
     """Read the whole store and name what is damaged."""
     from netproof.present import terminal

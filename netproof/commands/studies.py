@@ -26,12 +26,7 @@ ROUNDS = 5
 """Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
-@verb(
-    "no study",
-    "measure study --list",
-    "measure study e325-opteron reports/run-9.json --to page",
-    "measure study network-adapters mycluster:gige -p openmpi",
-)
+@verb("no study")
 def study(
     name: str | None = None,
     arguments: list[str] | None = None,

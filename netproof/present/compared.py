@@ -18,7 +18,7 @@ from netproof.present.documents import FORMAT, of_case, of_common, some
 from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
-from netproof.present.wording import benchmark_name, columns, sparkline
+from netproof.present.wording import benchmark_name, columns, number, sparkline
 from netproof.verdict.engine import group
 
 _DRAWN_RATIOS = (2.0, 10.0)
@@ -213,8 +213,8 @@ def _ratios_of_sides(several: Sequence[Comparison]) -> DataTable:
     for one in several:
         column = cells.setdefault(one.second.name, {})
         for case in one.cases:
-            value = "-" if case.score.value is None else f"{case.score.value:.2f}"
-            text, look = f"{value} {MARKS[case.outcome]}", LOOKS.get(case.outcome, "")
+            text = f"{number(case.score.value, '.2f')} {MARKS[case.outcome]}"
+            look = LOOKS.get(case.outcome, "")
             column[named(one, case.first.case)] = Cell(text, look, title=case.sentence())
     names = dict.fromkeys(name for column in cells.values() for name in column)
     rows = [
@@ -274,28 +274,25 @@ _LANDMARKS = {
 
 
 def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
-    def ratio(value: float | None) -> str:
-        return "-" if value is None else f"{value:.2f}"
-
     def landmark(name: str) -> Cell:
         found = one.landmarks[name]
         undecided = found.interval is not None and found.interval[0] <= 1 <= found.interval[1]
-        return Cell(ratio(found.ratio), "faint" if undecided else "")
+        return Cell(number(found.ratio, ".2f"), "faint" if undecided else "")
 
     case, latency, interval = one.first.case, one.landmarks["latency_us"], one.score.interval
-    added = "-" if latency.difference is None else f"{latency.difference:+.1f}"
+    added = number(latency.difference, "+.1f")
     if latency.difference is not None and latency.difference_interval is not None:
         low, high = latency.difference_interval
         added += f" ({low:+.1f} to {high:+.1f})"
     yield Cell(MARKS[one.outcome], LOOKS.get(one.outcome, ""))
     yield benchmark_name(case) if registry.of(case).by_protocol else case.what()
-    yield Cell(ratio(one.score.value), "strong", title=one.sentence())
+    yield Cell(number(one.score.value, ".2f"), "strong", title=one.sentence())
     yield "-" if interval is None else f"{interval[0]:.2f}–{interval[1]:.2f}"
     yield landmark("latency_us")
     yield added
     yield from (landmark(name) for name, _ in _LANDMARKS.values())
     if costs:
-        yield ratio(one.cpu_s_per_gb.ratio)
+        yield number(one.cpu_s_per_gb.ratio, ".2f")
 
 
 def uncompared(compared: Comparison) -> list[str]:

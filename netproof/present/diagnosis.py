@@ -6,12 +6,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
+from netproof.present.document import Cell
 from netproof.present.documents import FORMAT, some
-from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.session_verdict import JudgedSession
 
@@ -22,10 +20,10 @@ WIDTH = 100
 """Most columns of a line."""
 
 _LABEL = 12
-_STYLES = {
-    DiagnosisOutcome.NOTHING: "green",
-    DiagnosisOutcome.FOUND: "bold red",
-    DiagnosisOutcome.INCONCLUSIVE: "bold yellow",
+_LOOKS = {
+    DiagnosisOutcome.NOTHING: "passed",
+    DiagnosisOutcome.FOUND: "failed",
+    DiagnosisOutcome.INCONCLUSIVE: "inconclusive",
 }
 
 
@@ -36,20 +34,17 @@ They are tried in this order, until they fit the screen.
 """
 
 
-def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
-    """Print the diagnosis of a partition in a screen, the worst culprit first."""
-    for sentence, style in lines(diagnosis):
-        say(out, sentence, style)
-
-
-def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """Return the lines to print, each with its style."""
+def lines(diagnosis: Diagnosis) -> list[Cell]:
+    """Return a screen's lines on a partition, the worst culprit first."""
     for detail in _DETAILS:
         made = list(_lines(diagnosis, *detail))
         if len(made) <= LINES:
             return made
     left = len(made) - LINES + 1
-    return [*made[: LINES - 1], (f"and {counted(left, 'more line')}: --format json has all", "dim")]
+    return [
+        *made[: LINES - 1],
+        Cell(f"and {counted(left, 'more line')}: --format json has all", "faint"),
+    ]
 
 
 def headline(diagnosis: Diagnosis) -> str:
@@ -70,10 +65,10 @@ def headline(diagnosis: Diagnosis) -> str:
 
 def _lines(
     diagnosis: Diagnosis, whole: int, evidence: int, lines: int, notes: int
-) -> Iterator[tuple[str, str]]:
-    yield headline(diagnosis), _STYLES[diagnosis.outcome]
+) -> Iterator[Cell]:
+    yield Cell(headline(diagnosis), _LOOKS[diagnosis.outcome])
     for number, culprit in enumerate(diagnosis.culprits, 1):
-        yield from _wrapped(f"{number}", culprit.headline, lines, "bold", column=2)
+        yield from _wrapped(f"{number}", culprit.headline, lines, "strong", column=2)
         if number <= whole:
             for label, sentence in rows(culprit, evidence):
                 yield from _wrapped(f"  {label}", sentence, lines)
@@ -107,8 +102,8 @@ def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, s
 
 
 def _wrapped(
-    label: str, sentence: str, most: int, style: str = "", *, column: int = _LABEL
-) -> Iterator[tuple[str, str]]:
+    label: str, sentence: str, most: int, look: str = "", *, column: int = _LABEL
+) -> Iterator[Cell]:
     folded = textwrap.wrap(
         " ".join(sentence.split()),
         WIDTH - column,
@@ -117,7 +112,7 @@ def _wrapped(
         break_on_hyphens=False,
     )
     for number, line in enumerate(folded):
-        yield f"{label if number == 0 else '':{column}}{line}", style
+        yield Cell(f"{label if number == 0 else '':{column}}{line}", look)
 
 
 def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:

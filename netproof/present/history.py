@@ -24,16 +24,8 @@ from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import FORMAT, of_case, some
-from netproof.present.html.charts import (
-    FILE_LINE,
-    NUMBER,
-    SERIES,
-    ChartFigure,
-    shown,
-    template,
-    tips,
-)
-from netproof.present.wording import columns, counted, readable, sparkline
+from netproof.present.html.charts import FILE_LINE, SERIES, ChartFigure, shown, template
+from netproof.present.wording import columns, counted, number, readable, sparkline
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
@@ -260,9 +252,9 @@ def _lines(verdict: HistoryVerdict, by_case: Mapping[Case, Sequence[Series]]) ->
     rows = []
     for one in every:
         found, nights = verdict.followed[one], sum(value is not None for value in one.values)
-        level = "-" if found.level is None else f"{found.level:.4g}"
-        noise = "-" if found.noise is None else f"{100 * found.noise:.1f} %"
-        rows.append((one.quantity.label, level, one.quantity.unit, noise, str(nights)))
+        level, noise = number(found.level, ".4g"), found.noise and 100 * found.noise
+        unit = one.quantity.unit
+        rows.append((one.quantity.label, level, unit, number(noise, ".1f", " %"), str(nights)))
     return DataTable(
         ("series", "level", "", "noise", "nights"),
         rows,
@@ -292,8 +284,7 @@ def _by_session(verdict: HistoryVerdict, several: Sequence[Series]) -> DataTable
             value, mark = one.values[night], marks.get((one, night), " ")
             if value is None and one.inconclusive[night] is not None:
                 value, mark = one.inconclusive[night], _INCONCLUSIVE
-            text = "-" if value is None else f"{value:.4g}"
-            cells.append(Cell(f"{text} {mark}", _LOOKS.get(mark, "")))
+            cells.append(Cell(f"{number(value, '.4g')} {mark}", _LOOKS.get(mark, "")))
         if any(str(cell) != "-  " for cell in cells):
             rows.append((stored.name, _date(stored), *cells))
     heads = (f"{one.quantity.label}\n{one.quantity.unit}".rstrip("\n") for one in several)
@@ -480,15 +471,14 @@ def _panel(verdict: HistoryVerdict, one: Series) -> Any:
         ends=[{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])],
         levels=levels,
         measured=points(one.values),
-        measured_tip=tips(session="session", value=(label, NUMBER)),
         # Beside the line, which goes only through points that count.
         inconclusive=points(one.inconclusive),
-        inconclusive_tip=tips(session="inconclusive in", value=(label, NUMBER)),
+        quantity=label,
     )
     panel["layer"] = [layer for layer in panel["layer"] if layer["data"]["values"]]
     shifts = [s for s in verdict.shifts if s.of is one and s.state is not SeriesState.ODD_NIGHT]
-    for number, shift in enumerate(sorted(shifts, key=lambda shift: shift.change.index)):
-        panel["layer"] += _change_layers(verdict, shift, number % _LABELS)
+    for place, shift in enumerate(sorted(shifts, key=lambda shift: shift.change.index)):
+        panel["layer"] += _change_layers(verdict, shift, place % _LABELS)
     return panel
 
 
@@ -509,7 +499,6 @@ def _change_layers(verdict: HistoryVerdict, shift: Shift, line: int) -> Any:
         rows=[{"began": _moment(stored), "text": text, "session": stored.name}],
         **{"colour": colour, "dash": dash},
         opacity=1 if shift.state in (SeriesState.OPEN, SeriesState.BAD_NIGHT) else 0.55,
-        tooltip=tips(text="change", session="session"),
         **{"align": "right" if late else "left", "dx": 4 if late else -4},
         dy=-2 - _LABEL_PX * line,
     )

@@ -24,7 +24,7 @@ from netproof.experiments.tails import BOUNDED, Tail, TailFigures
 from netproof.measurement.interval import Side
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import of_interval, some
-from netproof.present.html.charts import NUMBER, ChartFigure, Rows, dots, template, tips, word
+from netproof.present.html.charts import ChartFigure, Rows, dots, template
 from netproof.present.wording import counted, with_time_unit
 
 MOST_LISTED = 10
@@ -162,16 +162,9 @@ def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
     ]
     if not rows:
         return []
-    interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
-    channels = {
-        "y": word("what", sort=None, axis={"labelLimit": 300}),
-        "yOffset": word("where"),
-        "color": word("where", "where"),
-        "tooltip": tips(what="measured", where="where", value=("factor", NUMBER), **interval),
-    }
     caption = "A line is the 95 % interval over rounds; at 1 the network shows no impact."
     title, x_title = "Times as long as alone", "times as long as alone (mean)"
-    return [dots(title, rows, x_title, channels, sentences=[caption])]
+    return [dots("factors", title, rows, x_title, {}, sentences=[caption])]
 
 
 def load_document(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from netproof.benchmarks import registry
@@ -13,16 +12,16 @@ from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.criteria.findings import figure
 from netproof.present.compared import summary
-from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences, show
+from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences
 from netproof.present.html.content import LOOKS, CaseState, state_of, switch
-from netproof.present.terminal import say
-from netproof.present.verdict import print_verdict, state
+from netproof.present.verdict import sentences, state
 from netproof.present.wording import (
     CASE,
     benchmark_name,
     case_cells,
     columns,
     counted,
+    number,
     readable,
     sparkline,
 )
@@ -138,10 +137,10 @@ def traffic_blocks(
         (
             *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
             *(
-                _known(moved and moved / 1e6, ",.1f")
+                number(moved and moved / 1e6, ",.1f", none=NOT_KNOWN)
                 for moved in (one.counted[name] for name in _MOVED)
             ),
-            *map(_known, one.faults),
+            *(number(count, ",", none=NOT_KNOWN) for count in one.faults),
             sent_again(one) if one.rail else "",
         )
         for one in rows
@@ -158,10 +157,6 @@ def traffic_blocks(
         one = next((one for one in several if one.said), several[0])
         lines = transport.telling(one.said) or (f"{NOT_KNOWN}: {one.absent}",)
         yield Sentences(lines, f"{place}: its MPI library on its transport", "faint")
-
-
-def _known(value: float | None, form: str = ",") -> str:
-    return NOT_KNOWN if value is None else f"{value:{form}}"
 
 
 def sent_again(totals: InterfaceTotals) -> str:
@@ -198,17 +193,14 @@ def cpu_figures(row: CpuRow) -> dict[str, str]:
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)
 
-    def shown(value: float | None, form: str, unit: str = "") -> str:
-        return "-" if value is None else f"{value:{form}}{unit}"
-
     return {
-        "cores": shown(cost.cores if long else None, ".2f"),
-        "user": shown(user, ".0%"),
-        "irq": shown(irq, ".2f", "*" if cost.sharing > 1 else ""),
-        "asleep": shown(cost.asleep_share, ".0%"),
-        "s/GB": shown(cost.s_per_gb, ".3g"),
-        "µs/msg": shown(cost.us_per_message, ".3g"),
-        "of TCP": shown(row.of_tcp, ".2f", " times"),
+        "cores": number(cost.cores if long else None, ".2f"),
+        "user": number(user, ".0%"),
+        "irq": number(irq, ".2f", "*" if cost.sharing > 1 else ""),
+        "asleep": number(cost.asleep_share, ".0%"),
+        "s/GB": number(cost.s_per_gb, ".3g"),
+        "µs/msg": number(cost.us_per_message, ".3g"),
+        "of TCP": number(row.of_tcp, ".2f", " times"),
     }
 
 
@@ -234,8 +226,8 @@ _LEGEND = (
 )
 
 
-def print_whole(judged: JudgedSession, out: Console) -> None:
-    """Print the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
+def whole(judged: JudgedSession) -> Iterator[Block]:
+    """Yield the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
     several: dict[tuple[object, ...], list[CaseVerdict | StoredResult]] = defaultdict(list)
     every: list[CaseVerdict | StoredResult] = list(verdict.cases)
@@ -244,21 +236,22 @@ def print_whole(judged: JudgedSession, out: Console) -> None:
         several[group(one.case)].append(one)
     rows: list[Row] = list(several.values())
     stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
-    show([state(verdict), *([f"labels {' '.join(stated.split())}"] if stated else [])], out)
-    show(scores(rows, judged.matrix.baseline), out)
-    show(_crossovers(verdict), out)
-    show(_against(judged), out)
-    show(traffic_blocks(verdict.traffic, judged.session.results), out)
-    show(cpu_blocks(cpu_rows(verdict)), out)
+    yield state(verdict)
+    yield Sentences([f"labels {' '.join(stated.split())}"] if stated else [])
+    yield from scores(rows, judged.matrix.baseline)
+    yield from _crossovers(verdict)
+    yield from _against(judged)
+    yield from traffic_blocks(verdict.traffic, judged.session.results)
+    yield from cpu_blocks(cpu_rows(verdict))
     legend = _LEGEND
     least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
     if least:
         bytes_ = " or ".join(map(str, sorted(least)))
         legend += f"; over a link, peaks are of {bytes_} bytes and more, since shorter bursts"
         legend += " pass above its rate"
-    show(["", Cell(legend, "faint"), _landmarks(rows), ""], out)
-    print_verdict(judged, out)
-    say(out, f"session {judged.session.path}")
+    yield from ("", Cell(legend, "faint"), _landmarks(rows), "")
+    yield from sentences(judged)
+    yield f"session {judged.session.path}"
 
 
 def _crossovers(verdict: Verdict) -> Iterator[Block]:
@@ -333,7 +326,7 @@ def _figures(
         value = None if one.measured is None else getattr(one.measured.landmarks, name)
         if value is not None and name == "eager_limit":
             value = value.size_below
-        yield "-" if value is None else f"{value:{form}}"
+        yield number(value, form)
     score = one.score()
     if score is None or score.interval is None:
         yield "-"
@@ -382,7 +375,7 @@ def _curves(row: Row, room: int) -> list[Text]:
             continue
         for level in (Level.WARN, Level.FAIL):
             flagged = {found.size for found in one.findings if found.level is level} - {None}
-            for number, sizes in enumerate(over):
+            for place, sizes in enumerate(over):
                 if flagged.intersection(sizes):
-                    line.stylize(STYLES[LOOKS[level]], number, number + 1)
+                    line.stylize(STYLES[LOOKS[level]], place, place + 1)
     return drawn

@@ -21,18 +21,8 @@ from netproof.experiments.literature import (
 )
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
-from netproof.present.html.charts import (
-    MARKS,
-    STROKE_SIZE,
-    ChartFigure,
-    Looks,
-    Rows,
-    dots,
-    present,
-    tips,
-    word,
-)
-from netproof.present.wording import file_name
+from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, present
+from netproof.present.wording import file_name, number
 
 if TYPE_CHECKING:
     from netproof.experiments.gains import SweepTable
@@ -129,7 +119,7 @@ def _adapter_tables(adapters: Adapters) -> Iterator[DataTable]:
             (
                 *(f"{one.latency_us:g}", f"{one.peak:g}", one.peak_size_printed),
                 *(f"{one.rates[kib]:g}" for kib in RATE_KIB),
-                *(f"{adapters.link_share(one):.1%}", "-" if share is None else f"{share:.1%}"),
+                *(f"{adapters.link_share(one):.1%}", number(share, ".1%")),
             )
         )
     head = ("each way, MB/s", *(one.name for one in adapters.columns))
@@ -243,7 +233,7 @@ def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
 
 
 def _or_absent(value: float | None, form: str, unit: str = "") -> str:
-    return ABSENT if value is None else f"{value:{form}}{unit}"
+    return number(value, form, unit, ABSENT)
 
 
 def _mbps(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -> str:
@@ -268,8 +258,8 @@ def report_blocks(report: Report) -> Iterator[Block]:
         yield from _here(one, alongside)
         own = [f"{one.source}", *study_notes(one)]
         yield Sentences(own, "What the study has", folded=True)
-        for number, table in enumerate(study_tables(one), 1):
-            yield dataclasses.replace(table, fold=f"The study's table {number}")
+        for place, table in enumerate(study_tables(one), 1):
+            yield dataclasses.replace(table, fold=f"The study's table {place}")
 
 
 def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
@@ -387,20 +377,12 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         row = {"configuration": name, "environment": judged.case.environment, "value": found.value}
         rows.append({**row, "low": low, "high": high, "state": state})
     environments = present(rows, "environment")
-    colours = looks.colours(environments, of="environment")
-    number = ",.3~r"
-    numbers = {"value": ("score", number), "low": ("from", number), "high": ("to", number)}
-    channels = {
-        "tooltip": tips(configuration="configuration", **numbers, state="criteria"),
-        "y": word("configuration", sort=present(rows, "configuration"), axis={"labelLimit": 320}),
-        "color": word(
-            "environment",
-            looks.legend,
-            scale={"domain": environments, "range": colours},
-            legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
-        ),
+    values = {
+        "configurations": present(rows, "configuration"),
+        **{"environments": environments, "legend": looks.legend},
+        "colours": looks.colours(environments, of="environment"),
+        **{"states": [_SMOOTH, _RED], "marks": ["circle", MARKS["failed"]]},
     }
-    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
     cells = [
         (
             *(row["configuration"], f"{row['value']:.3g}"),
@@ -409,11 +391,11 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         for row in rows
     ]
     return dots(
+        "scores",
         f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
         rows,
         "times as fast as the baseline",
-        channels,
-        word("state", "criteria", scale=shapes),
+        values,
         sentences=[
             "The geometric mean over all common sizes, and its 95 % interval over launches."
         ],

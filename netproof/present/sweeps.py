@@ -22,7 +22,7 @@ from netproof.measurement.landmark_table import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import some
 from netproof.present.html import figures
-from netproof.present.html.charts import NUMBER, ChartFigure, Rows, size_axis, template, tips
+from netproof.present.html.charts import ChartFigure, Rows, size_axis, template
 from netproof.present.wording import benchmark_name, counted, size_in_words
 
 MOST_AS_GOOD = 3
@@ -265,14 +265,11 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
     # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
     edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
     several = _TICKS if edge >= 2 else _FINE_TICKS
-    interval = {"low": ("from", NUMBER), "high": ("to", NUMBER)}
-    sizes: dict[str, Any] = {"size_bytes": ("bytes", ","), "factor": ("factor", NUMBER)}
     small = template(
         "gains",
         sizes={**size_axis(rows), "labelSeparation": 10},
         domain=[1 / edge, edge],
         ticks=[tick for tick in several if 1 / edge < tick < edge],
-        tooltip=tips(algorithm="algorithm", **sizes, **interval),
         algorithms=names,
     )
     caption = (

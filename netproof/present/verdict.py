@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 from xml.etree import ElementTree
-
-from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.measurement.case import Case
-from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences, show
-from netproof.present.terminal import say
+from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
 from netproof.present.wording import (
     counted,
     not_available,
@@ -40,8 +38,8 @@ _LINE = 120
 _FOLDERS = re.compile(r"(?<![^\s'])/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
-_MOST = {"FAIL": (5, "red"), "INCONCLUSIVE": (4, "yellow"), "WARN": (3, "yellow")}
-"""Lines of the worst kind that was found, and their style; all others are counted."""
+_MOST = {"FAIL": (5, "failed"), "INCONCLUSIVE": (4, "inconclusive"), "WARN": (3, "warned")}
+"""Lines of the worst kind that was found, and their look; all others are counted."""
 
 
 def state(verdict: Verdict) -> Headline:
@@ -56,22 +54,21 @@ def state(verdict: Verdict) -> Headline:
     return Headline(look, sign, word, outcome(verdict))
 
 
-def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Console) -> None:
-    """Print the state, culprits, what failed or is inconclusive, the worst first, and what to do.
+def brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis] = ()) -> Iterator[Block]:
+    """Yield the state, culprits, what failed or is inconclusive, the worst first, and what to do.
 
     ``diagnoses``: of partitions in which something failed or is inconclusive.
     """
     verdict = judged.verdict
-    show([state(verdict)], out)
+    yield state(verdict)
     measured = [one for one in verdict.coverage if one.measured]
     nodes = ", ".join(f"{len(one.measured)} of {one.partition}" for one in measured)
     if len(measured) > _PARTITIONS:
         nodes = f"{sum(len(one.measured) for one in measured)} of {len(measured)} partitions"
-    say(out, f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}")
+    yield f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}"
     culprits = [culprit for one in diagnoses for culprit in one.culprits]
-    for culprit in culprits[:2]:
-        say(out, _cut(f"culprit: {culprit.headline}"), "bold")
-    failed, (most, style) = failures(verdict)[::-1], _MOST["FAIL"]
+    yield Sentences([_cut(f"culprit: {one.headline}") for one in culprits[:2]], look="strong")
+    failed, (most, look) = failures(verdict)[::-1], _MOST["FAIL"]
     lines: dict[str, Sequence[str]] = {
         # A short line takes a search of all cases.
         "FAIL": [*(_failure(one, verdict) for one in failed[:most]), *map(str, failed[most:])],
@@ -80,14 +77,13 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
     }
     # What is worse leaves the milder ones to be counted.
     worst = next((word for word, several in lines.items() if several), "FAIL")
-    most, style = _MOST[worst]
-    for line in lines[worst][:most]:
-        say(out, _cut(f"{worst} {line}"), style)
+    most, look = _MOST[worst]
+    yield Sentences([_cut(f"{worst} {line}") for line in lines[worst][:most]], look=look)
     lines[worst] = lines[worst][most:]
-    show(_recurring(judged.recurring), out)
+    yield from _recurring(judged.recurring)
     if judged.outdated:
-        say(out, _cut(f"note: {judged.outdated}"), "yellow")
-    show([compared_with(verdict)], out)
+        yield Cell(_cut(f"note: {judged.outdated}"), "warned")
+    yield compared_with(verdict)
     counts = [
         (lines["FAIL"], "more failure", "more failures"),
         (lines["INCONCLUSIVE"], "inconclusive finding", "inconclusive findings"),
@@ -100,16 +96,16 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
     ]
     besides = [counted(len(found), one, several) for found, one, several in counts if found]
     if besides:
-        say(out, f"besides: {', '.join(besides)}", "dim")
+        yield Cell(f"besides: {', '.join(besides)}", "faint")
     steps = [one.advice for one in culprits[:1]]
     missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
     if 2 * len(missing) > len(verdict.cases):
         steps += [f"'netproof run {missing[0].system}' measures what this session does not have"]
     steps += [step for one in diagnoses for step in one.next_steps]
     if steps:
-        say(out, f"next: {steps[0]}")
+        yield f"next: {steps[0]}"
     where = "" if verdict.status == PASSED else "; netproof diagnose says where and since when"
-    say(out, f"--all prints each case, reason and note{where}")
+    yield f"--all prints each case, reason and note{where}"
 
 
 def _cut(line: str) -> str:
@@ -204,48 +200,39 @@ def undecided(verdict: Verdict) -> Sentences:
     return Sentences([*cases, *verdict.undecided], look="inconclusive", mark="INCONCLUSIVE ")
 
 
-def print_verdict(judged: JudgedSession, out: Console) -> None:
-    """Print repeated curves and all sentences on cases, nodes and session, the worst last."""
+def sentences(judged: JudgedSession) -> Iterator[Block]:
+    """Yield repeated curves and all sentences on cases, nodes and session, the worst last."""
     verdict, recurring = judged.verdict, judged.recurring
     for one in verdict.cases:
         table = repeated_table(one)
         if table is not None and one.flags():
-            show([Cell(f"{one.case}, measured again", "strong"), table], out)
+            yield from (Cell(f"{one.case}, measured again", "strong"), table)
     found = [finding for one in verdict.cases for finding in one.findings]
     had = {id(finding) for _, finding in recurring[1]}
     warned = [one.why for one in found if one.level is Level.WARN and id(one) not in had]
-    show(
-        [
-            compared_with(verdict),
-            Sentences(sentences_of_skipped(verdict.skipped), look="warned"),
-            *remarks(judged),
-            Sentences([one.why for one in found if one.forgiven], mark="note: "),
-            *_recurring(recurring),
-            Sentences(warned, look="warned", mark="WARN "),
-            undecided(verdict),
-            Sentences(failures(verdict), look="failed", mark="FAIL "),
-            *([verdict.crashes] if verdict.crashes else []),
-            Cell(outcome(verdict), "strong"),
-        ],
-        out,
-    )
+    yield compared_with(verdict)
+    yield Sentences(sentences_of_skipped(verdict.skipped), look="warned")
+    yield from remarks(judged)
+    yield Sentences([one.why for one in found if one.forgiven], mark="note: ")
+    yield from _recurring(recurring)
+    yield Sentences(warned, look="warned", mark="WARN ")
+    yield undecided(verdict)
+    yield Sentences(failures(verdict), look="failed", mark="FAIL ")
+    yield Sentences([verdict.crashes] if verdict.crashes else [])
+    yield Cell(outcome(verdict), "strong")
 
 
-def print_changed(judged: JudgedSession, out: Console) -> None:
-    """Print the differences from the stored verdict, case by case."""
+def changes(judged: JudgedSession) -> Block:
+    """Return the differences from the stored verdict, case by case."""
     changed, stored = judged.changed, judged.stored
     if changed is None or stored is None:
-        say(out, "no verdict is stored of what was asked for, so this one is the first")
-        return
+        return "no verdict is stored of what was asked for, so this one is the first"
     bounds = f"other bounds: {'; '.join(judged.differs)}" if judged.differs else "the same bounds"
     if not changed:
-        say(out, f"says the same as the verdict of {stored.judged}, by {bounds}", "green")
-        return
+        return Cell(f"says the same as the verdict of {stored.judged}, by {bounds}", "passed")
     count = counted(sum(one.case is not None for one in changed))
-    say(
-        out, f"says of {count} otherwise than the verdict of {stored.judged}, by {bounds}", "yellow"
-    )
-    show([Sentences(list(map(str, changed)), look="warned", mark="CHANGED ")], out)
+    said = f"says of {count} otherwise than the verdict of {stored.judged}, by {bounds}"
+    return Sentences([said, *(f"CHANGED {one}" for one in changed)], look="warned")
 
 
 def _recurring(recurring: Recurring) -> list[Block]:
@@ -293,19 +280,48 @@ def junit(
     Each of these is a test case of its own, as are partitions, pairs of nodes and nodes.
     """
     suite = ElementTree.Element("testsuite", name=_clean(f"netproof {system}"))
+
+    def add(place: str | Case, name: str, out: Sequence[str] = (), **ended: Any) -> Any:
+        """Add a test case; ``ended``: its outcome with the reasons, None where it is another."""
+        if isinstance(place, Case):
+            place = f"{place.system}.{place.partition}.{place.environment}"
+        names = {"classname": _clean(place), "name": _clean(name)}
+        test = ElementTree.SubElement(suite, "testcase", names)
+        for kind, reasons in ended.items():
+            if reasons is not None:
+                element = ElementTree.SubElement(test, kind, message=_clean(reasons[0]))
+                element.text = _clean("\n".join(reasons))
+        if out:
+            ElementTree.SubElement(test, "system-out").text = _clean("\n".join(out))
+        return test
+
     if verdict is not None:
         for judged in verdict.cases:
-            _judged(suite, judged)
+            failed = [*judged.faults, *judged.said(Level.FAIL)] or None
+            unsure = None if failed or judged.passed else list(judged.said(Level.INCONCLUSIVE))
+            warned = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
+            test = add(judged.case, judged.case.what(), warned, failure=failed, error=unsure)
+            if judged.measured is not None:
+                launches = judged.measured.launches
+                test.set("time", f"{sum(launch.wall_s for launch in launches):.3f}")
         for case, reason in verdict.skipped:
             kind = "skipped" if reason.planned else "error"
-            _ended(_case(suite, case), kind, [reason.why])
-        _partitions(suite, system, verdict)
+            add(case, case.what(), **{kind: [reason.why]})
+        # A failed coverage is a fault.
+        for one in (one for one in verdict.coverage if not one.failed):
+            short = [str(one)] if one.short else None
+            add(f"{system}.{one.partition}", "coverage", [str(one)], error=short)
+        for pairs in verdict.pairs:
+            where = f"{system}.{pairs.rounds.partition}.{pairs.rounds.environment}"
+            add(where, "pairs", [str(pairs)], error=list(pairs.undecided()) or None)
+        for warning in verdict.node_warnings:
+            add(f"{system}.nodes", f"warning: {warning}", [warning])
         for fault in verdict.faults:
-            _ended(_test(suite, system, f"fault: {fault}"), "failure", [fault])
+            add(system, f"fault: {fault}", failure=[fault])
     for change in worse:
-        _ended(_test(suite, f"{system}.history", change), "failure", [change])
+        add(f"{system}.history", change, failure=[change])
     for fault in faults:
-        _ended(_test(suite, f"{system}.night", f"not judged: {fault}"), "error", [fault])
+        add(f"{system}.night", f"not judged: {fault}", error=[fault])
     suite.set("timestamp", _clean(started[:19]))
     suite.set("time", f"{seconds:.3f}")
     suites = ElementTree.Element("testsuites")
@@ -317,55 +333,6 @@ def junit(
     ElementTree.indent(suites)
     made: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return made + b"\n"
-
-
-def _judged(suite: ElementTree.Element, judged: CaseVerdict) -> None:
-    test = _case(suite, judged.case)
-    if judged.measured is not None:
-        launches = judged.measured.launches
-        test.set("time", f"{sum(launch.wall_s for launch in launches):.3f}")
-    reasons = [*judged.faults, *judged.said(Level.FAIL)]
-    if reasons:
-        _ended(test, "failure", reasons)
-    elif not judged.passed:
-        _ended(test, "error", list(judged.said(Level.INCONCLUSIVE)))
-    warnings = [*judged.said(Level.WARN), *([judged.expected] if judged.expected else [])]
-    if warnings:
-        ElementTree.SubElement(test, "system-out").text = _clean("\n".join(warnings))
-
-
-def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> None:
-    """Add the coverage of each partition, and warnings on its nodes; a failure is a fault."""
-    for one in verdict.coverage:
-        if not one.failed:
-            test = _test(suite, f"{system}.{one.partition}", "coverage")
-            ElementTree.SubElement(test, "system-out").text = _clean(str(one))
-            if one.short:
-                _ended(test, "error", [str(one)])
-    for pairs in verdict.pairs:
-        where = f"{system}.{pairs.rounds.partition}.{pairs.rounds.environment}"
-        test = _test(suite, where, "pairs")
-        ElementTree.SubElement(test, "system-out").text = _clean(str(pairs))
-        if pairs.undecided():
-            _ended(test, "error", list(pairs.undecided()))
-    for warning in verdict.node_warnings:
-        test = _test(suite, f"{system}.nodes", f"warning: {warning}")
-        ElementTree.SubElement(test, "system-out").text = _clean(warning)
-
-
-def _case(suite: ElementTree.Element, case: Case) -> ElementTree.Element:
-    return _test(suite, f"{case.system}.{case.partition}.{case.environment}", case.what())
-
-
-def _test(suite: ElementTree.Element, class_name: str, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(
-        suite, "testcase", classname=_clean(class_name), name=_clean(name)
-    )
-
-
-def _ended(test: ElementTree.Element, outcome: str, reasons: list[str]) -> None:
-    element = ElementTree.SubElement(test, outcome, message=_clean(reasons[0]))
-    element.text = _clean("\n".join(reasons))
 
 
 def _clean(text: str) -> str:

@@ -23,9 +23,6 @@ Rows = list[dict[str, Any]]
 BANDS_AT_ONCE = 8
 """Most configurations of a chart that shows the spread of all."""
 
-NUMBER = ",.4~r"
-"""Format of a figure in a tooltip."""
-
 STROKE_SIZE = 400
 """Area of a legend's line, long enough to show its dash."""
 
@@ -120,21 +117,6 @@ def light() -> dict[str, str]:
     """Return the colours of the style sheet's light scheme by their names: those of files."""
     scheme = (_ASSETS / "report.css").read_text(encoding="utf-8").partition("@media")[0]
     return {f"var({name})": colour for name, colour in re.findall(r"(--[\w-]+): (#\w+);", scheme)}
-
-
-def word(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return a channel of words; ``more``: of Vega-Lite's."""
-    return {"field": field, "type": "nominal", "title": title, **more}
-
-
-def tips(**titles: str | tuple[str, str]) -> list[dict[str, str]]:
-    """Return tooltips of fields: title, and the format of a number."""
-    return [
-        word(field, title)
-        if isinstance(title, str)
-        else {**word(field, title[0], format=title[1]), "type": "quantitative"}
-        for field, title in titles.items()
-    ]
 
 
 def present(rows: Rows, key: str) -> list[str]:
@@ -315,23 +297,19 @@ def template(name: str, part: str = "chart", /, **values: Any) -> Any:
 
 
 def dots(
-    title: str,
-    rows: Rows,
-    x_title: str,
-    channels: Mapping[str, Any],
-    shape: Mapping[str, Any] | None = None,
-    **more: Any,
+    kind: str, title: str, rows: Rows, x_title: str, values: Mapping[str, Any], **more: Any
 ) -> ChartFigure:
     """Return ratios as dots with their intervals, and a line at 1, on a logarithmic axis.
 
-    ``rows``: with ``value``, ``low`` and ``high``; ``channels``: of dots and lines; ``more``:
-    fields of the figure.
+    ``kind``: of ``dots`` in ``assets/charts.json``; ``rows``: with ``value``, ``low`` and ``high``;
+    ``values``: of the kind's channels; ``more``: fields of the figure.
     """
     if not rows:
         return ChartFigure(title, None, {}, **more)
+    shape = filled(_parts()["dots"].get(f"shape of {kind}"), values)
     height = _ROW * max(len(rows), 3)
     chart = template("dots", height=height, x_title=x_title, filled=shape is None)
     for layer in chart["layer"][1:]:
-        layer["encoding"] |= channels
+        layer["encoding"] |= template("dots", kind, **values)
     chart["layer"][-1]["encoding"] |= {"shape": shape} if shape else {}
     return ChartFigure(title, chart, {"points": rows}, **more)

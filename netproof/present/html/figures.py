@@ -20,14 +20,12 @@ from netproof.present.html import content
 from netproof.present.html.charts import (
     BANDS_AT_ONCE,
     MARKS,
-    NUMBER,
     ChartFigure,
     Looks,
     Rows,
     curve_chart,
     present,
     template,
-    tips,
 )
 from netproof.present.html.content import Group
 from netproof.present.wording import file_name
@@ -528,19 +526,12 @@ def _pair_map(
         high = max(high, middle / (1 - ROOM))
     else:
         low = min(low, middle * (1 - ROOM))
-    own: dict[str, Any] = {"value": (unit, NUMBER), "launches": ("launches", "d")}
-    if kind == CELLS:
-        own = {
-            "value": (f"median {unit}", NUMBER),
-            "pairs": ("pairs", "d"),
-            "slowest": "slowest pair",
-            "slowest_value": (f"its {unit}", NUMBER),
-        }
+    units = {"unit": unit, "median": f"median {unit}", "its": f"its {unit}"}
     made: dict[str, Any] = template(
         "pairs",
         side=min(max(_CELL_PX * len(names), _LEAST), _MOST),
         labels=len(names) <= NAMED_UP_TO,
-        tooltip=tips(node="node", partner="with", **own),
+        tooltip=template("pairs", f"tips of {kind}", **units),
         dark=f"datum.value {'>' if late else '<'} {middle * (1.1 if late else 0.9)}",
         **{"data": kind, "nodes": names, "unit": unit, "late": late, "domain": [low, high]},
     )

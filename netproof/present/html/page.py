@@ -19,12 +19,22 @@ from netproof.present import compared, studies, terminal
 from netproof.present.diagnosis import headline, rows
 from netproof.present.document import Block, Cell, DataTable, Links, Part, Sentences
 from netproof.present.export import csv_cell
-from netproof.present.html import content, provenance
+from netproof.present.html import content
 from netproof.present.html.charts import MARKS, ChartFigure
 from netproof.present.html.content import CaseState, Group
 from netproof.present.html.folder import draw, page_of, replacing, write_assets
-from netproof.present.html.provenance import stated
-from netproof.present.html.report import CSV, HTML, MAIN, STUDIES, Report, key_figures, node_blocks
+from netproof.present.html.report import (
+    CSV,
+    HTML,
+    MAIN,
+    STUDIES,
+    Report,
+    key_figures,
+    node_blocks,
+    provenance_blocks,
+    stated,
+    tested,
+)
 from netproof.present.power import power_blocks
 from netproof.present.session import Row, cpu_blocks, scores
 from netproof.present.verdict import remarks, repeated_table, state
@@ -127,7 +137,7 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
         parts += _results(report, by_page, costs)
         of_studies = list(studies.report_blocks(report))
         parts.append(("studies", "Compared with earlier studies", of_studies))
-    repeat = list(provenance.blocks(report))
+    repeat = list(provenance_blocks(report))
     parts.append(("provenance", "Provenance, and how to repeat it", repeat))
     info, labels = report.judged.session.info, report.judged.session.labels()
 
@@ -216,7 +226,7 @@ def _verdict(report: Report) -> Iterator[Block]:
     yield state(verdict)
     yield _chips(verdict, Counter(states.values()))
     yield Cell("What was tested", "heading")
-    yield provenance.tested(report)
+    yield tested(report)
     if report.partition_pages:
         yield "Each partition has a page of its own, and so do its functions."
         yield Cell("Compared with earlier studies", link=STUDIES)

@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from netproof.commands import options
+from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {
@@ -80,3 +84,15 @@ def test_what_only_some_sessions_need_is_not_imported_before(arguments, monkeypa
     ended, imported = called(*arguments)
     assert ended == 2
     assert imported & OF_STORES_AND_PAGES == set()
+
+
+def test_what_is_said_of_arguments_is_of_arguments_that_there_are():
+    used = {"examples"}
+    for name, command in typer.main.get_command(app).commands.items():
+        for below, one in getattr(command, "commands", {"": command}).items():
+            verb = f"{name} {below}".strip()
+            parameters = {parameter.name for parameter in one.params}
+            own = options._KNOWN.get(verb, {}).keys() - {"examples"}
+            assert own <= parameters, verb
+            used |= parameters
+    assert {argument for several in options._KNOWN.values() for argument in several} <= used

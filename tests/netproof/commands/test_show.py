@@ -12,7 +12,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.present.session import print_whole
+from netproof.present.document import show
+from netproof.present.session import whole
 from netproof.present.wording import BLOCKS
 from netproof.session import session
 from netproof.verdict import session_verdict
@@ -39,7 +40,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
     out = io.StringIO()
     judged = session_verdict.judge_session(session.load(path), system=system)
-    print_whole(judged, Console(file=out, width=width))
+    show(whole(judged), Console(file=out, width=width))
     return out.getvalue()
 
 

@@ -55,7 +55,7 @@ def diagnosis(*culprits: Culprit, sentences: int = 3) -> Diagnosis:
 @pytest.mark.parametrize("sentences", [0, 3, 40])
 def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
     several = [culprit(number, words) for number in range(count)]
-    lines = [line for line, _ in shown.lines(diagnosis(*several, sentences=sentences))]
+    lines = [line.text for line in shown.lines(diagnosis(*several, sentences=sentences))]
     assert len(lines) <= shown.LINES
     assert max(map(len, lines)) <= shown.WIDTH
     assert not count or lines[1].startswith("1 node0 (eth1): slower than the others")
@@ -67,15 +67,15 @@ def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
     other = dataclasses.replace(
         diagnosis(), incomplete=("a reason",), next_steps=("measure again",)
     )
-    lines = [line for line, _ in shown.lines(other)]
+    lines = [line.text for line in shown.lines(other)]
     assert "do          measure again" in lines
     assert shown.of_diagnosis(other)["next_steps"] == ("measure again",)
     found = dataclasses.replace(other, culprits=(culprit(),))
-    assert not any("measure again" in line for line, _ in shown.lines(found))
+    assert not any("measure again" in line.text for line in shown.lines(found))
 
 
 def test_one_culprit_has_all_that_is_to_be_told_of_it():
-    text = "\n".join(line for line, _ in shown.lines(diagnosis(culprit(words=2))))
+    text = "\n".join(line.text for line in shown.lines(diagnosis(culprit(words=2))))
     assert text.splitlines()[0] == (
         "gige: something is wrong at 1 place; 3 of 10 cases passed, 7 failed"
     )

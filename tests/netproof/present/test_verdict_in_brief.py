@@ -9,12 +9,13 @@ import pytest
 from rich.console import Console
 
 from netproof.diagnosis import diagnosis
-from netproof.present.verdict import print_brief
+from netproof.present import verdict as shown
+from netproof.present.document import show
 
 
 def brief(judged) -> list[str]:
     out = io.StringIO()
-    print_brief(judged, diagnosis.diagnose(judged), Console(file=out, width=300))
+    show(shown.brief(judged, diagnosis.diagnose(judged)), Console(file=out, width=300))
     return out.getvalue().splitlines()
 
 

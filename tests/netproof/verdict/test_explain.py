@@ -16,7 +16,8 @@ from rich.console import Console
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS
-from netproof.present.verdict import print_verdict
+from netproof.present.document import show
+from netproof.present.verdict import sentences
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
@@ -49,7 +50,7 @@ def whole(stored: Session) -> Verdict:
 def printed(verdict: Verdict) -> list[str]:
     out = io.StringIO()
     judged = SimpleNamespace(verdict=verdict, recurring=NOTHING, beyond_nodes=(), unread=())
-    print_verdict(judged, Console(file=out, width=400, color_system=None))
+    show(sentences(judged), Console(file=out, width=400, color_system=None))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

@@ -23,7 +23,7 @@ from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterS
 from netproof.present import documents
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks
-from netproof.present.verdict import print_verdict
+from netproof.present.verdict import sentences
 from netproof.present.wording import outcome
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
@@ -106,7 +106,7 @@ def never_judged(monkeypatch) -> None:
 def printed(judged: session_verdict.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
-    print_verdict(judged, out)
+    show(sentences(judged), out)
     show(traffic_blocks(judged.verdict.traffic, ()), out)
     return out.file.getvalue()
 
