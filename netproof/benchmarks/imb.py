@@ -573,6 +573,7 @@ class Imb(MpiBenchmark):
     probes: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "imb"}
     figures = FIGURES
     programs_are = "IMB-MPI1"
+    starting = "IMB-MPI1 -npmin {ranks} -iter 1 Barrier"
     heads = re.compile(
         r"(?P<program># {4}Intel ?\(R\) MPI Benchmarks )"
         r"|(?P<table># Benchmarking )"
@@ -619,10 +620,6 @@ class Imb(MpiBenchmark):
         """Return the command; ``-npmin`` avoids measurements on fewer ranks first."""
         listed = [] if function.least_bytes is None else ["-msglen", size_file]
         return ["IMB-MPI1", "-npmin", str(ranks), *listed, *arguments, function.name]
-
-    def start(self, function: str, ranks: int) -> list[str]:
-        """Return the command of one barrier on all ranks."""
-        return ["IMB-MPI1", "-npmin", str(ranks), "-iter", "1", "Barrier"]
 
     def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return each size's repetitions times the messages per call that cross between nodes."""

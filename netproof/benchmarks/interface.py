@@ -326,7 +326,8 @@ class Benchmark:
     ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
     environment that has all of it, each with its meaning, empty where outputs are only read;
     ``probes``: programs that show that a node has it, each with the feature; ``programs_are``: the
-    name of a function's program, which {} stands for; ``over_tcp``: the TCP function that one over
+    name of a function's program, which {} stands for; ``starting``: the command of a run that does
+    little but start and end, for a function and ranks; ``over_tcp``: the TCP function that one over
     MPI is compared with, to show what MPI loses; ``suffix``: of a launch's file with its figures;
     ``figures``: beginning of a row of it, for ``grep -E``, from which a run came that far.
     ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
@@ -348,6 +349,7 @@ class Benchmark:
     figures: ClassVar[str]
     suffix: ClassVar[str] = "out"
     programs_are: ClassVar[str] = "{}"
+    starting: ClassVar[str] = ""
     over_tcp: ClassVar[Mapping[str, str]] = {}
     sizes: ClassVar[type[MessageSizes]] = MessageSizes
     by_protocol: ClassVar[bool] = False
@@ -545,7 +547,7 @@ class Benchmark:
 
     def start(self, function: str, ranks: int) -> list[str]:
         """Return the command of a run on these ranks that does little but start and end."""
-        return []
+        return self.starting.format(function=function, ranks=ranks).split()
 
     def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return the messages of each size in bytes that a launch must send between nodes.

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -398,9 +397,6 @@ VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
 LEAST_TRIALS = 3
 """Trials per size of NetPIPE 3.7.2; 7 where it was built with FINAL (netpipe.h)."""
 
-_FEWEST = shlex.split("-l 1 -u 8 -p 0 -n 1 -o /dev/null")
-"""Options of its least run."""
-
 FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 
 
@@ -464,6 +460,7 @@ class Netpipe(Benchmark):
     figures = FIGURES
     suffix = "np"
     programs_are = "NP{}"
+    starting = "NP{function} -l 1 -u 8 -p 0 -n 1 -o /dev/null"
     over_tcp: ClassVar[Mapping[str, str]] = {"mpi": "tcp"}
     sizes = PerturbedSizes
     by_protocol = True
@@ -514,10 +511,6 @@ class Netpipe(Benchmark):
         """Read the file that ``-o`` wrote."""
         bidirectional = case.direction == "bidirectional"
         return read_file(text, str(path), bidirectional=bidirectional).curve()
-
-    def start(self, function: str, ranks: int) -> list[str]:
-        """Return the command of one round trip of a few sizes."""
-        return [self.program(function), *_FEWEST]
 
     def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return each size's repetitions in every trial, there and back."""

@@ -379,6 +379,7 @@ class Osu(MpiBenchmark):
     probes: ClassVar[Mapping[str, str]] = {"osu_bw": "osu"}
     figures = FIGURES
     programs_are = "osu_{}"
+    starting = "osu_barrier -i 1 -x 0"
     arguments_meaning = "further arguments of the OSU Micro-Benchmarks, for instance `-i 100 -x 10`"
     few_calls = ("-i", "10", "-x", "1")
     functions = (
@@ -426,10 +427,6 @@ class Osu(MpiBenchmark):
             runs.append(tuple(run))
             left = [size for size in left if size not in run]
         return tuple(runs)
-
-    def start(self, function: str, ranks: int) -> list[str]:
-        """Return the command of one barrier."""
-        return [self.program("barrier"), "-i", "1", "-x", "0"]
 
     def sent(self, case: Case, printed: str, said: str, nodes: Nodes) -> Mapping[int, int] | str:
         """Return each size's repetitions from its row; only rows of collectives have them."""

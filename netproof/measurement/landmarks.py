@@ -9,7 +9,6 @@ or the burst of a token bucket, is part of t₀ and not of r∞.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,7 +52,7 @@ class Landmarks:
     """The result of ``landmarks``; None is an undefined landmark, with its reason in ``undefined``.
 
     ``intervals``: (name, low, high) of those with a 95 % interval, in the landmark's unit; high is
-    None where it has no upper end. ``paired_mb_s``, ``paired_share``: by ``with_twin``.
+    None where it has no upper end. ``paired_mb_s``, ``paired_share``: from the healthy twin.
     """
 
     latency_us: float | None
@@ -76,24 +75,18 @@ class Landmarks:
     def why(self, landmark: str, *, figures: bool = True) -> str | None:
         """Return why the landmark of this name is None; None where it has a value.
 
-        ``figures``: with those of this curve alone.
+        ``figures``: with those of this curve alone. Raise NetproofError for an unknown name.
         """
+        _known(landmark)
         reason = dict(self.undefined).get(landmark)
         return reason if figures or reason is None else reason.partition(_FIGURES)[0]
 
-    def with_twin(self, found: Mapping[str, tuple[float, Interval | None]]) -> Landmarks:
-        """Return the landmarks with those of the healthy twin, as ``twin.compared`` has them."""
-        values: dict[str, Any] = {name: value for name, (value, _) in found.items()}
-        known = {name: _reaching(own, value) for name, (value, own) in found.items() if own}
-        return dataclasses.replace(
-            self,
-            **values,
-            undefined=tuple(one for one in self.undefined if one[0] not in twin.NAMES),
-            intervals=(*self.intervals, *_listed(known)),
-        )
-
     def interval(self, landmark: str) -> Interval | None:
-        """Return the 95 % interval, whose upper end may be infinite, None where there is none."""
+        """Return the 95 % interval, whose upper end may be infinite, None where there is none.
+
+        Raise NetproofError for an unknown name.
+        """
+        _known(landmark)
         for name, low, high in self.intervals:
             if name == landmark:
                 return low, math.inf if high is None else high
@@ -108,12 +101,18 @@ ASYMPTOTIC = ("asymptotic_mb_s", "half_performance_bytes", "line_rate_share")
 """Landmarks from the line through the top of a curve."""
 
 
+def _known(landmark: str) -> None:
+    if landmark not in LANDMARK_NAMES:
+        raise NetproofError(f"{landmark!r} is no landmark: there are {', '.join(LANDMARK_NAMES)}")
+
+
 def landmarks(
     curve: Curve,
     line_rate_mb_s: float | None,
     *,
     peak_from: int = 0,
     launches: Sequence[Curve] = (),
+    compared: Mapping[str, tuple[float, Interval | None]] | None = None,
 ) -> Landmarks:
     """Return the landmarks of a curve, usually of a case; sizes in bytes, rates in MB/s (10⁶).
 
@@ -128,11 +127,16 @@ def landmarks(
     ``launches``: the curves whose median ``curve`` is. They give each figure its 95 % interval:
     that of the median over the launches' own (``interval.of_median``), extended to the figure
     itself; a figure that a launch does not define has none. r∞ has one without launches too, see
-    ``r_interval``. Raise NetproofError unless the line rate is a positive number.
+    ``r_interval``. ``compared``: those with the healthy twin, as ``twin.compared`` has them. Raise
+    NetproofError unless the line rate is a positive number.
     """
-    reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
+    reasons = {} if compared else dict.fromkeys(twin.NAMES, twin.WITHOUT)
     found: dict[str, Any] = {**readings(curve, reasons, peak_from)}
     intervals = _intervals(found, [readings(one, {}, peak_from) for one in launches])
+    for paired, (value, ends) in (compared or {}).items():
+        found[paired] = value
+        if ends is not None:
+            intervals[paired] = _reaching(ends, value)
     several = launches or (curve,)
     if any(one.sizes != curve.sizes for one in several):
         raise NetproofError("launches differ in their sizes from the curve that is their median")
@@ -149,8 +153,8 @@ def landmarks(
         found["asymptotic_mb_s"] = factor * line[0]
         own = r_interval(sizes, each)
         if own is not None:
-            ends = factor * own[0], factor * own[1]
-            intervals["asymptotic_mb_s"] = _reaching(ends, factor * line[0])
+            scaled = factor * own[0], factor * own[1]
+            intervals["asymptotic_mb_s"] = _reaching(scaled, factor * line[0])
         name = "half_performance_bytes"
         if line[1] < 0:
             reasons[name] = (
@@ -179,16 +183,12 @@ def landmarks(
     return Landmarks(
         **{name: found.get(name) for name in LANDMARK_NAMES},
         undefined=tuple(reasons.items()),
-        intervals=_listed(intervals),
-    )
-
-
-def _listed(intervals: Mapping[str, Interval]) -> tuple[tuple[str, float, float | None], ...]:
-    return tuple(
-        (name, low, high if high < math.inf else None)
-        for name in LANDMARK_NAMES
-        if name in intervals
-        for low, high in [intervals[name]]
+        intervals=tuple(
+            (name, low, high if high < math.inf else None)
+            for name in LANDMARK_NAMES
+            if name in intervals
+            for low, high in [intervals[name]]
+        ),
     )
 
 

@@ -250,14 +250,13 @@ class Measured:
     @cached_property
     def landmarks(self) -> Landmarks:
         """Landmarks of the median, with those of the healthy twin where each launch has one."""
-        found = landmarks(
+        return landmarks(
             self.curve,
             self.line_rate_mb_s,
             peak_from=self.peak_from,
             launches=[launch.curve for launch in self.launches],
+            compared=twin.compared([(launch.curve, launch.twin) for launch in self.launches]),
         )
-        compared = twin.compared([(launch.curve, launch.twin) for launch in self.launches])
-        return found if compared is None else found.with_twin(compared)
 
     @cached_property
     def cpu_costs(self) -> tuple[NodeCost, ...]:
