@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,17 @@ class Grade(StrEnum):
     NOT_JUDGED = "not judged"
 
 
+@cache
+def _places(topology: str, switch: str, place: str) -> tuple[str, ...]:
+    """Return the places of a kind on a switch, its nodes without a kind."""
+    read = topology_reading.load(ROOT / topology)
+    if not place:
+        (there,) = (one for one in read.switches if one.name == switch)
+        return tuple(node.name for node in there.nodes)
+    several = read.places.items()
+    return tuple(sorted(name for name, (of, on) in several if (of, on.name) == (place, switch)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plant:
     """A row of an evaluation's table: what is planted where; subclasses add the expected answer.
@@ -97,13 +109,7 @@ class Plant:
 
     def places(self) -> tuple[str, ...]:
         """Return where its fault can be planted, sorted; without ``place`` it is in all of them."""
-        topology = topology_reading.load(ROOT / self.topology)
-        if not self.place:
-            (switch,) = (one for one in topology.switches if one.name == self.switch)
-            return tuple(node.name for node in switch.nodes)
-        there = topology.places.items()
-        wanted = (self.place, self.switch)
-        return tuple(sorted(name for name, (of, on) in there if (of, on.name) == wanted))
+        return _places(self.topology, self.switch, self.place)
 
     def drawn(self, number: int, kind: str, seed: int, environments: tuple[str, ...]) -> Run:
         """Return a run with this plant's fault at each of its places."""

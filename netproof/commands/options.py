@@ -70,7 +70,10 @@ def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
             raise NetproofError(f"{name}: {NO_REPORT}")
         from netproof.store import Store
 
-        Store(store).find(str(name))
+        opened = Store(store)
+        # Of several that begin so, the verb takes the one of the system that is named.
+        if not any(one.name.startswith(str(name)) for one in opened.sessions()):
+            opened.find(str(name))
 
 
 def _is_system(argument: str) -> bool:

@@ -267,7 +267,6 @@ def drawn(monkeypatch):
     return functools.partial(planned, EVALUATION)
 
 
-@pytest.mark.slow
 def test_order_places_faults_and_environments_are_drawn_by_the_seed(drawn):
     runs = drawn()
     assert runs == drawn() != drawn(seed=6)
@@ -299,7 +298,6 @@ def test_what_rounds_of_pairs_tell_has_all_environments_that_make_them(drawn):
         assert len(runs[name].environments) == 1
 
 
-@pytest.mark.slow
 def test_rounds_of_pairs_alone_are_made_in_one_environment_with_imb(drawn):
     whole, pairs = (drawn("--runs=2", "--healthy=2", *more) for more in ((), ("--pairs",)))
     assert [(one.kind, one.seed) for one in pairs] == [(one.kind, one.seed) for one in whole]
@@ -366,7 +364,6 @@ def results(drawn, **odd: Grade) -> tuple[Campaign, list[Result]]:
     return campaign(*runs, pairs=False), made
 
 
-@pytest.mark.slow
 def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
     assert EVALUATION.missed(*results(drawn)) == []
     assert EVALUATION.missed(*results(drawn, mtu=Grade.FALSE)) == []
@@ -377,7 +374,6 @@ def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
     assert EVALUATION.missed(whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
 
 
-@pytest.mark.slow
 def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right(drawn):
     text = tables.table(EVALUATION, *results(drawn, mtu=Grade.HALF, healthy=Grade.FALSE))
     rows = [line for line in text.splitlines() if line.startswith("|")]

@@ -13,7 +13,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
-import altair as alt
 import pytest
 from typer.testing import CliRunner
 
@@ -334,6 +333,9 @@ def test_a_session_without_two_ranks_says_why_no_study_stands_alongside_it(repor
 
 @pytest.mark.slow
 def test_charts_are_such_as_altair_knows_them(judge):
+    # It takes over a second to load, and no other test does.
+    import altair as alt
+
     made = Report(judge("two-switches.json"))
     whole = {figure.name: figure for figure in made.all_figures() if figure.rows}
     sick = Report(judge("sick.json", "testbed:gige"))
