@@ -2,9 +2,8 @@
 
 import reframe as rfm
 
-from netproof.run.checks import Configurations, Curves, NetpipeCheck
+from netproof.run.checks import Configurations, Curves, NetpipeCheck, Results
 from netproof.run.jobs import NetpipeLaunches
-from netproof.run.results import Results
 
 
 @rfm.simple_test

@@ -3,9 +3,8 @@
 import reframe as rfm
 
 from netproof.benchmarks import registry
-from netproof.run.checks import MpiCheck, MpiConfigurations, MpiCurves
+from netproof.run.checks import MpiCheck, MpiConfigurations, MpiCurves, MpiReading
 from netproof.run.jobs import MpiLaunches
-from netproof.run.results import MpiReading
 
 
 @rfm.simple_test

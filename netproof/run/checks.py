@@ -1,59 +1,205 @@
-"""Tests that judge what jobs measured.
+"""Tests that read what jobs measured, and judge it.
 
-A check is of one function: complete, and within its references. Curves are judged for each job;
-configurations are compared over all jobs of a run.
+Results of each environment are read for their record. A check is of one function: complete, and
+within its references. Curves are judged for each job; configurations are compared over all jobs of
+a run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import reframe as rfm
 import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Finding, Level
+from netproof.errors import NetproofError
+from netproof.jobs.acceptance import JobOutcome
 from netproof.measurement.case import Case
 from netproof.run.jobs import (
+    PartitionJob,
     environments_of,
     jobs_of,
     mpi_case,
     name_of,
     netpipe_case,
+    ran_with,
+    reason_to_skip,
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
-from netproof.run.results import Results, tests_of
 from netproof.run.system_here import baseline_of_system, rank_counts
+from netproof.session import job_files, node_facts, provenance, records, transport
 from netproof.session.job_files import Incomplete
+from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Subject
 
+MOST_READ = 50
+"""Most jobs whose cases are held in memory for the tests that wait for them."""
 
-class Judge(rfm.RunOnlyRegressionTest, Launched):
+_outcomes: dict[tuple[str, str], JobOutcome] = {}
+"""Results of the jobs read last, by stage folder and job id."""
+
+
+class LocalTest(rfm.RunOnlyRegressionTest, Launched):
+    """A test that only reads what jobs left."""
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+
+    def parameters(self) -> dict[str, int]:
+        """Return the parameters of the jobs, but for their partition."""
+        return {}
+
+
+class Results(LocalTest, RecordedTest):
+    """A test that reads what a job measured in one environment, repeat launches included.
+
+    ``launched_by``: the leaf class of the job. Its record has ``netproof_cases``, the nodes and
+    software (``netproof_provenance``), and the MPI library's transport.
+    """
+
+    valid_systems = ["*"]
+    netproof_kind = variable(str, value="launches", loggable=True)
+    netproof_left = variable(dict, value={}, loggable=True)
+    launched_by: type[PartitionJob]
+
+    def jobs(self) -> list[str]:
+        """Return the names of the jobs on all partitions that have them."""
+        return jobs_of(self.launched_by, **self.parameters())
+
+    @run_after("init")
+    def find_environments(self) -> None:
+        """Run in all environments that have the benchmark, after the job of their partition."""
+        self.valid_prog_environs = environments_of(self.launched_by.benchmark)
+        for name in self.jobs():
+            self.depends_on(name, udeps.by_part)
+
+    @run_after("setup")
+    def find_job(self) -> None:
+        """Skip an environment whose cases are all left; fail one that is unusable."""
+        name = name_of(self.launched_by, partition=self.current_partition.name, **self.parameters())
+        self.job_of = self.getdep(name, environ="*")
+        unusable = self.current_environ.extras["unusable"]
+        if unusable:
+            raise ReframeError(unusable)
+        reason = reason_to_skip(self.job_of.cases_in(self.current_environ))
+        if reason:
+            self.netproof_left = codec.encode(reason)
+            self.skip(reason.why)
+
+    @property
+    def recorded_job(self) -> Any:
+        """Return the job whose results these are."""
+        return self.job_of.job
+
+    @property
+    def folder(self) -> Path:
+        """Return the environment's folder in the job's."""
+        return Path(self.job_of.stagedir, self.current_environ.name)
+
+    @property
+    def outcome(self) -> JobOutcome:
+        """Return what the job measured; read once."""
+        place = (self.job_of.stagedir, str(self.job_of.job.jobid))
+        if place not in _outcomes:
+            if len(_outcomes) >= MOST_READ:
+                del _outcomes[next(iter(_outcomes))]
+            _outcomes[place] = JobOutcome(Path(self.job_of.stagedir), place[1])
+        return _outcomes[place]
+
+    @property
+    def measured(self) -> dict[Case, Measured | Incomplete]:
+        """Return the cases with their repeat launches, or why one is not complete."""
+        return self.outcome.measured[self.current_environ.name]
+
+    def whole(self, case: Case) -> Measured:
+        """Return a case with its repeat launches; raise Incomplete if a launch is missing."""
+        found = self.measured[case]
+        if isinstance(found, Incomplete):
+            raise found
+        return found
+
+    def subjects(self) -> list[Subject]:
+        """Return every complete case; the checks report the others."""
+        found = []
+        extras = self.current_partition.extras, self.current_environ.extras
+        for case in self.job_of.cases_in(self.current_environ):
+            with contextlib.suppress(Incomplete):
+                found.append(Subject.of_extras(self.whole(case), *extras))
+        return found
+
+    @sanity_function
+    def are_there(self) -> bool:
+        """Check that the job began its steps here; the checks judge each of them."""
+        record = self.folder / job_files.LAUNCHES_FILE
+        if not record.is_file():
+            raise SanityError(f"the job left no {record}")
+        try:
+            planned = self.outcome.environments[self.current_environ.name].plan
+            asks = self.job_of.least_run_in(self.current_environ)
+            self.write_record(
+                netproof_cases=records.cases_of(self.folder, planned, self.measured),
+                netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
+                netproof_provenance={},
+            )
+            nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))
+            described = provenance.of_job(self.folder, nodes, ran_with())
+        except (NetproofError, OSError) as error:
+            raise SanityError(str(error)) from None
+        self.write_record(netproof_provenance=described)
+        return True
+
+
+class MpiReading(Results):
+    """Results of a job of a benchmark's functions in one environment."""
+
+    ranks = parameter(rank_counts())
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count."""
+        self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
+
+    def parameters(self) -> dict[str, int]:
+        """Return the parameters of the job, but for its partition."""
+        return {"ranks": self.ranks}
+
+
+def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
+    """Return the tests of a name that ``test`` waits for, by partition and environment."""
+    found = {}
+    for partition in runtime().system.partitions:
+        for environment in partition.environs:
+            with contextlib.suppress(DependencyError):
+                found[partition.name, environment.name] = test.getdep(
+                    name, environ=environment.name, part=partition.name
+                )
+    return found
+
+
+class Judge(LocalTest):
     """A test that judges what jobs measured.
 
     ``read_by``: the leaf class of the tests that read the jobs.
     """
 
-    local = True
-    sourcesdir = None
-    executable = "true"
     read_by: type[Results]
-
-    def parameters(self) -> dict[str, int]:
-        """Return the parameters of the tests that it judges."""
-        return {}
 
     @property
     def benchmark(self) -> str:
@@ -98,8 +244,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
 
     Its output is the benchmark's text. ``netproof_case`` is the case to measure. Its record has
     whether the case is complete (``netproof_complete``), and the findings against its references,
-    repeat launches included (``netproof_references``). A subclass has ``subject()``, the stem of
-    the names of the function's steps, and ``case()`` in its job.
+    repeat launches included (``netproof_references``). A subclass has ``case()`` in its job.
     """
 
     executable = "cat"
@@ -111,8 +256,9 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     @run_after("setup")
     def show_output(self) -> None:
         """Print the benchmark's own text as output; ReFrame takes options as shell text."""
+        subject = registry.of(self.case()).subject(self.case())
         self.executable_opts = [
-            shlex.quote(str(self.results.folder / f"{self.subject()}.{launch}.out"))
+            shlex.quote(str(self.results.folder / f"{subject}.{launch}.out"))
             for launch in range(1, self.launches + 1)
         ]
 
@@ -203,17 +349,8 @@ class NetpipeCheck(Check):
             if self.path == "intra-node" or one.extras["nodes"] > 1
         ]
         self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.protocol)}"]
-        self.netproof_case = {
-            "benchmark": "netpipe",
-            "function": self.protocol,
-            "ranks": 2,
-            "path": self.path,
-            "direction": self.direction,
-        }
-
-    def subject(self) -> str:
-        """Return the stem of the names of the variant's steps."""
-        return netpipe.subject(self.protocol, self.path, self.direction)
+        named = ("netpipe", self.protocol, 2, self.path, self.direction)
+        self.netproof_case = dict(zip(records.CASE_KEYS, named, strict=True))
 
     def case(self) -> Case:
         """Return the case of the variant in the job."""
@@ -236,17 +373,8 @@ class MpiCheck(OfRanks, Check):
         feature = fewest_ranks_feature if function.pair else ranks_feature
         odd = function.pairs and self.job_ranks % 2
         self.valid_systems = [] if odd else [f"+{feature(self.job_ranks)}"]
-        self.netproof_case = {
-            "benchmark": benchmark,
-            "function": self.function,
-            "ranks": self.ranks,
-            "path": "inter-node",
-            "direction": "oneway",
-        }
-
-    def subject(self) -> str:
-        """Return the stem of the names of the function's steps."""
-        return str(self.function)
+        named = (benchmark, self.function, self.ranks, "inter-node", "oneway")
+        self.netproof_case = dict(zip(records.CASE_KEYS, named, strict=True))
 
     def case(self) -> Case:
         """Return the case of the function in the job."""

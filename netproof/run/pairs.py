@@ -26,7 +26,7 @@ from netproof.run.system_here import (
     tree,
     usable_nodes,
 )
-from netproof.run.waiting import TakesFewer
+from netproof.run.waiting import with_fewer
 from netproof.session import job_files, pair_rounds, plan
 from netproof.session.pair_rounds import PairRounds
 from netproof.site import slurm
@@ -53,14 +53,16 @@ class InPairs(OnPartition):
         self.valid_prog_environs = [self.environment] if self.valid_systems else []
 
 
-class PairLaunches(TakesFewer, Job, InPairs):
+class PairLaunches(Job, InPairs):
     """Every usable node of a partition in pairs, one launch a round.
 
     ``mode``: ``quick``, until each node is cleared or accused; ``full``, every pair; ``paths``,
-    by topology.
+    by topology. ``netproof_busy``: the ``nodes`` that it no longer waits for, and the seconds that
+    it did, ``waited_s``; empty if it got all.
     """
 
     mode = variable(str, value=Mode.QUICK.value)
+    netproof_busy = variable(dict, value={}, loggable=True)
     num_tasks_per_node = 1
     left_to_others: tuple[str, ...] = ()
     keep_files = [
@@ -104,7 +106,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
         """Return whether the job now waits for the free nodes among those of its turn."""
         own = [name for name in free if name not in self.left_to_others]
-        return super().take_fewer(own, busy, waited_s)
+        return with_fewer(self, own, busy, waited_s)
 
     @run_before("run")
     def plan_rounds(self) -> None:

@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import reframe as rfm
 from reframe.core.builtins import variable
@@ -29,6 +30,7 @@ ASK_EVERY_S = 5
 
 SETTLE_S = 60
 """Seconds in which Slurm considers every job of its queue: its default sched_interval."""
+
 
 LEAST_NODES = 2
 """Nodes of a pair."""
@@ -178,20 +180,14 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         return False
 
 
-class TakesFewer(rfm.RegressionTestPlugin):
-    """A job of one task per node that can do with the free nodes, at least two.
+def with_fewer(test: Any, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
+    """Return whether a job of one task per node now waits for the free nodes only, two at least.
 
-    ``netproof_busy``: the ``nodes`` that it no longer waits for, and the seconds that it did,
-    ``waited_s``; empty if it got all.
+    Raise NetproofError if Slurm refuses that.
     """
-
-    netproof_busy = variable(dict, value={}, loggable=True)
-
-    def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
-        """Return whether the job now waits for the free nodes only; NetproofError if refused."""
-        if not LEAST_NODES <= len(free) < self.num_tasks:
-            return False
-        slurm.take_fewer(str(self.job.jobid), len(free))
-        self.num_tasks: int = len(free)
-        self.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
-        return True
+    if not LEAST_NODES <= len(free) < test.num_tasks:
+        return False
+    slurm.take_fewer(str(test.job.jobid), len(free))
+    test.num_tasks = len(free)
+    test.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
+    return True

@@ -284,7 +284,7 @@ def document_of(folder: Path) -> dict[str, Any]:
                 test |= _failed(case)
     several = [*tests.values()]
     for job, case in cases.values():
-        described = {key: case["case"][key] for key in _CASE_KEYS}
+        described = {key: case["case"][key] for key in CASE_KEYS}
         several.append(
             {
                 **{key: job[key] for key in ("system", "partition", "environ", "job_nodelist")},
@@ -319,14 +319,15 @@ def document_of(folder: Path) -> dict[str, Any]:
     }
 
 
-_CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
+CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
+"""What a test's ``netproof_case`` has."""
 
 
 def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
     try:
         planned = JobPlan.read(folder / PLAN_FILE)
-        names = ("partition", "environment", *_CASE_KEYS)
+        names = ("partition", "environment", *CASE_KEYS)
         if all(tuple(getattr(case, name) for name in names) in seen for case in planned.cases):
             return {}
         found = cases_of(folder, planned, measured_of(folder, planned))
@@ -359,7 +360,7 @@ def _failed(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:
     case = test.get("netproof_case") or {}
-    return (test["partition"], test["environ"], *(case.get(key) for key in _CASE_KEYS))
+    return (test["partition"], test["environ"], *(case.get(key) for key in CASE_KEYS))
 
 
 def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -11,7 +11,7 @@ from reframe.core.exceptions import ReframeError, SkipTestError
 
 from netproof.errors import NetproofError
 from netproof.run import waiting
-from netproof.run.waiting import TakesFewer, Wait, WaitsForNodes
+from netproof.run.waiting import Wait, WaitsForNodes
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
@@ -62,7 +62,7 @@ class Queued:
 class InPairs(Queued):
     """A job of pairs, which can do with fewer nodes."""
 
-    take_fewer = TakesFewer.take_fewer
+    take_fewer = waiting.with_fewer
 
 
 @dataclass
