@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof.benchmarks import logs, registry
-from netproof.benchmarks.fixed import CUT_SHORT, ROW, Lines, TableError, printed_lines
+from netproof.benchmarks.fixed import (
+    BEGINS,
+    CUT_SHORT,
+    ROW,
+    Lines,
+    TableError,
+    of_program,
+    printed_lines,
+)
 from netproof.benchmarks.interface import Benchmark, Output, Table
 from netproof.errors import NetproofError, ParseError, shortened
 from netproof.intake import json_reading, loading
@@ -107,10 +115,13 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     """Read the outputs of benchmarks in a file; ``bidirectional``: how NetPIPE was run.
 
     ``form``: of tables that do not name their benchmark or function.
-    Lines of other programs (MPI library, launcher, shell) around outputs are stored; within a table
-    nothing foreign is accepted. Raise ParseError where no output is there, and where rows are that
-    belong to no table: outputs may be mixed, so that none can be believed.
+    Lines of other programs (MPI library, launcher, shell) around outputs are stored, but those
+    around the program of one launch of a job; within a table nothing foreign is accepted. Raise
+    ParseError where no output is there, and where rows are that belong to no table: outputs may be
+    mixed, so that none can be believed.
     """
+    if text.count(BEGINS) == 1:
+        text, _ = of_program(text)
     if documents := _documents(text, path):
         return Log(documents)
     unmarked, tags = logs.without_prefixes(text)

@@ -398,6 +398,8 @@ def lacking(
     if found.failed:
         loads = found.failed.startswith("module load ")
         remedy = "mend it" if loads else "mend it, or end it with '|| true' if it may fail"
+        if "module: command not found" in found.failed:
+            remedy = "'. /etc/profile.d/modules.sh' in prepare_cmds may define it"
         yield ("modules" if loads else "prepare_cmds"), f"{found.failed.rstrip(': ')}; {remedy}"
         if not found.programs:
             return

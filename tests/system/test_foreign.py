@@ -22,6 +22,7 @@ MODULES = STATE / "srv" / "modules" / "gcc-12.2"
 SMALL = "-S launches=1 -n NetpipeTcp -p openmpi"
 
 ACCESS = '"--account=net"'
+LIMIT = '"max_jobs": 4'
 PATIENCE_S = 90
 
 Shell = Callable[..., subprocess.CompletedProcess[str]]
@@ -91,6 +92,7 @@ def edit(old: str, new: str) -> None:
 
 def test_nodes_with_a_domain_and_a_greeting_are_measured_from_a_shell_with_labels(site):
     edit(ACCESS, f'{ACCESS}, "--export=NONE"')
+    edit(LIMIT, f'{LIMIT}, "prepare_cmds": [". /etc/profile.d/modules.sh"]')
     site(f"export SLURM_LABELIO=1 PMIX_RANK=7; netproof run kestrel:debug -- {SMALL}")
     said = site("netproof verdict newest kestrel:debug --format=json")
     verdict = json.loads(said.stdout)
@@ -143,6 +145,8 @@ def test_a_job_that_an_urgent_one_preempts_is_measured_again_and_named(site):
 
 def test_a_node_that_loses_its_power_is_named_and_others_are_measured(site):
     gone = []
+    # On which no Python starts.
+    edit(ACCESS, f'{ACCESS}, "--exclude=r2n05"')
 
     def off(node: str) -> None:
         gone.append(node)
@@ -194,7 +198,6 @@ def test_lines_that_look_like_rows_enter_no_curve(site, rows_everywhere):
     assert printed.read_text().count(ROW.strip()) == 4
 
 
-LIMIT = '"max_jobs": 4'
 FABRIC = '"FI_TCP_IFACE", "ens1f0"'
 
 MISTAKES = {
@@ -231,6 +234,7 @@ MISTAKES_OF_NODES = {
     "a shell that ends": (LIMIT, f'{LIMIT}, "prepare_cmds": ["exit 1"]', "it ended the shell"),
     "another network": (FABRIC, FABRIC.replace("ens1f0", "eno1"), "over eno1 and none over ens"),
     "no RDMA": ('"mtu": 9000', '"mtu": 9000, "rdma": "roce"', "no RDMA device is there"),
+    "no modules in jobs": (ACCESS, f'{ACCESS}, "--export=NONE"', "modules.sh' in prepare_cmds may"),
     "a module that exits": ('"mpich/5', '"odd/1", "mpich/5', "odd/1: status 1: no license"),
 }
 

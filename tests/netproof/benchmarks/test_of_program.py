@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks import registry
+from netproof.benchmarks import outputs, registry
 from netproof.benchmarks.fixed import BEGINS, ENDED, ROW, of_program
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
@@ -70,6 +70,13 @@ def test_what_a_cluster_printed_around_imb_enters_no_curve():
     assert printed.count(" 999.00 ") == 4
     found = curve(Case("s", "p", "e", "imb", "PingPong", 2, 1), printed)
     assert (len(found.sizes), found.sizes[-1], found.time_us[-1]) == (19, 262144, 2885.22)
+
+
+def test_a_file_of_a_launch_is_judged_like_its_program_alone(recorded):
+    case, text = recorded
+    log = outputs.read(f"{rows(text)}{BEGINS}{text}{ENDED}{rows(text)}", "x.out")
+    ((_, table),) = log.printed()
+    assert (table.curve(), log.notes) == (curve(case, text), ())
 
 
 def test_a_fault_names_the_line_of_the_file():
