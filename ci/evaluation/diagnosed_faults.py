@@ -29,7 +29,7 @@ from ci.evaluation.markdown import AT_MOST
 from ci.evaluation.testbed import ROOT, SITE, CannotRunError
 from ci.testbed.faults import LEAF, NODE, SWITCH
 from netproof.commands.sessions import PAIRS
-from netproof.diagnosis.causes import BY_NAME
+from netproof.diagnosis.causes import TEXTS
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
     NOTHING_WRONG,
@@ -40,7 +40,7 @@ from netproof.diagnosis.evidence import CauseName, PlaceKind
 from netproof.pairs.model import UPLINK_OF
 from netproof.present import documents
 from netproof.site import site
-from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.site.site import JUDGE_ENVIRONMENT
 
 HEALTHY_RUNS = 30
 FLAP_WITHIN_S, FLAP_WITHIN_PAIRS_S = 30.0, 3.0
@@ -383,7 +383,7 @@ def _is_here(run: Run, culprit: Mapping[str, Any]) -> bool:
 def _fits_alike(fault: Fault, alternatives: Sequence[str]) -> bool:
     """Check whether an alternative has the headline of one of the causes."""
     forms = [
-        re.escape(BY_NAME[cause].headline)
+        re.escape(TEXTS[cause]["headline"])
         .replace(re.escape("{place}"), ".+")
         .replace(re.escape("{detail}"), ".*")
         for cause in fault.causes

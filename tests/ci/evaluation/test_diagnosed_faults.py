@@ -21,7 +21,7 @@ from ci.evaluation import table as tables
 from ci.evaluation.diagnosed_faults import KINDS, Measured
 from ci.evaluation.engine import HEALTHY, Answer, Campaign, Grade, Plant, Result, Run
 from ci.testbed import topology_reading
-from netproof.diagnosis.causes import BY_NAME
+from netproof.diagnosis.causes import TEXTS
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import (
     CauseName,
@@ -77,7 +77,7 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
         "the nodes say so themselves",
         alternatives=(alike,) if alike else (),
         cause=cause,
-        headline=BY_NAME[cause].headline.format(place=shown, detail=detail),
+        headline=TEXTS[cause]["headline"].format(place=shown, detail=detail),
         advice="look",
     )
 

@@ -28,7 +28,7 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import undefined
-from netproof.diagnosis.causes import CAUSES
+from netproof.diagnosis.causes import CAUSES, TEXTS
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
     NOTHING_WRONG,
@@ -77,8 +77,8 @@ def healthy(**others) -> dict:
 
 
 def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
-    assert [cause.name for cause in CAUSES] == list(CauseName)
-    assert all(cause.advice and cause.headline for cause in CAUSES)
+    assert [*CAUSES] == [*TEXTS] == [*CauseName]
+    assert all(texts["advice"] and texts["headline"] for texts in TEXTS.values())
 
 
 BELOW_A_DOUBLING = (
