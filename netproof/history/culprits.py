@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,13 @@ from typing import Any
 from netproof.comparison.comparison import of_extras
 from netproof.intake import json_reading
 from netproof.measurement.case import Case
-from netproof.session.node_differences import OF_ITS_OWN, memory_alike
-from netproof.session.node_facts import GROUPS, Node
+from netproof.session.node_differences import OF_ITS_OWN, facts, memory_alike
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import KEY
 
 NOT_KNOWN = "not known"
 
-NODE_MAPS = GROUPS
-"""Properties that a node has many of, by name."""
-_NOT_COMPARED = ({*OF_ITS_OWN} - {"bus"}) | {*NODE_MAPS}
+_NOT_COMPARED = {*OF_ITS_OWN} - {"bus"}
 _OF_SESSION = ("netproof", "reframe", "slurm", "git_revision", "git_changed", "host")
 _SHOWN_HASH = 12
 _LAST = ("programs", "sysctls", "memory", "pci", "rings", "mitigations", "coalescing", "offloads")
@@ -166,26 +163,16 @@ def _alike(group: str, was: str, now: str) -> bool:
 def _by_key(rows: Rows) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
-        for key, value in _values(row):
+        for key, value in facts(row, _NOT_COMPARED):
+            if key.startswith("programs "):
+                # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
+                digest, _, path = value.partition(" ")
+                value = f"{Path(path).name} {digest[:_SHOWN_HASH]}"
             found[key][row["node"]].add(value)
     return {
         key: {node: ", ".join(sorted(values)) for node, values in by_node.items()}
         for key, by_node in found.items()
     }
-
-
-def _values(row: Row) -> Iterator[tuple[str, str]]:
-    for field in fields(Node):
-        if field.name in _NOT_COMPARED or row[field.name] is None:
-            continue
-        yield field.name, str(row[field.name])
-    for group in NODE_MAPS:
-        for key, value in row[group].items():
-            if group == "programs":
-                # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
-                digest, _, path = value.partition(" ")
-                value = f"{Path(path).name} {digest[:_SHOWN_HASH]}"
-            yield f"{group} {key}", value
 
 
 def _of_cases(

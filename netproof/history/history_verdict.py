@@ -26,11 +26,12 @@ from netproof.history.changes import (
     controlled,
     expected_false_alarms,
 )
-from netproof.history.culprits import NODE_MAPS, Archive, Culprits
+from netproof.history.culprits import Archive, Culprits
 from netproof.history.followers import Followers, follow_all, follow_on
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Nights, Series
 from netproof.history.values import NightValues
+from netproof.session.node_facts import GROUPS
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession
 from netproof.store.tables import KEY
@@ -337,7 +338,7 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
     counts = Counter(name.partition(" ")[0] for name in unknown)
     for name in unknown:
         kind = name.partition(" ")[0]
-        if kind not in NODE_MAPS or counts[kind] == 1:
+        if kind not in GROUPS or counts[kind] == 1:
             yield name
         elif name == next(one for one in unknown if one.startswith(f"{kind} ")):
             yield f"{counts[kind]} {kind}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from netproof.session.node_facts import MAPS, NAMES, Node
 
@@ -16,6 +17,8 @@ OF_ITS_OWN = (
     *("tcp_answered", "tcp_unanswered"),
 )
 """Fields of ``Node`` that are not the same on sound nodes that are alike."""
+
+Fact = tuple[str, str]
 
 MEMORY_SHARE = 0.05
 """Memory differs from this share of the larger on: firmware reserves some, hypervisors move it."""
@@ -95,16 +98,23 @@ def between(
     }
 
 
-def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
-    """Scope, name and value of what has to be alike."""
+def facts(node: Mapping[str, Any], apart: Collection[str] = OF_ITS_OWN) -> Iterator[Fact]:
+    """Yield name and value of what a node says, a group such as ``sysctls`` by each of its keys.
+
+    ``node``: the fields of a ``Node``; ``apart``: fields that are left out.
+    """
     for name in NAMES:
-        value = getattr(found.node, name)
-        if name in OF_ITS_OWN:
+        value = node[name]
+        if name in apart or value is None:
             continue
         if name in MAPS:
-            scope = found.partition
-            if name == "programs":
-                scope = f"{found.partition} {found.environment}"
-            yield from ((scope, f"{name} {key}", text) for key, text in value.items())
-        elif value is not None:
-            yield found.partition, name, str(value)
+            yield from ((f"{name} {key}", text) for key, text in value.items())
+        else:
+            yield name, str(value)
+
+
+def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
+    """Yield scope, name and value of what has to be alike."""
+    for name, value in facts(vars(found.node)):
+        of_environment = f" {found.environment}" if name.startswith("programs ") else ""
+        yield f"{found.partition}{of_environment}", name, value
