@@ -154,9 +154,9 @@ def _insist_on_number(nodes: int, least: int) -> None:
 
 def _show(
     key: str,
-    several: Sequence[tuple[Any, Any]],
-    answer: Callable[[Any, Any], tuple[str, list[Block]]],
-    document: Callable[[Any, Any], dict[str, Any]],
+    several: Sequence[Any],
+    answer: Callable[[Any], tuple[str, list[Block]]],
+    document: Callable[[Any], dict[str, Any]],
     report: Path,
     form: Form,
     folder: Path | None = None,
@@ -170,20 +170,19 @@ def _show(
     def page() -> str:
         from netproof.present.html.folder import answers_page
 
-        return answers_page(_PAGES[key], [answer(*one) for one in several])
+        return answers_page(_PAGES[key], [*map(answer, several)])
 
     def blocks() -> Iterator[Block]:
         from netproof.present.document import Cell
 
-        for one in several:
-            title, shown = answer(*one)
+        for title, shown in map(answer, several):
             yield from (Cell(title, "strong"), *shown)
         yield f"report {report}"
 
-    printed(form, lambda: {key: [document(*one) for one in several]}, blocks, folder, page)
-    if any(getattr(found, "beyond", False) for _, found in several):
+    printed(form, lambda: {key: [*map(document, several)]}, blocks, folder, page)
+    if any(getattr(one, "beyond", False) for one in several):
         return BEYOND
-    return UNDECIDED if any(getattr(found, "undecided", False) for _, found in several) else SHOWN
+    return UNDECIDED if any(getattr(one, "undecided", False) for one in several) else SHOWN
 
 
 @verb("load is inconclusive")
@@ -217,10 +216,10 @@ def load(
 
     _insist_on_number(nodes, 4)
     report = _report(subject, environment, measured)
-    from netproof.experiments.load import Loaded, findings
+    from netproof.experiments.load import Loaded
     from netproof.present.loads import load_answer, load_document
 
-    several = [(one, findings(one)) for one in Loaded.of_report(report)]
+    several = Loaded.of_report(report)
     return _show("load", several, load_answer, load_document, report, form, page)
 
 
@@ -249,10 +248,10 @@ def tails(
         return where.measure("load.py", settings, tails.FOLDER, where.partition, what)
 
     report = _report(subject, environment, measured)
-    from netproof.experiments.tails import Tail, figures
+    from netproof.experiments.tails import Tail
     from netproof.present.loads import tail_answer, tail_document
 
-    several = [(one, figures(one)) for one in Tail.of_report(report)]
+    several = Tail.of_report(report)
     return _show("tails", several, tail_answer, tail_document, report, form, page)
 
 
@@ -285,10 +284,10 @@ def gpcnet(
 
     _insist_on_number(nodes, 10)
     report = _report(subject, environment, measured)
-    from netproof.experiments.gpcnet import GpcnetRuns, findings
+    from netproof.experiments.gpcnet import GpcnetRuns
     from netproof.present.loads import gpcnet_answer, gpcnet_document
 
-    several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
+    several = GpcnetRuns.of_report(report)
     return _show("gpcnet", several, gpcnet_answer, gpcnet_document, report, form)
 
 

@@ -14,7 +14,6 @@ from netproof.commands.reframe import run_reframe
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
-    from netproof.experiments.gains import SweepTable
     from netproof.experiments.literature import Study
     from netproof.experiments.sweep import Sweep
     from netproof.session.session import Session
@@ -93,9 +92,9 @@ def study(
     )
     out = terminal.console()
     terminal.say(out, f"session {measured.path}")
-    for swept_one, _ in shown:
+    for swept_one in shown:
         terminal.say(out, f"sweep of {swept_one.title}: {swept_one.case}")
-    swept = {one.parameter for one, _ in shown}
+    swept = {one.parameter for one in shown}
     for parameter, why in not_swept.items():
         if parameter not in swept:
             terminal.say(out, f"not swept: {why}")
@@ -123,7 +122,7 @@ def _list(study: str | None, report: Path | None) -> int:
 
 def _results(
     study: Study, found: Session, reports: Sequence[Path], not_swept: dict[str, str]
-) -> list[tuple[Sweep, SweepTable]]:
+) -> list[Sweep]:
     """Return the page's sweeps with their results: of these reports, or the newest.
 
     Adds to ``not_swept`` why the newest of a setting has no result.
@@ -135,7 +134,7 @@ def _results(
     if reports:
         return [one for path in reports for one in sweep.results(path)]
     folder = folder_of(folders.of_reports(), restoring.FOLDER)
-    results: list[tuple[Sweep, SweepTable]] = []
+    results: list[Sweep] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = sweep.newest(folder, system, study.sweeps)
         results += several
@@ -159,12 +158,12 @@ def checks(study: Study) -> tuple[str, ...]:
 
 def _swept(
     study: Study, where: str, environment: str | None, not_swept: dict[str, str]
-) -> list[tuple[Sweep, SweepTable]]:
+) -> list[Sweep]:
     """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
     from netproof.experiments import sweep
     from netproof.experiments.parameters import BY_NAME, MPI, TCP
 
-    found: list[tuple[Sweep, SweepTable]] = []
+    found: list[Sweep] = []
     for name in study.sweeps:
         parameter = BY_NAME[name]
         protocol = TCP if parameter.over_tcp is not None or parameter.by_hook else MPI

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,11 +17,17 @@ from netproof.benchmarks.gpcnet import BENCHMARK, RATE, TIME, name_of
 from netproof.benchmarks.interface import Output
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
-from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, known_factor, too_few
+from netproof.experiments.load import (
+    Congested,
+    Factor,
+    Impact,
+    Statistic,
+    known_factor,
+    too_few,
+)
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
 from netproof.session import job_files, node_facts, plan
-from netproof.session.labelled import MeasuredJob
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 
@@ -78,13 +85,30 @@ class GpcnetRound:
 
 
 @dataclass(frozen=True)
-class GpcnetRuns(MeasuredJob):
+class GpcnetRuns(Congested):
     """All rounds of a job."""
 
     KEY = "netproof_gpcnet"
     CALLED = "run of GPCNeT"
 
     rounds: tuple[GpcnetRound, ...]
+
+    def _why_not(self, one: GpcnetRound) -> str:
+        """Return why a round does not count; empty where it does."""
+        return one.fault or "; ".join(disturbed(one.loads, self.where.settings().disturbance))
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Return why rounds do not count, a sentence each."""
+        reasons = enumerate(map(self._why_not, self.rounds), 1)
+        return tuple(f"round {number}: {why}" for number, why in reasons if why)
+
+    @cached_property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Return what congestors cost, by the rounds that count."""
+        whole = [one.tests for one in self.rounds if not self._why_not(one)]
+        names = dict.fromkeys(test.name for tests in whole for test in tests)
+        return tuple(_impact(name, whole, self.where) for name in names)
 
 
 def of_job(
@@ -133,27 +157,7 @@ def network_tests(output: Output) -> tuple[NetworkTest, ...]:
     )
 
 
-def findings(runs: GpcnetRuns) -> LoadFindings:
-    """Return what congestors cost, by the rounds that count and the settings of their partition."""
-    whole, refused = [], []
-    for number, one in enumerate(runs.rounds, 1):
-        why = one.fault or "; ".join(disturbed(one.loads, runs.where.settings().disturbance))
-        if why:
-            refused.append(f"round {number}: {why}")
-        else:
-            whole.append(one.tests)
-    names = list(dict.fromkeys(test.name for tests in whole for test in tests))
-    return LoadFindings(
-        tuple(_impact(name, whole, tuple(refused), runs.where) for name in names), tuple(refused)
-    )
-
-
-def _impact(
-    name: str,
-    outputs: list[tuple[NetworkTest, ...]],
-    refused: tuple[str, ...],
-    partition: Partition,
-) -> Impact:
+def _impact(name: str, outputs: list[tuple[NetworkTest, ...]], partition: Partition) -> Impact:
     tests = [test for output in outputs for test in output if test.name == name]
     unit, settings = tests[0].unit, partition.load_settings()
 
@@ -176,4 +180,4 @@ def _impact(
         Statistic.MEAN: factor(0, settings.most, few),
         Statistic.TAIL: factor(1, settings.most_99th, why),
     }
-    return Impact("", name, "the congestors", factors, len(outputs), refused, unit=unit)
+    return Impact("", name, "the congestors", factors, len(outputs), unit=unit)

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 
@@ -54,30 +55,17 @@ AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
 
 
 @dataclass(frozen=True)
-class Aggression:
-    """An aggressor's step: first and last time at which it certainly sent, seconds since the epoch.
-
-    ``rows``: printed in between; ``why``: it did not send throughout, empty where it did.
-    """
-
-    began: float
-    ended: float
-    rows: int
-    why: str
-
-
-@dataclass(frozen=True)
 class VictimRun:
     """One launch of a victim.
 
     ``times_us``: of its repetitions, in order; ``fault``: why it has no times and no ``launch``;
-    ``aggression``: None where it was alone, and where its aggressor left no record.
+    ``uncongested``: why its aggressor did not send from its beginning to its end.
     """
 
     turn: VictimTurn
     launch: Launch | None
     times_us: tuple[float, ...]
-    aggression: Aggression | None
+    uncongested: str = ""
     fault: str = ""
 
     def refused(self, partition: Partition) -> str:
@@ -88,28 +76,14 @@ class VictimRun:
         the aggressor's ranks are other load as well: then only launches alone can show a
         disturbance.
         """
-        launch = self.launch
-        if launch is None:
+        if self.launch is None:
             return self.fault
-        emulated = len({load.machine for load in launch.loads}) < len(self.turn.nodes)
-        if not (self.turn.beside and emulated):
-            disturbances = disturbed(launch.loads, partition.settings().disturbance)
-            if disturbances:
-                return "; ".join(disturbances)
-        aggression = self.aggression
-        if not self.turn.beside:
-            return ""
-        if aggression is None:
-            return f"of {self.turn.aggressor_step} there is no record"
-        if aggression.why:
-            return f"{self.turn.aggressor_step}: {aggression.why}"
-        late = aggression.began - launch.start
-        early = launch.start + launch.wall_s - aggression.ended
-        if late > 0:
-            return f"{self.turn.aggressor_step} began {late:.2f} s after the victim"
-        if early > 0:
-            return f"{self.turn.aggressor_step} ended {early:.2f} s before the victim"
-        return ""
+        loads = self.launch.loads
+        emulated = len({load.machine for load in loads}) < len(self.turn.nodes)
+        if self.turn.beside and emulated:
+            return self.uncongested
+        disturbances = disturbed(loads, partition.settings().disturbance)
+        return "; ".join(disturbances) or self.uncongested
 
     @property
     def waited_share(self) -> float | None:
@@ -117,97 +91,6 @@ class VictimRun:
         loads = self.launch.loads if self.launch else ()
         shares = [one.pressure_share for one in loads if one.pressure_share is not None]
         return max(shares, default=None)
-
-
-@dataclass(frozen=True)
-class Loaded(MeasuredJob):
-    """All launches of a job, in order; ``nodes``: the job's own list."""
-
-    KEY = "netproof_load"
-    CALLED = "measurement under load"
-
-    seed: int
-    runs: tuple[VictimRun, ...]
-
-    def insist(self) -> None:
-        """Raise NetproofError unless each launch has times, on its planned nodes, or a fault."""
-        for run in self.runs:
-            turn = run.turn
-            named = (*turn.nodes, *turn.others)
-            each_once = len(set(named)) == len(named) and set(named) <= set(self.nodes)
-            if len(turn.nodes) != 2 or not each_once:
-                raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
-            if (run.launch is None) is not bool(run.fault):
-                raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
-            if run.launch is None:
-                continue
-            if [use.node for use in run.launch.ranks] != list(turn.nodes):
-                raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
-            if not run.times_us or min(run.times_us) <= 0:
-                raise NetproofError(f"{turn.step}: has no times, or invalid ones")
-
-
-def of_job(folder: Path, jobid: str) -> Loaded:
-    """Return a job's launches, each with its fault; NetproofError without any."""
-    planned = JobPlan.read(folder / PLAN_FILE)
-    partition = planned.partition
-    turns, recorded = load_plan.read_turns(folder), job_files.records(folder)
-    aggressions = aggressions_of(folder)
-
-    def run_of(turn: VictimTurn) -> VictimRun:
-        aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
-        if aggression is not None and aggression.why and turn.step not in recorded:
-            why = f"{turn.aggressor_step}: {aggression.why}"
-            return VictimRun(turn, None, (), aggression, why)
-        function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
-        case = Case(*planned.where, OF_PAIRS.name, function, 2, 1)
-        times: list[float] = []
-
-        def read_output(step: str) -> Curve:
-            path = folder / f"{step}.{OF_PAIRS.suffix}"
-            times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
-            return Curve((size,), (median(times),))
-
-        try:
-            launch = job_files.read_launch(
-                folder, turn.step, turn.round, recorded, case, (size,), read_output
-            )
-            nodes = [use.node for use in launch.ranks]
-            if nodes != list(turn.nodes):
-                raise NetproofError(
-                    f"{turn.step} ran on {', '.join(nodes)}, and was to run on"
-                    f" {', '.join(turn.nodes)}"
-                )
-            wanted = partition.load_settings().repetitions
-            if len(times) != wanted:
-                raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
-        except (NetproofError, OSError) as error:
-            return VictimRun(turn, None, (), aggression, str(error))
-        return VictimRun(turn, launch, tuple(times), aggression)
-
-    nodes = node_facts.nodes_of_job(folder, jobid)
-    runs = tuple(map(run_of, turns))
-    return Loaded(*planned.where, jobid, nodes, planned.extras, planned.seed, runs)
-
-
-def aggressions_of(folder: Path) -> dict[str, Aggression]:
-    """Return a job's aggressors by their steps; NetproofError for a damaged line."""
-    path = folder / AGGRESSORS_FILE
-    try:
-        lines = path.read_text().splitlines()
-    except FileNotFoundError:
-        return {}
-    if not lines or lines[0] != AGGRESSORS_HEADER:
-        raise NetproofError(f"{path}:1: the header {AGGRESSORS_HEADER!r} is missing")
-    found = {}
-    for number, line in enumerate(lines[1:], 2):
-        try:
-            step, began, ended, rows, why = line.split("\t")
-            found[step] = Aggression(float(began), float(ended), int(rows), why)
-        except ValueError as error:
-            what = f"{shortened(repr(line))} is no aggressor"
-            raise NetproofError(f"{path}:{number}: {what}: {error}") from error
-    return found
 
 
 LEAST_ROUNDS = 3
@@ -266,7 +149,7 @@ class Impact:
     aggressor: str
     factors: Mapping[Statistic, Factor]
     rounds: int
-    refused: tuple[str, ...]
+    refused: tuple[str, ...] = ()
     waited: tuple[float, float] | None = None
     unit: str = "usec"
 
@@ -299,18 +182,13 @@ class LoadCause:
     fails: bool
 
 
-@dataclass(frozen=True)
-class LoadFindings:
-    """The effects of congestion in a job, in the order of places, victims and aggressors.
+class Congested(MeasuredJob):
+    """Results of a job with congestion, and its effects, in the order of places and victims."""
 
-    ``refused``: why rounds of GPCNeT do not count, a sentence each; ``not_examined``: why a cause
-    was not.
-    """
-
-    impacts: tuple[Impact, ...]
-    refused: tuple[str, ...] = ()
-    causes: tuple[LoadCause, ...] = ()
-    not_examined: tuple[str, ...] = ()
+    @property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Return the effects, by the settings of the partition."""
+        raise NotImplementedError
 
     @property
     def factors(self) -> list[Factor]:
@@ -319,16 +197,155 @@ class LoadFindings:
 
     @property
     def beyond(self) -> bool:
-        """Check whether a factor exceeds its bound, or a cause its limit."""
-        return any(factor.side is Side.BEYOND for factor in self.factors) or any(
-            cause.fails for cause in self.causes
-        )
+        """Check whether a factor exceeds its bound."""
+        return any(factor.side is Side.BEYOND for factor in self.factors)
 
     @property
     def undecided(self) -> bool:
         """Check whether a factor is inconclusive, or too few rounds count for any."""
         fewest = min((impact.rounds for impact in self.impacts), default=0)
         return fewest < LEAST_ROUNDS or any(factor.undecided for factor in self.factors)
+
+
+@dataclass(frozen=True)
+class Loaded(Congested):
+    """All launches of a job, in order; ``nodes``: the job's own list."""
+
+    KEY = "netproof_load"
+    CALLED = "measurement under load"
+
+    seed: int
+    runs: tuple[VictimRun, ...]
+
+    def insist(self) -> None:
+        """Raise NetproofError unless each launch has times, on its planned nodes, or a fault."""
+        for run in self.runs:
+            turn = run.turn
+            named = (*turn.nodes, *turn.others)
+            each_once = len(set(named)) == len(named) and set(named) <= set(self.nodes)
+            if len(turn.nodes) != 2 or not each_once:
+                raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
+            if (run.launch is None) is not bool(run.fault):
+                raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
+            if run.launch is None:
+                continue
+            if [use.node for use in run.launch.ranks] != list(turn.nodes):
+                raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
+            if not run.times_us or min(run.times_us) <= 0:
+                raise NetproofError(f"{turn.step}: has no times, or invalid ones")
+
+    @cached_property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Return the effects, in the order of places, victims and aggressors."""
+        return tuple(_impacts(self))
+
+    @property
+    def beyond(self) -> bool:
+        """Check whether a factor exceeds its bound, or a cause its limit."""
+        return super().beyond or any(cause.fails for cause in self.causes_and_doubts[0])
+
+    @cached_property
+    def causes_and_doubts(self) -> tuple[tuple[LoadCause, ...], tuple[str, ...]]:
+        """Return what explains the effects; and why a cause was not examined, a sentence each.
+
+        If all ports lose, nothing else is examined.
+        """
+        partition = self.where
+        alone = [run for run in self.runs if not run.turn.beside and not run.refused(partition)]
+        losing, unknown = _losing(alone, partition.settings().retransmission)
+        reasons = [unknown] if unknown else []
+        if any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
+            return tuple(losing), tuple(reasons)
+        settings = partition.pair_settings()
+        slow, inexplicable = _slow_ports(alone, settings)
+        reasons += [*inexplicable, *_not_measured(alone, self.nodes)]
+        apart = {node for cause in losing for node in cause.nodes}
+        losing += [cause for cause in slow if apart.isdisjoint(cause.nodes)]
+        return (*losing, *_uplinks(self.impacts, settings.slower)), tuple(reasons)
+
+
+def of_job(folder: Path, jobid: str) -> Loaded:
+    """Return a job's launches, each with its fault; NetproofError without any."""
+    planned = JobPlan.read(folder / PLAN_FILE)
+    partition = planned.partition
+    turns, recorded = load_plan.read_turns(folder), job_files.records(folder)
+    aggressions = aggressions_of(folder)
+
+    def run_of(turn: VictimTurn) -> VictimRun:
+        sent = aggressions.get(turn.aggressor_step)
+        if turn.beside and sent and sent[2] and turn.step not in recorded:
+            return VictimRun(turn, None, (), "", f"{turn.aggressor_step}: {sent[2]}")
+        function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
+        case = Case(*planned.where, OF_PAIRS.name, function, 2, 1)
+        times: list[float] = []
+
+        def read_output(step: str) -> Curve:
+            path = folder / f"{step}.{OF_PAIRS.suffix}"
+            times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
+            return Curve((size,), (median(times),))
+
+        try:
+            launch = job_files.read_launch(
+                folder, turn.step, turn.round, recorded, case, (size,), read_output
+            )
+            nodes = [use.node for use in launch.ranks]
+            if nodes != list(turn.nodes):
+                raise NetproofError(
+                    f"{turn.step} ran on {', '.join(nodes)}, and was to run on"
+                    f" {', '.join(turn.nodes)}"
+                )
+            wanted = partition.load_settings().repetitions
+            if len(times) != wanted:
+                raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
+        except (NetproofError, OSError) as error:
+            return VictimRun(turn, None, (), "", str(error))
+        return VictimRun(turn, launch, tuple(times), _uncongested(turn, launch, sent))
+
+    nodes = node_facts.nodes_of_job(folder, jobid)
+    runs = tuple(map(run_of, turns))
+    return Loaded(*planned.where, jobid, nodes, planned.extras, planned.seed, runs)
+
+
+def _uncongested(turn: VictimTurn, launch: Launch, sent: tuple[float, float, str] | None) -> str:
+    """Return why the aggressor of a launch did not send throughout; empty where it did, or alone.
+
+    ``sent``: as of ``aggressions_of``.
+    """
+    if not turn.beside:
+        return ""
+    if sent is None:
+        return f"of {turn.aggressor_step} there is no record"
+    began, ended, why = sent
+    late, early = began - launch.start, launch.start + launch.wall_s - ended
+    if why:
+        return f"{turn.aggressor_step}: {why}"
+    if late > 0:
+        return f"{turn.aggressor_step} began {late:.2f} s after the victim"
+    return f"{turn.aggressor_step} ended {early:.2f} s before the victim" if early > 0 else ""
+
+
+def aggressions_of(folder: Path) -> dict[str, tuple[float, float, str]]:
+    """Return when each aggressor of a job sent, by its step; NetproofError for a damaged line.
+
+    First and last time at which it certainly sent, seconds since the epoch, and why it did not
+    send throughout, empty where it did.
+    """
+    path = folder / AGGRESSORS_FILE
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    if not lines or lines[0] != AGGRESSORS_HEADER:
+        raise NetproofError(f"{path}:1: the header {AGGRESSORS_HEADER!r} is missing")
+    found = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            step, began, ended, _, why = line.split("\t")
+            found[step] = float(began), float(ended), why
+        except ValueError as error:
+            what = f"{shortened(repr(line))} is no aggressor"
+            raise NetproofError(f"{path}:{number}: {what}: {error}") from error
+    return found
 
 
 def too_few(rounds: int) -> str:
@@ -348,25 +365,7 @@ def known_factor(
     return Factor(value, interval, most, where, "", alone, loaded)
 
 
-def findings(loaded: Loaded) -> LoadFindings:
-    """Return factors and causes by the partition's settings; if all ports lose, no others."""
-    found = tuple(impacts(loaded))
-    partition = loaded.where
-    alone = [run for run in loaded.runs if not run.turn.beside and not run.refused(partition)]
-    losing, unknown = _losing(alone, partition.settings().retransmission)
-    not_examined = [unknown] if unknown else []
-    causes = losing
-    if not any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
-        settings = partition.pair_settings()
-        slow, inexplicable = _slow_ports(alone, settings)
-        not_examined += [*inexplicable, *_not_measured(alone, loaded.nodes)]
-        apart = {node for cause in losing for node in cause.nodes}
-        causes += [cause for cause in slow if apart.isdisjoint(cause.nodes)]
-        causes += _uplinks(found, settings.slower)
-    return LoadFindings(found, (), tuple(causes), tuple(not_examined))
-
-
-def impacts(loaded: Loaded) -> Iterator[Impact]:
+def _impacts(loaded: Loaded) -> Iterator[Impact]:
     """Yield the effects in a job, by the settings of its partition."""
     runs: dict[tuple[VictimPlace, Victim, Aggressor], dict[int, dict[bool, VictimRun]]] = {}
     for run in loaded.runs:

@@ -14,8 +14,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 
 import scipy
 
@@ -134,9 +134,50 @@ def watched(folder: Path, text: str) -> list[tuple[float, int]]:
     return found
 
 
+LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)
+BOUNDED = 99.9
+"""The percentile that a site may bound."""
+PAUSE_TIMES = 10
+"""Least time of a pause, in medians, whatever the site sets."""
+LEAST_SILENCE_S = 5 * WATCH_S
+"""Seconds without a new call that cannot result from when the output was read."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A time in which nothing came through: its end in seconds since the epoch, and its µs.
+
+    ``in_call``: it was a call's, there and back; else no call was printed, since the benchmark
+    waited between two of them.
+    """
+
+    until: float
+    took_us: float
+    in_call: bool
+
+
+def nearest_rank(ordered: Sequence[float], level: float) -> float | None:
+    """Return a percentile of sorted values; None where it would be the largest of them."""
+    rank = math.ceil(round(level / 100 * len(ordered), 6))
+    return None if rank >= len(ordered) else ordered[rank - 1]
+
+
+def percentile(ordered: Sequence[float], level: float) -> tuple[float, Interval] | None:
+    """Return a percentile of sorted times by nearest rank, and its 95 % interval.
+
+    The interval is that of order statistics, infinite above where too few calls are beyond. None
+    where it would be the longest of them.
+    """
+    value, count = nearest_rank(ordered, level), len(ordered)
+    if value is None:
+        return None
+    low, high = map(int, scipy.stats.binom.interval(CONFIDENCE, count, level / 100))
+    return value, (ordered[max(low, 1) - 1], ordered[high] if high < count else math.inf)
+
+
 @dataclass(frozen=True)
 class Tail(MeasuredJob):
-    """A long launch.
+    """A long launch, and its figures by the settings of its partition.
 
     ``seconds``: asked for; ``times_us``: one way, of each call in order; ``watched``: seconds since
     the epoch, and how many calls had been printed by then.
@@ -172,6 +213,93 @@ class Tail(MeasuredJob):
         if not counts or counts != sorted(counts) or counts[-1] != len(times):
             raise NetproofError("a tail was not watched until its last call")
 
+    @cached_property
+    def percentiles(self) -> Mapping[float, tuple[float, Interval]]:
+        """Return the time in µs that so many in 100 calls do not exceed, with its interval.
+
+        By level, where there are enough calls.
+        """
+        ordered = sorted(self.times_us)
+        found = {level: percentile(ordered, level) for level in LEVELS}
+        return {level: one for level, one in found.items() if one is not None}
+
+    @cached_property
+    def pauses(self) -> tuple[Pause, ...]:
+        """Return its pauses, the longest first."""
+        middle_us = self.percentiles.get(50.0, self.times_us)[0]
+        from_us = max(self.where.load_settings().pause_us, PAUSE_TIMES * middle_us)
+        found = _pauses(self, from_us)
+        return tuple(sorted(found, key=lambda pause: pause.took_us, reverse=True))
+
+    @property
+    def paused_share(self) -> float:
+        """Return the share of the whole time in pauses."""
+        return sum(one.took_us for one in self.pauses) / 1e6 / self.took_s if self.took_s else 0.0
+
+    @property
+    def carriers(self) -> list[tuple[str, str, int]]:
+        """Return the changes of carriers by node and interface, where there are any."""
+        return [
+            (node.node, source.name, changes)
+            for counters in filter(None, [self.launch.counters])
+            for node in counters.nodes
+            for source in node.of_kind(INTERFACE)
+            if (changes := counters.of_source(source, CARRIER))
+        ]
+
+    @property
+    def sent_again(self) -> dict[str, int | None]:
+        """Return the segments sent again by node, None where it is not known."""
+        return {
+            node.node: counters.value(node.node, TCP, "", "Tcp.RetransSegs")
+            for counters in filter(None, [self.launch.counters])
+            for node in counters.nodes
+        }
+
+    @property
+    def disturbed(self) -> tuple[str, ...]:
+        """Return what disturbed it, a sentence each."""
+        return tuple(disturbed(self.launch.loads, self.where.settings().disturbance))
+
+    @property
+    def most(self) -> float | None:
+        """Return the bound of the 99.9th percentile in medians."""
+        return self.where.load_settings().most_999th
+
+    @property
+    def side(self) -> Side | None:
+        """Return on which side of the bound the interval of the 99.9th percentile is."""
+        if self.most is None or BOUNDED not in self.percentiles:
+            return None
+        middle, (low, high) = self.percentiles[50.0][0], self.percentiles[BOUNDED][1]
+        return side((low / middle, high / middle), 0, self.most)
+
+    @property
+    def beyond(self) -> bool:
+        """Check whether the 99.9th percentile exceeds its bound, undisturbed."""
+        return self.side is Side.BEYOND and not self.disturbed
+
+    @property
+    def undecided(self) -> bool:
+        """Check whether it has a bound, and is inconclusive."""
+        bounded = self.most is not None
+        return bounded and (bool(self.disturbed) or self.side in (None, Side.ASTRIDE))
+
+
+def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
+    """Yield calls from ``from_us`` on, and times between calls in which none was printed."""
+    # A call goes there and back, and a time is that of one way.
+    long = {place: 2 * time for place, time in enumerate(tail.times_us) if time >= from_us}
+    for place, took_us in long.items():
+        yield Pause(tail.moment(place), took_us, in_call=True)
+    usual_s = tail.took_s / len(tail.times_us)
+    least_s = max(LEAST_SILENCE_S, PAUSE_TIMES * usual_s)
+    for (before, seen), (after, now) in itertools.pairwise(tail.watched):
+        printed_us = max((long.get(place, 0.0) for place in range(seen, now)), default=0.0)
+        silent_s = after - before
+        if silent_s >= least_s and printed_us < 1e6 * silent_s / 2:
+            yield Pause(after, 1e6 * silent_s, in_call=False)
+
 
 def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
@@ -203,134 +331,3 @@ def of_job(folder: Path, jobid: str) -> Tail:
     read, seen = tuple(times), tuple(looks)
     where = (*planned.where, jobid, nodes, planned.extras)
     return Tail(*where, size, seconds, launch, read, seen)
-
-
-LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)
-BOUNDED = 99.9
-"""The percentile that a site may bound."""
-PAUSE_TIMES = 10
-"""Least time of a pause, in medians, whatever the site sets."""
-LEAST_SILENCE_S = 5 * WATCH_S
-"""Seconds without a new call that cannot result from when the output was read."""
-
-
-@dataclass(frozen=True)
-class Pause:
-    """A time in which nothing came through: its end in seconds since the epoch, and its µs.
-
-    ``in_call``: it was a call's, there and back; else no call was printed, since the benchmark
-    waited between two of them.
-    """
-
-    until: float
-    took_us: float
-    in_call: bool
-
-
-@dataclass(frozen=True)
-class TailFigures:
-    """Result of a long launch.
-
-    ``percentiles``: by level, the time in µs that so many in 100 calls do not exceed, with its
-    interval, where there are enough calls; ``pauses``: the longest first;
-    ``paused_share``: their share of the whole time; ``carriers``: changes of carriers by node and
-    interface; ``sent_again``: segments by node, None where it is not known; ``disturbed``: reasons;
-    ``most``: bound of the 99.9th percentile in medians, and ``side``: of its interval.
-    """
-
-    calls: int
-    mean_us: float
-    longest_us: float
-    percentiles: Mapping[float, tuple[float, Interval]]
-    pauses: tuple[Pause, ...]
-    paused_share: float
-    carriers: tuple[tuple[str, str, int], ...]
-    sent_again: tuple[tuple[str, int | None], ...]
-    disturbed: tuple[str, ...]
-    most: float | None
-    side: Side | None
-
-    @property
-    def beyond(self) -> bool:
-        """Check whether the 99.9th percentile exceeds its bound, undisturbed."""
-        return self.side is Side.BEYOND and not self.disturbed
-
-    @property
-    def undecided(self) -> bool:
-        """Check whether it has a bound, and is inconclusive."""
-        bounded = self.most is not None
-        return bounded and (bool(self.disturbed) or self.side in (None, Side.ASTRIDE))
-
-
-def nearest_rank(ordered: Sequence[float], level: float) -> float | None:
-    """Return a percentile of sorted values; None where it would be the largest of them."""
-    rank = math.ceil(round(level / 100 * len(ordered), 6))
-    return None if rank >= len(ordered) else ordered[rank - 1]
-
-
-def percentile(ordered: Sequence[float], level: float) -> tuple[float, Interval] | None:
-    """Return a percentile of sorted times by nearest rank, and its 95 % interval.
-
-    The interval is that of order statistics, infinite above where too few calls are beyond. None
-    where it would be the longest of them.
-    """
-    value, count = nearest_rank(ordered, level), len(ordered)
-    if value is None:
-        return None
-    low, high = map(int, scipy.stats.binom.interval(CONFIDENCE, count, level / 100))
-    return value, (ordered[max(low, 1) - 1], ordered[high] if high < count else math.inf)
-
-
-def figures(tail: Tail) -> TailFigures:
-    """Return the result of a long launch, by the settings of its partition."""
-    partition, times = tail.where, tail.times_us
-    settings, ordered = partition.load_settings(), sorted(times)
-    found = {level: percentile(ordered, level) for level in LEVELS}
-    known = {level: one for level, one in found.items() if one is not None}
-    middle = known[50.0][0] if 50.0 in known else ordered[len(ordered) // 2]
-    from_us = max(settings.pause_us, PAUSE_TIMES * middle)
-    pauses = sorted(_pauses(tail, from_us), key=lambda pause: pause.took_us, reverse=True)
-    most = settings.most_999th
-    where = None
-    if most is not None and BOUNDED in known:
-        low, high = known[BOUNDED][1]
-        where = side((low / middle, high / middle), 0, most)
-    counters = tail.launch.counters
-    carriers: list[tuple[str, str, int]] = []
-    resent: list[tuple[str, int | None]] = []
-    if counters is not None:
-        for node in counters.nodes:
-            resent.append((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")))
-            carriers += [
-                (node.node, source.name, changes)
-                for source in node.of_kind(INTERFACE)
-                if (changes := counters.of_source(source, CARRIER))
-            ]
-    return TailFigures(
-        len(times),
-        fmean(times),
-        ordered[-1],
-        known,
-        tuple(pauses),
-        sum(pause.took_us for pause in pauses) / 1e6 / tail.took_s if tail.took_s else 0.0,
-        tuple(carriers),
-        tuple(resent),
-        tuple(disturbed(tail.launch.loads, partition.settings().disturbance)),
-        most,
-        where,
-    )
-
-
-def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
-    """Yield calls from ``from_us`` on, and times between calls in which none was printed."""
-    # A call goes there and back, and a time is that of one way.
-    long = {place: 2 * time for place, time in enumerate(tail.times_us) if time >= from_us}
-    for place, took_us in long.items():
-        yield Pause(tail.moment(place), took_us, in_call=True)
-    usual_s = tail.took_s / len(tail.times_us)
-    least_s = max(LEAST_SILENCE_S, PAUSE_TIMES * usual_s)
-    for (before, seen), (after, now) in itertools.pairwise(tail.watched):
-        printed_us = max((long.get(place, 0.0) for place in range(seen, now)), default=0.0)
-        silent_s = after - before
-        if silent_s >= least_s and printed_us < 1e6 * silent_s / 2:
-            yield Pause(after, 1e6 * silent_s, in_call=False)

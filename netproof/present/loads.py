@@ -7,20 +7,21 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from statistics import fmean
 from typing import Any
 
 from netproof.benchmarks.gpcnet import TIME
 from netproof.experiments.gpcnet import GpcnetRuns
 from netproof.experiments.load import (
     CauseKind,
+    Congested,
     Factor,
     Impact,
     LoadCause,
     Loaded,
-    LoadFindings,
     Statistic,
 )
-from netproof.experiments.tails import BOUNDED, Tail, TailFigures
+from netproof.experiments.tails import BOUNDED, Tail
 from netproof.measurement.interval import Side
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import of_interval, some
@@ -81,7 +82,9 @@ def cause_in_words(cause: LoadCause) -> str:
             )
 
 
-def _worst(found: LoadFindings, sentence: Callable[[Impact, str], str]) -> Cell:
+def _worst(
+    found: Congested, sentence: Callable[[Impact, str], str], causes: Sequence[LoadCause] = ()
+) -> Cell:
     """Return the worst factor of a mean, by the ``sentence`` on it, with the bounds' result."""
     means = [
         (value, one)
@@ -94,7 +97,7 @@ def _worst(found: LoadFindings, sentence: Callable[[Impact, str], str]) -> Cell:
         result = "undecided:" if found.undecided else "at worst"
         result = "above the bound:" if found.beyond else result
         text = f"{result} {sentence(one, f'{value:.3g} times')}"
-    return Cell(text, _look(found.beyond, found.undecided or bool(found.causes)))
+    return Cell(text, _look(found.beyond, found.undecided or bool(causes)))
 
 
 def _look(beyond: bool, undecided: bool) -> str:
@@ -105,14 +108,15 @@ def _not_known(whys: Iterable[str]) -> list[str]:
     return [f"Not known: {why}." for why in dict.fromkeys(whys)]
 
 
-def load_answer(loaded: Loaded, found: LoadFindings) -> tuple[str, list[Block]]:
+def load_answer(loaded: Loaded) -> tuple[str, list[Block]]:
     """Return the title, and worst factor, causes, a row for each effect, remarks and a chart."""
-    impacts = found.impacts
+    impacts, (causes, doubts) = loaded.impacts, loaded.causes_and_doubts
     worst = _worst(
-        found,
+        loaded,
         lambda one, times: (
             f"{one.victim} takes {times} as long alongside {one.aggressor}, {one.place}"
         ),
+        causes,
     )
     rounds = max((run.turn.round for run in loaded.runs), default=0)
     remarks = [
@@ -120,7 +124,7 @@ def load_answer(loaded: Loaded, found: LoadFindings) -> tuple[str, list[Block]]:
         " back; a factor is alongside over alone, with its 95 % interval over rounds."
     ]
     remarks += _not_known(f.why for one in impacts for f in one.factors.values() if f.why)
-    remarks += [f"Inconclusive: {why}." for why in found.not_examined]
+    remarks += [f"Inconclusive: {why}." for why in doubts]
     refused = [
         f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
         for one in impacts
@@ -141,7 +145,7 @@ def load_answer(loaded: Loaded, found: LoadFindings) -> tuple[str, list[Block]]:
         )
     head = ("measured", "load", "where", *Statistic, "mean time", "rounds", "waiting for a CPU")
     return f"{loaded.system}:{loaded.partition} {loaded.environment} under load", [
-        Sentences([worst, *(Cell(cause_in_words(one), worst.look) for one in found.causes)]),
+        Sentences([worst, *(Cell(cause_in_words(one), worst.look) for one in causes)]),
         DataTable(head, rows),
         Sentences(remarks),
         *_factors_chart(impacts),
@@ -167,13 +171,12 @@ def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
     return [dots("factors", title, rows, x_title, {}, sentences=[caption])]
 
 
-def load_document(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:
+def load_document(loaded: Loaded) -> dict[str, Any]:
     """Return plain values for ``json``: a session with its factors; times in µs."""
     return {
-        **some(loaded, *_PLACE),
-        **some(found, "beyond", "undecided"),
-        "causes": [dataclasses.asdict(one) for one in found.causes],
-        "not_examined": found.not_examined,
+        **some(loaded, *_PLACE, "beyond", "undecided"),
+        "causes": [dataclasses.asdict(one) for one in loaded.causes_and_doubts[0]],
+        "not_examined": loaded.causes_and_doubts[1],
         "factors": [
             {
                 **some(one, measured="victim", load="aggressor", where="place"),
@@ -186,7 +189,7 @@ def load_document(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:
                     for name, each in one.factors.items()
                 },
             }
-            for one in found.impacts
+            for one in loaded.impacts
         ],
     }
 
@@ -195,44 +198,41 @@ def _factor(factor: Factor) -> dict[str, Any]:
     return some(factor, "value", "interval", "most", "side", "why")
 
 
-def gpcnet_answer(runs: GpcnetRuns, found: LoadFindings) -> tuple[str, list[Block]]:
+def gpcnet_answer(runs: GpcnetRuns) -> tuple[str, list[Block]]:
     """Return the title, the worst factor of a mean, a row for each test, and remarks."""
     remarks = []
     if ran := [one for one in runs.rounds if one.tests]:
         remarks.append(
             f"GPCNeT {ran[0].version} on {len(runs.nodes)} nodes, {ran[0].nodes_of_tests}"
-            f" of them for its tests; {counted(len(runs.rounds), 'round')}, {_usable(found)} of"
-            " them usable. A factor is the median over rounds, with its 95 % interval."
+            f" of them for its tests; {counted(len(runs.rounds), 'round')},"
+            f" {len(runs.rounds) - len(runs.refused)} of them usable. A factor is the median over"
+            " rounds, with its 95 % interval."
         )
     remarks += _not_known(
         f"{one.victim}: {factor.why}"
-        for one in found.impacts
+        for one in runs.impacts
         for factor in one.factors.values()
         if factor.why
     )
-    remarks += [f"Does not count: {why}." for why in found.refused]
+    remarks += [f"Does not count: {why}." for why in runs.refused]
     rows = []
-    for one in found.impacts:
+    for one in runs.impacts:
         mean = one.factors[Statistic.MEAN]
         times = f"{mean.alone:.4g} → {mean.loaded:.4g} {'µs' if one.unit == TIME else one.unit}"
         rows.append((one.victim, *map(factor_in_words, one.factors.values()), times))
     return f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", [
-        _worst(found, lambda one, times: f"{one.victim} is {times} worse alongside the congestors"),
+        _worst(runs, lambda one, times: f"{one.victim} is {times} worse alongside the congestors"),
         DataTable(("test", "mean", "99th percentile", "mean, alone → alongside"), rows),
         Sentences(remarks),
     ]
 
 
-def _usable(found: LoadFindings) -> int:
-    return found.impacts[0].rounds if found.impacts else 0
-
-
-def gpcnet_document(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
+def gpcnet_document(runs: GpcnetRuns) -> dict[str, Any]:
     """Return plain values for ``json``: a session with its factors."""
     return {
         **some(runs, *_PLACE),
-        "rounds": _usable(found),
-        **some(found, "refused", "beyond", "undecided"),
+        "rounds": len(runs.rounds) - len(runs.refused),
+        **some(runs, "refused", "beyond", "undecided"),
         "tests": [
             {
                 **some(one, "unit", name="victim"),
@@ -240,78 +240,78 @@ def gpcnet_document(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
                 "mean": _factor(one.factors[Statistic.MEAN]),
                 "tail": _factor(one.factors[Statistic.TAIL]),
             }
-            for one in found.impacts
+            for one in runs.impacts
         ],
     }
 
 
-def tail_answer(tail: Tail, found: TailFigures) -> tuple[str, list[Block]]:
+def tail_answer(tail: Tail) -> tuple[str, list[Block]]:
     """Return the title, and conclusion, percentiles, remarks and charts of single calls."""
-    middle = found.percentiles.get(50.0)
+    middle = tail.percentiles.get(50.0)
 
     def row(what: str, value_us: float, interval: str) -> tuple[str, ...]:
         times = "-" if middle is None else f"{value_us / middle[0]:.3g}"
         return what, with_time_unit(value_us), interval, times
 
     rows = []
-    for at, (value_us, (low, high)) in found.percentiles.items():
+    for at, (value_us, (low, high)) in tail.percentiles.items():
         upper = "more than was seen" if math.isinf(high) else with_time_unit(high)
         rows.append(row(f"{at:g}", value_us, f"{with_time_unit(low)} to {upper}"))
-    rows.append(row("the longest", found.longest_us, "-"))
+    rows.append(row("the longest", max(tail.times_us), "-"))
     head = ("in 100 calls", "at most", "95 % interval", "times the median")
     return f"{tail.system}:{tail.partition} {tail.environment}, single calls", [
-        Cell(tail_conclusion(found), _look(found.beyond, found.undecided)),
+        Cell(tail_conclusion(tail), _look(tail.beyond, tail.undecided)),
         DataTable(head, rows, EVERY),
-        Sentences(_remarks_on_calls(tail, found)),
+        Sentences(_remarks_on_calls(tail)),
         *_tail_charts(tail),
     ]
 
 
-def tail_conclusion(found: TailFigures) -> str:
+def tail_conclusion(tail: Tail) -> str:
     """Return the median, the 99.9th percentile, and the result of the bound."""
-    middle, bounded = found.percentiles.get(50.0), found.percentiles.get(BOUNDED)
+    middle, bounded = tail.percentiles.get(50.0), tail.percentiles.get(BOUNDED)
     if middle is None or bounded is None:
-        return f"too few calls for percentiles: {found.calls}"
+        return f"too few calls for percentiles: {len(tail.times_us)}"
     median_us, value_us = middle[0], bounded[0]
     figures = (
         f"median {with_time_unit(median_us)}, 99.9th percentile"
         f" {with_time_unit(value_us)}, {value_us / median_us:.3g} times it"
     )
-    if found.most is None:
+    if tail.most is None:
         return figures
-    if found.disturbed:
-        return f"undecided, since it was disturbed: {figures}; bound {found.most:g} times"
+    if tail.disturbed:
+        return f"undecided, since it was disturbed: {figures}; bound {tail.most:g} times"
     word = "undecided at"
-    if found.side in (Side.WITHIN, Side.BEYOND):
-        word = "within" if found.side is Side.WITHIN else "above"
-    return f"{word} the bound of {found.most:g} times: {figures}"
+    if tail.side in (Side.WITHIN, Side.BEYOND):
+        word = "within" if tail.side is Side.WITHIN else "above"
+    return f"{word} the bound of {tail.most:g} times: {figures}"
 
 
-def _remarks_on_calls(tail: Tail, found: TailFigures) -> list[str]:
+def _remarks_on_calls(tail: Tail) -> list[str]:
     """Return how it was measured, pauses with their time, and the network's counters meanwhile."""
     remarks = [
-        f"{counted(found.calls, 'call')} of {counted(tail.bytes, 'byte')} in {tail.took_s:.0f} s"
-        f" between {' and '.join(tail.nodes)}, times of one way, mean"
-        f" {with_time_unit(found.mean_us)}."
+        f"{counted(len(tail.times_us), 'call')} of {counted(tail.bytes, 'byte')} in"
+        f" {tail.took_s:.0f} s between {' and '.join(tail.nodes)}, times of one way, mean"
+        f" {with_time_unit(fmean(tail.times_us))}."
     ]
-    remarks += [f"Disturbed: {why}." for why in found.disturbed]
-    pauses = f"{counted(len(found.pauses), 'pause')}, {100 * found.paused_share:.2g} % of that time"
-    remarks.append(f"{pauses}, the longest:" if found.pauses else "There was no pause.")
-    for one in found.pauses[:MOST_LISTED]:
+    remarks += [f"Disturbed: {why}." for why in tail.disturbed]
+    pauses = f"{counted(len(tail.pauses), 'pause')}, {100 * tail.paused_share:.2g} % of that time"
+    remarks.append(f"{pauses}, the longest:" if tail.pauses else "There was no pause.")
+    for one in tail.pauses[:MOST_LISTED]:
         # UTC, to a tenth of a second.
         moment = datetime.fromtimestamp(round(one.until, 1), UTC)
         until = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
         how = "there and back" if one.in_call else "without a call"
         remarks.append(f"until {until}: {with_time_unit(one.took_us)} {how}")
-    if len(found.pauses) > MOST_LISTED:
-        remarks.append(f"and {len(found.pauses) - MOST_LISTED} shorter ones")
+    if len(tail.pauses) > MOST_LISTED:
+        remarks.append(f"and {len(tail.pauses) - MOST_LISTED} shorter ones")
     remarks += [
         f"{node} {interface}: the carrier changed {counted(changes, 'time')}."
-        for node, interface, changes in found.carriers
+        for node, interface, changes in tail.carriers
     ]
     remarks += [
         f"{node}: {'not known how many' if again is None else again} TCP segments sent again."
-        for node, again in found.sent_again
+        for node, again in tail.sent_again.items()
         if again != 0
     ]
     return remarks
@@ -353,23 +353,24 @@ def _longest_over_time(tail: Tail) -> Rows:
     return found
 
 
-def tail_document(tail: Tail, found: TailFigures) -> dict[str, Any]:
+def tail_document(tail: Tail) -> dict[str, Any]:
     """Return plain values for ``json``: a launch with its figures; times in µs."""
     return {
         **some(tail, *_PLACE, "bytes"),
-        "calls": found.calls,
+        "calls": len(tail.times_us),
         **some(tail, started="launch.start", seconds="took_s"),
-        **some(found, "mean_us", "longest_us"),
+        "mean_us": fmean(tail.times_us),
+        "longest_us": max(tail.times_us),
         "percentiles": [
             {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
-            for at, (value_us, interval) in found.percentiles.items()
+            for at, (value_us, interval) in tail.percentiles.items()
         ],
-        "pauses": [dataclasses.asdict(one) for one in found.pauses],
-        "paused_share": found.paused_share,
+        "pauses": [dataclasses.asdict(one) for one in tail.pauses],
+        "paused_share": tail.paused_share,
         "carrier_changes": [
             {"node": node, "interface": interface, "changes": changes}
-            for node, interface, changes in found.carriers
+            for node, interface, changes in tail.carriers
         ],
-        "segments_sent_again": dict(found.sent_again),
-        **some(found, "disturbed", "most", "beyond", "undecided"),
+        "segments_sent_again": tail.sent_again,
+        **some(tail, "disturbed", "most", "beyond", "undecided"),
     }

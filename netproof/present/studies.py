@@ -25,7 +25,6 @@ from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, 
 from netproof.present.wording import file_name, number
 
 if TYPE_CHECKING:
-    from netproof.experiments.gains import SweepTable
     from netproof.experiments.sweep import Sweep
     from netproof.present.html.content import Group
     from netproof.present.html.report import Report
@@ -275,7 +274,7 @@ def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
 def page(
     report: Report,
     study: Study,
-    sweeps: Sequence[tuple[Sweep, SweepTable]],
+    sweeps: Sequence[Sweep],
     not_swept: Mapping[str, str],
 ) -> str:
     """Return the page on a study that has one, with a session's figures alongside its own.
@@ -299,7 +298,7 @@ def _part(
     part: StudyPart,
     report: Report,
     study: Study,
-    sweeps: Sequence[tuple[Sweep, SweepTable]],
+    sweeps: Sequence[Sweep],
     not_swept: Mapping[str, str],
 ) -> Iterator[Block]:
     """Yield a part of the page, and what is not there and why, a sentence each."""
@@ -334,7 +333,7 @@ def _part(
     for function in part.scores:
         if several := groups(function):
             draw([_scores(several, report.looks)], "score")
-    swept = {one.parameter for one, _ in sweeps}
+    swept = {one.parameter for one in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
     if part.text:
         yield part.text
@@ -346,9 +345,9 @@ def _part(
         yield Sentences(study_notes(study))
     if figures:
         yield figures
-    for one, table in sweeps:
+    for one in sweeps:
         if one.parameter in part.sweeps:
-            title, answer = of_sweeps.answer(one, table)
+            title, answer = of_sweeps.answer(one)
             yield Cell(title, "heading", name=file_name(title))
             yield from answer
     yield Sentences(missing, "Not shown")

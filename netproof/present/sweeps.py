@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from netproof.experiments.gains import (
+from netproof.experiments.parameters import BY_NAME, are_sizes
+from netproof.experiments.sweep import (
     LONG_SHARE,
     SHORT_UP_TO,
     Gain,
     MessageRange,
+    Sweep,
     SweepRow,
-    SweepTable,
 )
-from netproof.experiments.parameters import BY_NAME, are_sizes
-from netproof.experiments.sweep import Sweep
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmark_table import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
@@ -70,12 +69,12 @@ def as_good_in_words(sweep: Sweep, row: SweepRow, most: int | None = None) -> st
     return ", ".join([*several[:most], *([f"{more} more"] if more else [])]) or "-"
 
 
-def recommendation(sweep: Sweep, tuned: SweepTable) -> str:
+def recommendation(sweep: Sweep) -> str:
     """Return what to set, its gain and cost, and what is as good; or that nothing is worth it."""
-    best = tuned.best
+    best = sweep.table.best
     if best is None or best.winner is None or best.gain is None:
         return f"{sweep.title}: leave it as it is: no value is faster for sure"
-    gains = tuned.gains_of(best.winner)
+    gains = sweep.table.gains_of(best.winner)
     parts = [
         f"{sweep.title} {name_of(sweep, best.winner)}: {gain_in_words(best.gain)}"
         f" for {best.at} messages",
@@ -101,10 +100,10 @@ def _size(row: SweepRow) -> str:
     return size_in_words(row.at) if isinstance(row.at, int) else str(row.at)
 
 
-def conclusion(sweep: Sweep, table: SweepTable) -> str:
+def conclusion(sweep: Sweep) -> str:
     """Return which algorithm is fastest from which size to which, as a sentence."""
     parts = []
-    for winner, group in groupby(table.rows, key=lambda row: row.winner):
+    for winner, group in groupby(sweep.table.rows, key=lambda row: row.winner):
         rows = list(group)
         if winner is None:
             continue
@@ -119,7 +118,7 @@ def conclusion(sweep: Sweep, table: SweepTable) -> str:
     title = f"{sweep.title} on {sweep.case.ranks} ranks"
     if not parts:
         return f"{title}: leave it to the library: no algorithm is faster for sure"
-    lost = sum(row.winner is None for row in table.rows)
+    lost = sum(row.winner is None for row in sweep.table.rows)
     rest = f"; at the other {counted(lost, 'size')} none is faster for sure" if lost else ""
     return f"{title}: {', '.join(parts)}{rest}"
 
@@ -134,30 +133,30 @@ def setting(sweep: Sweep, value: str) -> str:
     return " ".join([*named, *arguments, *by_hook])
 
 
-def answer(sweep: Sweep, table: SweepTable) -> tuple[str, list[Block]]:
+def answer(sweep: Sweep) -> tuple[str, list[Block]]:
     """Return the title, and what terminal and page show: conclusion, how to set it, tables."""
     case = sweep.case
     where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
-    made = list((_of_algorithms if sweep.library else _of_setting)(sweep, table))
-    if table.disturbed:
-        launches = f"{table.disturbed} of {len(sweep.launches)} launches"
+    made = list((_of_algorithms if sweep.library else _of_setting)(sweep))
+    if sweep.table.disturbed:
+        launches = f"{sweep.table.disturbed} of {len(sweep.launches)} launches"
         made.append(f"{launches} were disturbed and are left out.")
     by_size = DataTable(
-        ("bytes", *(name_of(sweep, value) for value in table.values)),
+        ("bytes", *(name_of(sweep, value) for value in sweep.table.values)),
         [
-            (f"{size:,}", *(f"{factors[size]:.3f}" for factors in table.by_size.values()))
-            for size in next(iter(table.by_size.values()))
+            (f"{size:,}", *(f"{factors[size]:.3f}" for factors in sweep.table.by_size.values()))
+            for size in next(iter(sweep.table.by_size.values()))
         ],
         EVERY,
         f"How many times as fast as {default_of(sweep)}, the mean over rounds",
         fold="By message size",
     )
     title = f"{where}, {case.ranks} ranks" if sweep.library else where
-    return title, [*made, by_size, *_charts(sweep, table)]
+    return title, [*made, by_size, *_charts(sweep)]
 
 
-def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
-    won = list(dict.fromkeys(row.winner for row in table.rows if row.winner is not None))
+def _of_algorithms(sweep: Sweep) -> Iterator[Block]:
+    won = list(dict.fromkeys(row.winner for row in sweep.table.rows if row.winner is not None))
     remarks = [f"Not taken, {name_of(sweep, value)}: {why}" for value, why in sweep.refused.items()]
     remarks += [
         f"In some calls the library took its own choice instead of {name_of(sweep, value)}: {line}"
@@ -166,12 +165,12 @@ def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
     remarks += [
         f"{name_of(sweep, value)} is left out: {counted(count, 'round')} of it"
         " had nothing that disturbed."
-        for value, count in table.disturbed_values.items()
+        for value, count in sweep.table.disturbed_values.items()
     ]
     remarks.append(
-        f"{counted(table.rounds, 'round')} of {counted(len(table.values), 'algorithm')}, each"
-        " alongside the library's own choice at the same time; the last launch of that took"
-        f" {table.drift:.2f} times the first."
+        f"{counted(sweep.table.rounds, 'round')} of"
+        f" {counted(len(sweep.table.values), 'algorithm')}, each alongside the library's own choice"
+        f" at the same time; the last launch of that took {sweep.table.drift:.2f} times the first."
     )
     rows = [
         (
@@ -180,46 +179,49 @@ def _of_algorithms(sweep: Sweep, table: SweepTable) -> Iterator[Block]:
             "-" if row.gain is None else gain_in_words(row.gain),
             as_good_in_words(sweep, row, MOST_AS_GOOD),
         )
-        for row in table.rows
+        for row in sweep.table.rows
     ]
     head = ("message", "fastest", "than the library's own choice", "statistically tied with it")
-    yield Cell(conclusion(sweep, table), "passed" if won else "strong")
+    yield Cell(conclusion(sweep), "passed" if won else "strong")
     if won:
         yield {f"set {name_of(sweep, one)} by": setting(sweep, one) for one in won}
     yield DataTable(head, rows, (0,))
     yield Sentences(remarks)
 
 
-def _of_setting(sweep: Sweep, tuned: SweepTable) -> Iterator[Block]:
-    best, seen = tuned.best, sweep.eager_limits()
+def _of_setting(sweep: Sweep) -> Iterator[Block]:
+    best, seen = sweep.table.best, sweep.eager_limits()
     sizes = {
         MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
         MessageRange.MEDIUM: "between",
         MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
     }
-    ranges = (f"{at} ({what})" for at, what in sizes.items() if any(r.at == at for r in tuned.rows))
+    ranges = (
+        f"{at} ({what})" for at, what in sizes.items() if any(r.at == at for r in sweep.table.rows)
+    )
     head = [sweep.title, *ranges]
     rows = [
-        [name_of(sweep, value), *map(gain_in_words, tuned.gains_of(value).values())]
-        for value in tuned.values
+        [name_of(sweep, value), *map(gain_in_words, sweep.table.gains_of(value).values())]
+        for value in sweep.table.values
     ]
     remarks = []
     if seen is not None:
         head.append("step seen")
-        for row, value in zip(rows, tuned.values, strict=True):
+        for row, value in zip(rows, sweep.table.values, strict=True):
             row.append(_seen(seen[value]))
         remarks.append(f"With the default: step seen {_seen(seen[None])}.")
     remarks.append(
-        f"{tuned.rounds} rounds of {counted(len(tuned.values), 'value')}, each alongside the"
-        f" default at the same time; the last default took {tuned.drift:.2f} times the first."
+        f"{sweep.table.rounds} rounds of {counted(len(sweep.table.values), 'value')}, each"
+        " alongside the default at the same time; the last default took"
+        f" {sweep.table.drift:.2f} times the first."
     )
-    if sweep.already in tuned.values:
+    if sweep.already in sweep.table.values:
         value = name_of(sweep, sweep.already)
         remarks.append(f"All nodes have {value} already: it is the default by name.")
-    yield Cell(recommendation(sweep, tuned), "passed" if best else "strong")
+    yield Cell(recommendation(sweep), "passed" if best else "strong")
     if best and best.winner is not None:
         yield {"set it by": setting(sweep, best.winner)}
-    yield DataTable(head, rows, (0, len(tuned.rows) + 1))
+    yield DataTable(head, rows, (0, len(sweep.table.rows) + 1))
     yield Sentences(remarks)
 
 
@@ -228,9 +230,9 @@ def _seen(found: EagerLimit | None) -> str:
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
 
 
-def _charts(sweep: Sweep, table: SweepTable) -> list[ChartFigure]:
+def _charts(sweep: Sweep) -> list[ChartFigure]:
     names: dict[str | None, str] = {None: default_of(sweep)}
-    names |= {one: name_of(sweep, one) for one in table.values}
+    names |= {one: name_of(sweep, one) for one in sweep.table.values}
     launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
     for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
         if turn.value in names:
@@ -239,13 +241,13 @@ def _charts(sweep: Sweep, table: SweepTable) -> list[ChartFigure]:
     case = sweep.case
     title = f"{sweep.title}, {case.partition} {case.environment}"
     times = figures.of_curves(title, together, legend=sweep.title)
-    return [_small_charts(sweep, table), times] if sweep.library else [times]
+    return [_small_charts(sweep), times] if sweep.library else [times]
 
 
-def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
+def _small_charts(sweep: Sweep) -> ChartFigure:
     """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
     title = "How many times as fast as the library's own choice"
-    names = [name_of(sweep, value) for value in table.values]
+    names = [name_of(sweep, value) for value in sweep.table.values]
     rows: Rows = [
         {
             "algorithm": name,
@@ -255,8 +257,8 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
             "high": row.gains[value].interval[1],
             "won": row.winner == value,
         }
-        for value, name in zip(table.values, names, strict=True)
-        for row in table.rows
+        for value, name in zip(sweep.table.values, names, strict=True)
+        for row in sweep.table.rows
         if row.at
     ]
     if not rows:
@@ -280,37 +282,37 @@ def _small_charts(sweep: Sweep, table: SweepTable) -> ChartFigure:
     return ChartFigure(title, small, {"points": rows}, sentences=[caption])
 
 
-def document(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+def document(sweep: Sweep) -> dict[str, Any]:
     """Return plain values for ``json``: a sweep with its result."""
     return {
         "case": str(sweep.case),
         "parameter": sweep.parameter,
-        **some(table, "rounds", "drift", "disturbed"),
-        **(_algorithms if sweep.library else _setting)(sweep, table),
+        **some(sweep.table, "rounds", "drift", "disturbed"),
+        **(_algorithms if sweep.library else _setting)(sweep),
     }
 
 
-def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+def _algorithms(sweep: Sweep) -> dict[str, Any]:
     def remarks(several: Mapping[str, str]) -> list[dict[str, str]]:
         return [{"value": value, "said": remark} for value, remark in several.items()]
 
     return {
         **some(sweep, "library", function="case.function", ranks="case.ranks"),
-        "conclusion": conclusion(sweep, table),
+        "conclusion": conclusion(sweep),
         "algorithms": [
             {"value": value, "name": sweep.names.get(value) or value, "set": setting(sweep, value)}
-            for value in table.values
+            for value in sweep.table.values
         ],
         "refused": remarks(sweep.refused),
         "fell_back": remarks(sweep.fell_back),
-        "left_out": table.disturbed_values,
+        "left_out": sweep.table.disturbed_values,
         "sizes": [
             {
                 **some(row, "winner", "as_good", bytes="at"),
                 "sentence": winner_in_words(sweep, row),
                 "gains": _gains(row.gains),
             }
-            for row in table.rows
+            for row in sweep.table.rows
         ],
     }
 
@@ -319,16 +321,16 @@ def _gains(gains: Mapping[Any, Gain]) -> dict[str, Any]:
     return {str(of): dataclasses.asdict(gain) for of, gain in gains.items()}
 
 
-def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
-    best, seen, recommended = tuned.best, sweep.eager_limits(), None
+def _setting(sweep: Sweep) -> dict[str, Any]:
+    best, seen, recommended = sweep.table.best, sweep.eager_limits(), None
     if best is not None and best.winner is not None:
-        gains = tuned.gains_of(best.winner)
+        gains = sweep.table.gains_of(best.winner)
         recommended = {
             **some(best, "as_good", value="winner", **{"for": "at"}),
             "set": setting(sweep, best.winner),
             "gain": dataclasses.asdict(best.gains[best.winner]),
             "costs": _gains({kind: gain for kind, gain in gains.items() if gain.costs}),
-            "sentence": recommendation(sweep, tuned),
+            "sentence": recommendation(sweep),
         }
     return {
         "own": sweep.own,
@@ -342,10 +344,10 @@ def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
             {
                 "value": value,
                 "set": setting(sweep, value),
-                "ranges": _gains(tuned.gains_of(value)),
+                "ranges": _gains(sweep.table.gains_of(value)),
                 "by_size": list(by_size.items()),
             }
-            for value, by_size in tuned.by_size.items()
+            for value, by_size in sweep.table.by_size.items()
         ],
         "recommended": recommended,
     }

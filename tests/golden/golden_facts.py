@@ -34,8 +34,8 @@ from ci.evaluation import pair_power as simulated
 from ci.evaluation import power
 from netproof.comparison import comparison
 from netproof.diagnosis import diagnosis
-from netproof.experiments import gains, gpcnet, parameters, sweep, tails
 from netproof.experiments import load as load_job
+from netproof.experiments import parameters, sweep, tails
 from netproof.experiments.load import Statistic
 from netproof.experiments.sweep import Sweep
 from netproof.history import followers
@@ -491,7 +491,7 @@ def tuning() -> Iterator[Fact]:
     scattered = functools.partial(test_gains.made, own=0.02, values=values, sizes=sizes)
     several = {
         "recorded": [
-            gains.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
+            sweep.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
         ],
         "ring wins, drift": scattered(
             {"ring": lambda size: 1.6 if size >= 65536 else 0.5}, drift=1.0
@@ -499,7 +499,7 @@ def tuning() -> Iterator[Fact]:
         "nothing wins": scattered(),
     }
     for name, made in several.items():
-        table, tuned = gains.winners(made), gains.tuned(made)
+        table, tuned = sweep.tuned(made, by_size=True), sweep.tuned(made)
         yield from facts(name, table, "drift rounds disturbed")
         if tuned.best is not None:
             yield name, "recommended value", tuned.best.winner
@@ -514,27 +514,30 @@ def tuning() -> Iterator[Fact]:
 def load() -> Iterator[Fact]:
     """Judge recorded congestion: factors, causes, tails of single calls, GPCNeT."""
     template = load_job.of_job(DATA / "jobs" / "load", "1")
-    impacts = {"job": tuple(load_job.impacts(template))}
+    impacts = {"job": template.impacts}
     for name, rows in test_causes.RECORDED.items():
-        found = test_causes.judged(template, rows, load={"most": 1.5})
+        found = test_causes.made(template, rows, load={"most": 1.5})
         impacts[name] = found.impacts
         yield from facts(name, found, "beyond undecided")
         yield from facts_of_each(
-            name, found.causes, "nodes* value interval* launches fails", "kind"
+            name, found.causes_and_doubts[0], "nodes* value interval* launches fails", "kind"
         )
     for name, one in ((name, one) for name, found in impacts.items() for one in found):
         where = f"{one.victim} with {one.aggressor} {one.place}"
         yield from facts(name, one, "rounds refused", where)
         for kind, factor in one.factors.items():
             yield name, f"{kind}, {where}", *plain(factor), word(factor.side), factor.alone
-    tail = tails.figures(tails.of_job(DATA / "jobs" / "tails", "1"))
-    yield from facts("tails", tail, "calls mean_us longest_us pauses paused_share")
+    tail = tails.of_job(DATA / "jobs" / "tails", "1")
+    yield "tails", "calls", len(tail.times_us)
+    yield "tails", "mean us", fmean(tail.times_us)
+    yield "tails", "longest us", max(tail.times_us)
+    yield from facts("tails", tail, "pauses paused_share")
     for level, (value_us, interval_us) in tail.percentiles.items():
         yield "tails", f"value us of {level}", value_us
         yield "tails", f"interval us of {level}", *interval_us
     recorded = test_gpcnet.recorded()
     for name, made in (("GPCNeT", test_gpcnet.three(most=2.0)), ("GPCNeT recorded", recorded)):
-        found = gpcnet.findings(made)
+        found = made
         yield name, "rounds", found.impacts[0].rounds
         yield from facts(name, found, "beyond undecided")
         for one in found.impacts:

@@ -82,7 +82,7 @@ def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partiti
     kept = [turn.value for turn in tried.turns]
     assert kept.count("ring") == kept.count("reduce_scatter_allgather") == 3
     assert "nonsense" not in kept
-    table = tried.table()
+    table = tried.table
     assert table.values == ("reduce_scatter_allgather", "ring")
     assert (table.rounds, len(table.rows)) == (3, 18)
 

@@ -17,7 +17,7 @@ import pytest
 
 from netproof import codec
 from netproof.experiments import load
-from netproof.experiments.load import Aggression, CauseKind, Loaded, LoadFindings, VictimRun
+from netproof.experiments.load import CauseKind, Loaded, VictimRun
 from netproof.experiments.load_plan import Victim, VictimTurn
 from netproof.measurement.counters import TCP, Counters, CounterSource, NodeCounters
 
@@ -53,8 +53,7 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
                 for use, node in zip(launch.ranks, turn.nodes, strict=True)
             ),
         )
-        sent = Aggression(launch.start - 1, launch.start + launch.wall_s + 1, 9, "")
-        runs.append(VictimRun(turn, own, tuple(row["times_us"]), sent if turn.beside else None))
+        runs.append(VictimRun(turn, own, tuple(row["times_us"])))
     extras = {**template.partition_extras, **settings}
     extras["criteria"] = {**template.partition_extras["criteria"], **extras["criteria"]}
     return dataclasses.replace(
@@ -62,45 +61,41 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     )
 
 
-def judged(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> LoadFindings:
-    return load.findings(made(template, rows, **settings))
-
-
 def altered(rows: list[Row], change: Callable[[Row], Mapping[str, Any]]) -> list[Row]:
     return [{**row, **change(row)} for row in rows]
 
 
 def test_of_a_healthy_network_nothing_has_a_cause(template):
-    found = judged(template, RECORDED["healthy"], load={"most": 1.5})
-    assert (found.causes, found.not_examined) == ((), ())
+    found = made(template, RECORDED["healthy"], load={"most": 1.5})
+    assert (found.causes_and_doubts[0], found.causes_and_doubts[1]) == ((), ())
     assert not found.beyond
 
 
 @pytest.mark.parametrize(("name", "ratio"), [("half", 2), ("quarter", 4)])
 def test_an_oversubscribed_uplink_is_told_with_its_ratio(template, name, ratio):
-    found = judged(template, RECORDED[name])
-    (cause,) = found.causes
-    assert (cause.kind, cause.nodes, found.not_examined) == (CauseKind.UPLINKS, (), ())
+    found = made(template, RECORDED[name])
+    (cause,) = found.causes_and_doubts[0]
+    assert (cause.kind, cause.nodes, found.causes_and_doubts[1]) == (CauseKind.UPLINKS, (), ())
     assert cause.value == pytest.approx(ratio, rel=0.1)
     assert cause.interval[0] <= cause.value <= cause.interval[1]
     # Without a bound it is named, and nothing fails.
     assert not found.beyond
-    assert judged(template, RECORDED[name], load={"most": 1.5}).causes[0].fails
+    assert made(template, RECORDED[name], load={"most": 1.5}).causes_and_doubts[0][0].fails
 
 
 def test_small_buffers_lose_at_all_ports(template):
-    found = judged(template, RECORDED["buffers"])
-    (cause,) = found.causes
+    found = made(template, RECORDED["buffers"])
+    (cause,) = found.causes_and_doubts[0]
     assert (cause.kind, cause.nodes) == (CauseKind.SMALL_BUFFERS, ())
     assert cause.value == pytest.approx(0.033, abs=0.003)
     assert not found.beyond
     strict = {"retransmission": {"warn": 1e-3, "fail": 1e-2}}
-    assert judged(template, RECORDED["buffers"], criteria=strict).beyond
+    assert made(template, RECORDED["buffers"], criteria=strict).beyond
 
 
 def test_a_slow_port_is_named_by_its_node(template):
-    found = judged(template, RECORDED["slow port"])
-    (cause,) = found.causes
+    found = made(template, RECORDED["slow port"])
+    (cause,) = found.causes_and_doubts[0]
     assert (cause.kind, cause.nodes) == (CauseKind.SLOW_PORT, ("tree-10",))
     assert cause.value == pytest.approx(2, rel=0.1)
     assert found.beyond
@@ -128,9 +123,9 @@ def test_two_slow_ports_are_two_causes(template):
     often = [node for node in template_nodes() if len(alone_with(node)) > 1]
     first = often[0]
     second = next(node for node in often if not any(node in pair for pair in alone_with(first)))
-    found = judged(template, altered(RECORDED["healthy"], slower({first, second}, 1.5)))
-    assert {cause.nodes for cause in found.causes} == {(first,), (second,)}
-    assert {cause.kind for cause in found.causes} == {CauseKind.SLOW_PORT}
+    found = made(template, altered(RECORDED["healthy"], slower({first, second}, 1.5)))
+    assert {cause.nodes for cause in found.causes_and_doubts[0]} == {(first,), (second,)}
+    assert {cause.kind for cause in found.causes_and_doubts[0]} == {CauseKind.SLOW_PORT}
 
 
 def template_nodes() -> list[str]:
@@ -142,7 +137,7 @@ def test_nodes_that_nothing_tells_apart_are_both_named(template):
     pairs = [set(row["nodes"]) for row in rows if not row["beside"]]
     pair = next(one for one in pairs if sum(bool(one & other) for other in pairs) == 1)
     # Six launches tell only what is far beyond their noise.
-    (cause,) = judged(template, altered(rows, slower(pair, 4.0))).causes
+    (cause,) = made(template, altered(rows, slower(pair, 4.0))).causes_and_doubts[0]
     assert cause.nodes == tuple(sorted(pair))
 
 
@@ -158,17 +153,19 @@ def test_a_launch_that_is_slow_once_accuses_nobody_and_is_told(template):
         {**row, "times_us": [2 * time for time in row["times_us"]]} if number == odd else row
         for number, row in enumerate(rows)
     ]
-    found = judged(template, once)
-    assert found.causes == ()
+    found = made(template, once)
+    assert found.causes_and_doubts[0] == ()
     pair = " – ".join(sorted(rows[odd]["nodes"]))
-    assert found.not_examined == (f"slow ports: {pair}: slow in a launch, and fast in another",)
+    assert found.causes_and_doubts[1] == (
+        f"slow ports: {pair}: slow in a launch, and fast in another",
+    )
 
 
 @pytest.mark.parametrize("factor", [1.05, 1.3])
 def test_it_takes_a_tenth_and_more_than_the_noise(template, factor):
     nodes = {"tree-6"} if alone_with("tree-6") else {template_nodes()[0]}
-    found = judged(template, altered(RECORDED["healthy"], slower(nodes, factor)))
-    assert bool(found.causes) is (factor > 1.2)
+    found = made(template, altered(RECORDED["healthy"], slower(nodes, factor)))
+    assert bool(found.causes_and_doubts[0]) is (factor > 1.2)
     draw = iter(range(10**6))
 
     def noisy(row: Row) -> Mapping[str, Any]:
@@ -176,7 +173,7 @@ def test_it_takes_a_tenth_and_more_than_the_noise(template, factor):
         return {"times_us": [times * time for time in row["times_us"]]}
 
     rows = altered(altered(RECORDED["healthy"], noisy), slower(nodes, factor))
-    assert judged(template, rows).causes == ()
+    assert made(template, rows).causes_and_doubts[0] == ()
 
 
 def losing(node: str, share: float) -> Callable[[Row], Mapping[str, Any]]:
@@ -196,34 +193,33 @@ def losing(node: str, share: float) -> Callable[[Row], Mapping[str, Any]]:
 
 def test_a_port_that_loses_stands_out_and_is_no_small_buffer(template):
     often = next(node for node in template_nodes() if len(alone_with(node)) > 1)
-    found = judged(template, altered(RECORDED["healthy"], losing(often, 0.08)))
-    (cause,) = found.causes
+    found = made(template, altered(RECORDED["healthy"], losing(often, 0.08)))
+    (cause,) = found.causes_and_doubts[0]
     assert (cause.kind, cause.nodes) == (CauseKind.LOSING_PORT, (often,))
     assert found.beyond
 
 
 def test_without_counters_losses_are_not_known_and_that_is_told(template):
-    found = judged(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
-    (why,) = found.not_examined
+    found = made(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
+    (why,) = found.causes_and_doubts[1]
     assert why.startswith("losses: no node reported what it counted in bandwidth-")
-    assert [cause.kind for cause in found.causes] == [CauseKind.UPLINKS]
+    assert [cause.kind for cause in found.causes_and_doubts[0]] == [CauseKind.UPLINKS]
 
 
 def test_nodes_of_which_no_launch_counts_are_named(template):
     job = made(template, RECORDED["half"])
-    found = load.findings(dataclasses.replace(job, nodes=(*job.nodes, "tree-98", "tree-99")))
-    assert found.not_examined[-1] == (
+    found = dataclasses.replace(job, nodes=(*job.nodes, "tree-98", "tree-99"))
+    assert found.causes_and_doubts[1][-1] == (
         "slow ports: no launch of bandwidth alone counts of tree-98, tree-99"
     )
-    many = load.findings(
-        dataclasses.replace(job, nodes=(*job.nodes, *(f"other-{one}" for one in range(9))))
-    )
-    assert many.not_examined[-1].endswith(f"of 9 of {len(job.nodes) + 9} nodes")
+    others = (f"other-{one}" for one in range(9))
+    many = dataclasses.replace(job, nodes=(*job.nodes, *others))
+    assert many.causes_and_doubts[1][-1].endswith(f"of 9 of {len(job.nodes) + 9} nodes")
 
 
 def test_without_bandwidth_nobody_can_say_whether_a_port_is_slow(template):
     rows = altered(RECORDED["healthy"], lambda row: {"victim": str(Victim.LATENCY)})
-    found = judged(template, rows)
-    assert found.not_examined == (
+    found = made(template, rows)
+    assert found.causes_and_doubts[1] == (
         "slow ports: 0 launches of bandwidth alone count, and it takes 6",
     )

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.experiments.gains import (
+from netproof.experiments.sweep import (
     Made,
     MessageRange,
     common,
     gain_with,
     range_of,
     tuned,
-    winners,
+    turns,
 )
-from netproof.experiments.sweep import turns
 from netproof.measurement.curve import Curve
 
 SIZES = tuple(2**power for power in range(18))
@@ -88,7 +87,7 @@ def test_the_value_that_is_faster_is_recommended_with_what_it_gains_and_costs():
 
 
 def test_the_winner_is_told_at_the_sizes_where_it_wins():
-    table = winners(made({"65536": long(1.6, 0.5)}))
+    table = tuned(made({"65536": long(1.6, 0.5)}), by_size=True)
     won = {row.at: row.winner for row in table.rows}
     assert {size for size, winner in won.items() if winner} == {s for s in SIZES if s >= LONG}
     assert set(won.values()) == {None, "65536"}
@@ -113,9 +112,9 @@ def test_what_a_few_sizes_of_a_range_lose_is_not_called_no_change():
     assert medium.costs
 
 
-@pytest.mark.parametrize("judge", [tuned, winners])
-def test_what_is_as_good_is_named_with_how_far_it_may_be_behind(judge):
-    best = judge(made({"131072": long(1.6), "65536": long(1.6)})).best
+@pytest.mark.parametrize("by_size", [False, True])
+def test_what_is_as_good_is_named_with_how_far_it_may_be_behind(by_size):
+    best = tuned(made({"131072": long(1.6), "65536": long(1.6)}), by_size=by_size).best
     (other,) = best.as_good
     assert {best.winner, other} == {"131072", "65536"}
     assert 0 <= best.as_good[other] < 0.2
@@ -134,7 +133,7 @@ def test_of_a_setting_that_changes_nothing_nothing_is_recommended():
 def test_of_algorithms_that_change_nothing_hardly_any_table_has_a_winner(values, own, wild):
     """Whether sizes scatter by themselves or launches as a whole, or one value more."""
     tables = [
-        winners(made(seed=seed, noise=0.1, own=own, wild=wild, values=values))
+        tuned(made(seed=seed, noise=0.1, own=own, wild=wild, values=values), by_size=True)
         for seed in range(SEEDS)
     ]
     assert sum(table.best is not None for table in tables) <= MOST
@@ -149,14 +148,14 @@ def test_a_planted_best_is_recommended_in_nine_of_ten():
     assert right >= 90
 
 
-@pytest.mark.parametrize("judge", [tuned, winners])
-def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it(judge):
-    table = judge(made({"65536": long(1.6, 0.5)}, drift=1.0, noise=0.01))
+@pytest.mark.parametrize("by_size", [False, True])
+def test_a_machine_that_slows_down_meanwhile_changes_nothing_of_it(by_size):
+    table = tuned(made({"65536": long(1.6, 0.5)}, drift=1.0, noise=0.01), by_size=by_size)
     assert table.drift > 1.5
     assert {row.winner for row in table.rows if row.at in (MessageRange.LONG, LONG)} == {"65536"}
     short = [row for row in table.rows if row.at == MessageRange.SHORT or row.at in SIZES[:7]]
     assert {row.winner for row in short} == {None}
-    assert judge(made(drift=1.0, noise=0.01)).best is None
+    assert tuned(made(drift=1.0, noise=0.01), by_size=by_size).best is None
 
 
 def test_disturbed_launches_and_those_alongside_them_are_left_out():
@@ -176,18 +175,18 @@ def test_an_algorithm_whose_launches_were_disturbed_is_left_out_and_the_others_s
         dataclasses.replace(one, undisturbed=one.value != "131072" or one.round > 3)
         for one in launches
     ]
-    table = winners(some)
+    table = tuned(some, by_size=True)
     assert table.values == ("16384", "65536", "1048576")
     assert (table.disturbed_values, table.disturbed) == ({"131072": 2}, 3)
     assert table.rows[-1].winner == "65536"
     with pytest.raises(NetproofError, match="no value has more than 0 rounds"):
-        winners([dataclasses.replace(one, undisturbed=False) for one in launches])
+        tuned([dataclasses.replace(one, undisturbed=False) for one in launches], by_size=True)
 
 
 def test_where_all_are_slower_or_the_same_for_sure_it_is_said():
-    slower = winners(made({value: lambda size: 0.5 for value in VALUES}))
+    slower = tuned(made({value: lambda size: 0.5 for value in VALUES}), by_size=True)
     assert all(row.costly and row.winner is None for row in slower.rows)
-    assert all(row.none for row in winners(made(noise=0.0001)).rows)
+    assert all(row.none for row in tuned(made(noise=0.0001), by_size=True).rows)
 
 
 def test_values_stand_in_the_order_of_their_size_whatever_order_they_were_launched_in():

@@ -45,28 +45,28 @@ def three(**settings: float) -> GpcnetRuns:
 
 
 def test_a_factor_says_how_many_times_worse_whatever_the_unit():
-    latency, rate = gpcnet.findings(three()).impacts
+    latency, rate = three().impacts
     mean, tail = latency.factors[MEAN], latency.factors[TAIL]
     assert (latency.victim, mean.value, tail.value) == (LATENCY, 2.0, 2.0)
     assert (rate.victim, rate.factors[MEAN].value) == (RATE, 2.0)
     assert (mean.alone, mean.loaded) == (10, 20)
     low, high = mean.interval
     assert low < 1.9 < 2.1 < high
-    assert not gpcnet.findings(three()).undecided
+    assert not three().undecided
 
 
 @pytest.mark.parametrize(
     ("most", "side"), [(1.2, Side.BEYOND), (2.0, Side.ASTRIDE), (4.0, Side.WITHIN)]
 )
 def test_a_bound_is_compared_with_the_whole_interval(most, side):
-    found = gpcnet.findings(three(most=most))
+    found = three(most=most)
     assert {one.factors[MEAN].side for one in found.impacts} == {side}
     assert {one.factors[TAIL].side for one in found.impacts} == {None}
     assert (found.beyond, found.undecided) == (side is Side.BEYOND, side is Side.ASTRIDE)
 
 
 def test_fewer_than_three_rounds_say_nothing():
-    found = gpcnet.findings(runs(GpcnetRound(output(20, 500)), GpcnetRound(output(20, 500))))
+    found = runs(GpcnetRound(output(20, 500)), GpcnetRound(output(20, 500)))
     assert found.undecided
     mean = found.impacts[0].factors[MEAN]
     assert (mean.value, mean.why) == (None, "2 rounds count, and it takes 3")
@@ -75,12 +75,10 @@ def test_fewer_than_three_rounds_say_nothing():
 def test_a_round_that_failed_or_was_disturbed_does_not_count():
     disturbed = NodeLoad("node-1", "m", 2, 10.0, 10.0, 0.5, 0.0, 0.0, 0.0, 0.0)
     whole = [GpcnetRound(one.tests) for one in three().rounds]
-    found = gpcnet.findings(
-        runs(
-            *whole,
-            GpcnetRound((), fault="gpcnet.4 ended with status 1"),
-            GpcnetRound(output(90, 10), (disturbed,)),
-        )
+    found = runs(
+        *whole,
+        GpcnetRound((), fault="gpcnet.4 ended with status 1"),
+        GpcnetRound(output(90, 10), (disturbed,)),
     )
     assert found.impacts[0].rounds == 3
     assert found.refused == (
@@ -92,7 +90,7 @@ def test_a_round_that_failed_or_was_disturbed_does_not_count():
 
 def test_a_percentile_that_is_better_than_the_mean_is_not_believed():
     """As it was recorded of Allreduce on two nodes."""
-    *_, allreduce = gpcnet.findings(runs(*[GpcnetRound(RECORDED)] * 3, most_99th=3)).impacts
+    *_, allreduce = runs(*[GpcnetRound(RECORDED)] * 3, most_99th=3).impacts
     assert allreduce.factors[MEAN].value == pytest.approx(44.9 / 21.7)
     tail = allreduce.factors[TAIL]
     assert tail.value is None

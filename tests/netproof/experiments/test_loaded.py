@@ -12,7 +12,7 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.experiments import load
-from netproof.experiments.load import Impact, Loaded, LoadFindings, Statistic, VictimRun
+from netproof.experiments.load import Impact, Loaded, Statistic, VictimRun
 from netproof.experiments.load_plan import VictimPlace
 from netproof.experiments.tails import nearest_rank
 from netproof.measurement.interval import Side
@@ -36,32 +36,12 @@ def test_a_recorded_job_is_whole(recorded):
         assert len(run.times_us) == 16
         assert not run.fault
         assert not run.refused(recorded.where)
-        assert (run.aggression is not None) is run.turn.beside
-        assert run.aggression is None or run.aggression.rows >= 2
         assert [use.node for use in run.launch.ranks] == list(run.turn.nodes)
 
 
 def test_a_report_keeps_all_of_it(recorded):
     values = json.loads(json.dumps(recorded.as_json()))
     assert Loaded.from_json(values) == recorded
-
-
-def with_aggression(run: VictimRun, **changed: object) -> VictimRun:
-    assert run.aggression is not None
-    return dataclasses.replace(run, aggression=dataclasses.replace(run.aggression, **changed))
-
-
-def test_an_aggressor_that_did_not_send_throughout_is_refused(recorded):
-    run, where = alongside(recorded), recorded.where
-    end = run.launch.start + run.launch.wall_s
-    late = with_aggression(run, began=run.launch.start + 0.5)
-    assert late.refused(where) == f"{run.turn.aggressor_step} began 0.50 s after the victim"
-    early = with_aggression(run, ended=end - 0.25)
-    assert early.refused(where) == f"{run.turn.aggressor_step} ended 0.25 s before the victim"
-    silent = with_aggression(run, why="it sent nothing for 180 s")
-    assert silent.refused(where).endswith(": it sent nothing for 180 s")
-    nothing = dataclasses.replace(run, aggression=None)
-    assert "there is no record" in nothing.refused(where)
 
 
 def undisturbed_below(recorded: Loaded, share: float) -> Loaded:
@@ -95,6 +75,27 @@ def of(folder: Path, step: str) -> VictimRun:
 
 
 STEP = "bandwidth-across-beside-one-to-one.2"
+
+
+@pytest.mark.parametrize(
+    ("late_s", "early_s", "why", "said"),
+    [
+        (0.5, -1, "", f"aggressor-{STEP} began 0.50 s after the victim"),
+        (-1, 0.25, "", f"aggressor-{STEP} ended 0.25 s before the victim"),
+        (-1, -1, "it sent nothing for 180 s", f"aggressor-{STEP}: it sent nothing for 180 s"),
+        (None, None, "", f"of aggressor-{STEP} there is no record"),
+    ],
+)
+def test_an_aggressor_that_did_not_send_throughout_is_refused(
+    folder, recorded, late_s, early_s, why, said
+):
+    path, launch = folder / load.AGGRESSORS_FILE, of(folder, STEP).launch
+    lines = [line for line in path.read_text().splitlines() if STEP not in line]
+    if late_s is not None:
+        began, ended = launch.start + late_s, launch.start + launch.wall_s - early_s
+        lines.append(f"aggressor-{STEP}\t{began:.6f}\t{ended:.6f}\t9\t{why}")
+    path.write_text("\n".join(lines) + "\n")
+    assert of(folder, STEP).refused(recorded.where) == said
 
 
 def test_a_launch_that_lacks_repetitions_has_a_fault(folder):
@@ -176,12 +177,12 @@ def test_a_report_without_any_says_what_its_tests_said():
         Loaded.of_report(DATA / "sessions" / "passed.json")
 
 
-def at(found: LoadFindings, place: VictimPlace) -> Impact:
+def at(found: Loaded, place: VictimPlace) -> Impact:
     return next(one for one in found.impacts if one.place is place)
 
 
 def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recorded):
-    found = load.findings(recorded)
+    found = recorded
     within = at(found, VictimPlace.WITHIN).factors[Statistic.MEAN]
     across = at(found, VictimPlace.ACROSS).factors[Statistic.MEAN]
     assert within.interval[1] < 1.1
@@ -208,7 +209,7 @@ def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> L
 
 @pytest.mark.parametrize("factor", [1.0, 2.0, 30.0])
 def test_a_factor_that_is_known_is_found_for_each_statistic(recorded, factor):
-    found = load.findings(made(recorded, factor))
+    found = made(recorded, factor)
     for one in found.impacts:
         for known in one.factors.values():
             assert known.value == pytest.approx(factor, rel=0.02)
@@ -226,7 +227,7 @@ def test_a_factor_that_is_known_is_found_for_each_statistic(recorded, factor):
     ],
 )
 def test_a_bound_is_compared_with_the_interval(recorded, most, side, beyond, undecided):
-    found = load.findings(made(recorded, 2.0, most=most))
+    found = made(recorded, 2.0, most=most)
     for one in found.impacts:
         assert one.factors[Statistic.MEAN].side is side
         assert one.factors[Statistic.MEDIAN].side is None
@@ -236,8 +237,8 @@ def test_a_bound_is_compared_with_the_interval(recorded, most, side, beyond, und
 
 
 def test_the_99th_percentile_has_a_bound_of_its_own(recorded):
-    assert load.findings(made(recorded, 2.0, most_99th=1.5)).beyond
-    few = load.findings(made(recorded, 2.0, count=99, most_99th=5.0))
+    assert made(recorded, 2.0, most_99th=1.5).beyond
+    few = made(recorded, 2.0, count=99, most_99th=5.0)
     tail = few.impacts[0].factors[Statistic.TAIL]
     assert tail.value is None
     assert tail.why == "a launch has 99 repetitions, and a 99th percentile takes 100"
@@ -253,33 +254,29 @@ def test_a_percentile_that_so_few_times_cannot_have_is_not_known():
 
 def test_a_round_that_is_refused_does_not_count_and_says_why(recorded):
     first = next(run for run in recorded.runs if run.turn.beside)
-    silent = dataclasses.replace(
-        first, aggression=dataclasses.replace(first.aggression, why="it ended before the victim")
-    )
+    silent = dataclasses.replace(first, uncongested="it ended before the victim")
     runs = tuple(silent if run is first else run for run in recorded.runs)
-    found = load.findings(dataclasses.replace(recorded, runs=runs))
+    found = dataclasses.replace(recorded, runs=runs)
     one = at(found, first.turn.place)
     assert one.rounds == 2
-    assert one.refused == (
-        f"round {first.turn.round}: {first.turn.aggressor_step}: it ended before the victim",
-    )
+    assert one.refused == (f"round {first.turn.round}: it ended before the victim",)
     assert one.factors[Statistic.MEAN].why == "2 rounds count, and it takes 3"
     # Without enough rounds nothing is said, whether there is a bound or not.
     assert found.undecided
 
 
 def test_a_round_of_which_one_launch_is_missing_does_not_count(recorded):
-    found = load.findings(dataclasses.replace(recorded, runs=recorded.runs[1:]))
+    found = dataclasses.replace(recorded, runs=recorded.runs[1:])
     assert [why for one in found.impacts for why in one.refused] == [
         "round 1: one of its two launches is not there"
     ]
 
 
 def test_how_long_something_waited_for_a_cpu_stands_alongside(recorded):
-    alone, alongside = at(load.findings(recorded), VictimPlace.ACROSS).waited
+    alone, alongside = at(recorded, VictimPlace.ACROSS).waited
     assert 0.5 < alone <= alongside <= 1
     unknown = tuple(
         dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=()))
         for run in recorded.runs
     )
-    assert load.findings(dataclasses.replace(recorded, runs=unknown)).impacts[0].waited is None
+    assert dataclasses.replace(recorded, runs=unknown).impacts[0].waited is None

@@ -104,7 +104,7 @@ def left_by(folder: Path, partition: Partition, values: tuple[str, ...]) -> Swee
 
 
 def test_what_a_job_left_says_something(measured):
-    found = measured.table()
+    found = measured.table
     assert found.values == ("65536",)
     assert found.rounds == 3
 
@@ -119,7 +119,7 @@ def test_a_disturbed_sweep_says_by_what_and_how_often(measured):
     ]
     several = dataclasses.replace(measured, launches=(*launches, measured.launches[-1]))
     with pytest.raises(NetproofError) as raised:
-        several.table()
+        assert several.table
     assert str(raised.value) == (
         "socket buffer: 65536 has 0 rounds that nothing disturbed, and it takes 3; 8 of 9 launches"
         " were disturbed, the first so: gige-1, gige-2: others used 53 % of the CPUs. Measure while"
@@ -140,17 +140,17 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
         for turn, one in zip(measured.turns, measured.launches, strict=True)
     ]
     several = dataclasses.replace(measured, launches=tuple(faster))
-    assert several.table().best.winner == "65536"
+    assert several.table.best.winner == "65536"
     own = tmp_path / "own_values.tsv"
     own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t65536\n")
     alike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
     assert alike.already == "65536"
-    assert alike.table().best is None
+    assert alike.table.best is None
     assert Sweep.from_json(json.loads(json.dumps(alike.as_json()))).own == alike.own
     own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t1500\n")
     unlike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
     assert unlike.already is None
-    assert unlike.table().best.winner == "65536"
+    assert unlike.table.best.winner == "65536"
     own.unlink()
     with pytest.raises(Incomplete, match="did not note what its nodes had"):
         sweep.own_values(tmp_path)
@@ -159,7 +159,7 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
 def test_a_sweep_comes_back_from_a_report_as_it_was(measured):
     back = Sweep.from_json(json.loads(json.dumps(measured.as_json())))
     assert back.launches == measured.launches
-    assert back.table() == measured.table()
+    assert back.table == measured.table
     assert [turn.value for turn in back.turns] == [turn.value for turn in measured.turns]
 
 

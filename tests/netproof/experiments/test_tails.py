@@ -21,7 +21,6 @@ from netproof.experiments.tails import (
     PAUSE_TIMES,
     TRIALS,
     Tail,
-    figures,
     percentile,
 )
 from netproof.session.plan import PLAN_FILE, JobPlan
@@ -51,9 +50,7 @@ def walls(folder: Path, *seconds: float, status: int = 0) -> None:
 
 def test_a_recorded_job_is_whole(recorded):
     assert len(recorded.times_us) == int((JOB / tails.CALLS_FILE).read_text())
-    found = figures(recorded)
-    assert (found.calls, found.longest_us) == (len(recorded.times_us), max(recorded.times_us))
-    assert {node for node, _ in found.sent_again} == set(recorded.nodes)
+    assert {*recorded.sent_again} == set(recorded.nodes)
     assert [use.node for use in recorded.launch.ranks] == list(recorded.nodes)
     moments = [recorded.moment(call) for call in range(len(recorded.times_us))]
     assert moments == sorted(moments)
@@ -196,12 +193,12 @@ def test_intervals_cover_the_truth_in_95_of_100():
 def test_a_pause_is_far_above_the_median_and_the_sites_least(recorded):
     times = [30.0] * 2000
     times[700], times[1500] = 2_000_000.0, 999.0
-    (only,) = figures(with_times(recorded, times)).pauses
+    (only,) = with_times(recorded, times).pauses
     assert only.took_us == 4_000_000
-    several = figures(with_times(recorded, times, pause_us=500)).pauses
+    several = with_times(recorded, times, pause_us=500).pauses
     assert [one.took_us for one in several] == [4_000_000, 1998]
     slow = [2000.0] * 500 + [2000.0 * PAUSE_TIMES - 1]
-    assert figures(with_times(recorded, slow)).pauses == ()
+    assert with_times(recorded, slow).pauses == ()
 
 
 def looked_at(tail: Tail, times: list[float], looks: list[tuple[float, int]]) -> Tail:
@@ -213,7 +210,7 @@ def test_a_pause_has_the_moment_when_its_call_was_seen(recorded):
     times[1000] = 2_500_000.0
     looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
     looks += [(106 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
-    (only,) = figures(looked_at(recorded, times, looks)).pauses
+    (only,) = looked_at(recorded, times, looks).pauses
     assert (only.until, only.took_us, only.in_call) == (106.02, 5_000_000, True)
 
 
@@ -221,7 +218,7 @@ def test_a_time_without_calls_is_a_pause_too(recorded):
     """The benchmark waited between two calls, which is in no time."""
     looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
     looks += [(102.5 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
-    found = figures(looked_at(recorded, [30.0] * 2000, looks))
+    found = looked_at(recorded, [30.0] * 2000, looks)
     (only,) = found.pauses
     assert not only.in_call
     assert only.until == 102.52
@@ -229,7 +226,7 @@ def test_a_time_without_calls_is_a_pause_too(recorded):
     assert found.paused_share == pytest.approx(1.52 / (looks[-1][0] - looks[0][0]))
     late = [(moment, count) for moment, count in looks if count <= 1000]
     late += [(moment - 1.45, count) for moment, count in looks if count > 1000]
-    assert figures(looked_at(recorded, [30.0] * 2000, late)).pauses == ()
+    assert looked_at(recorded, [30.0] * 2000, late).pauses == ()
 
 
 @pytest.mark.parametrize(
@@ -237,22 +234,22 @@ def test_a_time_without_calls_is_a_pause_too(recorded):
 )
 def test_a_bound_is_of_the_99_9th_percentile_over_the_median(recorded, most, beyond, undecided):
     times = [30.0] * 49_800 + [90.0] * 200
-    found = figures(with_times(recorded, times, **({} if most is None else {"most_999th": most})))
+    found = with_times(recorded, times, **({} if most is None else {"most_999th": most}))
     assert found.percentiles[BOUNDED][0] == 90
     assert (found.beyond, found.undecided) == (beyond, undecided)
 
 
 def test_too_few_calls_or_a_disturbance_leave_a_bound_undecided(recorded):
-    few = figures(with_times(recorded, [30.0] * 500, most_999th=2.0))
+    few = with_times(recorded, [30.0] * 500, most_999th=2.0)
     assert few.undecided
     assert not few.beyond
     strict = with_times(recorded, [30.0] * 49_000 + [300.0] * 1000, most_999th=2.0)
-    assert figures(strict).beyond
+    assert strict.beyond
     criteria = {"disturbance": {"others": 0.2, "steal": 1}}
     extras = {**strict.partition_extras, "criteria": criteria}
     loads = tuple(dataclasses.replace(one, others_share=0.5) for one in strict.launch.loads)
     launch = dataclasses.replace(strict.launch, loads=loads)
-    disturbed = figures(dataclasses.replace(strict, partition_extras=extras, launch=launch))
+    disturbed = dataclasses.replace(strict, partition_extras=extras, launch=launch)
     assert disturbed.disturbed
     assert disturbed.undecided
     assert not disturbed.beyond

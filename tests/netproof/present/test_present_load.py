@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from netproof.experiments import load
-from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded, LoadFindings
+from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
 from netproof.measurement.interval import Side
 from netproof.present import loads as shown
 from netproof.present.document import show
@@ -32,13 +32,13 @@ def recorded() -> Loaded:
     return load.of_job(JOB, "1")
 
 
-def conclusion(one: Loaded, found: LoadFindings):
-    return shown.load_answer(one, found)[1][0].sentences
+def conclusion(one: Loaded):
+    return shown.load_answer(one)[1][0].sentences
 
 
 def text_of(one: Loaded) -> str:
     out = Console(file=io.StringIO(), width=200)
-    title, answer = shown.load_answer(one, load.findings(one))
+    title, answer = shown.load_answer(one)
     show([title, *answer], out)
     return out.file.getvalue()
 
@@ -52,8 +52,7 @@ def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):
         ({"most": 3.0}, "undecided: "),
     ):
         one = bounded(recorded, **settings)
-        found = load.findings(one)
-        assert str(conclusion(one, found)[0]) == begins + said
+        assert str(conclusion(one)[0]) == begins + said
 
 
 def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
@@ -97,7 +96,7 @@ def test_a_factor_in_words(most, side, words):
 
 def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
     runs = tuple(
-        dataclasses.replace(run, aggression=None) if run.turn.beside else run
+        dataclasses.replace(run, uncongested="of it there is no record") if run.turn.beside else run
         for run in recorded.runs
     )
     text = text_of(dataclasses.replace(recorded, runs=runs))
@@ -129,15 +128,16 @@ def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
 )
 def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     assert shown.cause_in_words(cause).startswith(words)
-    found = LoadFindings(tuple(load.impacts(recorded)), (), (cause,), ("slow ports: why",))
-    assert str(conclusion(recorded, found)[1]).startswith(words)
-    assert "Inconclusive: slow ports: why." in shown.load_answer(recorded, found)[1][2].sentences
-    assert words in html.unescape(answers_page("Under load", [shown.load_answer(recorded, found)]))
+    one = dataclasses.replace(recorded)
+    vars(one)["causes_and_doubts"] = (cause,), ("slow ports: why",)
+    assert str(conclusion(one)[1]).startswith(words)
+    assert "Inconclusive: slow ports: why." in shown.load_answer(one)[1][2].sentences
+    assert words in html.unescape(answers_page("Under load", [shown.load_answer(one)]))
 
 
 def test_plain_values_have_every_factor(recorded):
     one = bounded(recorded, most=1.5)
-    session = json.loads(json.dumps(shown.load_document(one, load.findings(one))))
+    session = json.loads(json.dumps(shown.load_document(one)))
     assert session["beyond"] is True
     across = next(found for found in session["factors"] if found["where"] == "across leaves")
     assert across["mean"]["side"] == "beyond"
@@ -147,7 +147,7 @@ def test_plain_values_have_every_factor(recorded):
 
 def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
     one = bounded(recorded, most=1.5)
-    text = html.unescape(answers_page("Under load", [shown.load_answer(one, load.findings(one))]))
+    text = html.unescape(answers_page("Under load", [shown.load_answer(one)]))
     assert text.index("above the bound: bandwidth") < text.index("application/json")
     assert '"what":"bandwidth alongside one-to-one"' in text
     assert "3.31 (2.23 to 4.81), above 1.5" in text

@@ -14,8 +14,7 @@ import pytest
 from rich.console import Console
 
 from netproof.experiments import parameters
-from netproof.experiments.gains import Gain, MessageRange, SweepRow, SweepTable
-from netproof.experiments.sweep import Sweep, turns
+from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, SweepTable, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import sweeps as shown
@@ -74,9 +73,9 @@ def algorithms_of(function: str = "Allreduce", sizes=(4, 1024, 65536, 524288)) -
     )
 
 
-def printed(one: Sweep, table: SweepTable) -> str:
+def printed(one: Sweep) -> str:
     out = Console(file=io.StringIO(), width=200)
-    title, answer = shown.answer(one, table)
+    title, answer = shown.answer(one)
     show([title, *answer], out)
     return out.file.getvalue()
 
@@ -86,18 +85,23 @@ FASTER = Gain(1.31, (1.24, 1.38))
 
 
 def said(
-    winner: str | None = "131072", short: Gain = NONE, as_good: dict[str, float] | None = None
-) -> SweepTable:
+    sweep: Sweep,
+    winner: str | None = "131072",
+    short: Gain = NONE,
+    as_good: dict[str, float] | None = None,
+) -> Sweep:
+    """The sweep with another result."""
     rows = (
         SweepRow(MessageRange.SHORT, None, {}, {"65536": NONE, "131072": short}),
         SweepRow(MessageRange.LONG, winner, as_good or {}, {"65536": NONE, "131072": FASTER}),
     )
     by_size = {"65536": dict.fromkeys(SIZES, 1.0), "131072": dict.fromkeys(SIZES, 1.1)}
-    return SweepTable(rows, by_size, {}, 1.05, 5, 0)
+    vars(sweep)["table"] = SweepTable(rows, by_size, {}, 1.05, 5, 0)
+    return sweep
 
 
 def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
-    assert shown.recommendation(sweep, said(as_good={"65536": 0.03})) == (
+    assert shown.recommendation(said(sweep, as_good={"65536": 0.03})) == (
         "socket buffer 128 KiB: +31 % (+24 to +38) for long messages, no change for short ones;"
         " statistically tied with it: 64 KiB (at most 3 % behind)"
     )
@@ -106,12 +110,12 @@ def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
 
 def test_costs_are_said(sweep):
     cost = Gain(0.9, (0.85, 0.95))
-    found = shown.recommendation(sweep, said(short=cost))
+    found = shown.recommendation(said(sweep, short=cost))
     assert "-10 % (-15 to -5) for short ones" in found
 
 
 def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
-    text = shown.recommendation(sweep, said(None))
+    text = shown.recommendation(said(sweep, None))
     assert text == "socket buffer: leave it as it is: no value is faster for sure"
 
 
@@ -133,7 +137,7 @@ def test_a_value_that_is_a_size_is_written_as_one(sweep):
 
 
 def test_the_terminal_has_the_table(sweep):
-    text = printed(sweep, said())
+    text = printed(said(sweep))
     assert "set it by: NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
     assert "5 rounds of 2 values, each alongside the default at the same time" in text
@@ -141,22 +145,22 @@ def test_the_terminal_has_the_table(sweep):
 
 def test_what_all_nodes_have_already_is_said(sweep):
     has = dataclasses.replace(sweep, own=("131072",))
-    text = printed(has, has.table())
+    text = printed(has)
     assert "All nodes have 128 KiB already: it is the default by name." in text
     assert "leave it as it is" in text
-    document = shown.document(has, has.table())
+    document = shown.document(has)
     assert document["own"] == ("131072",)
 
 
 def test_plain_values_have_the_sentence_and_every_size(sweep):
-    one = json.loads(json.dumps(shown.document(sweep, said())))
+    one = json.loads(json.dumps(shown.document(said(sweep))))
     assert one["recommended"]["value"] == "131072"
     assert one["recommended"]["sentence"].startswith("socket buffer 128 KiB")
     assert [size for size, _ in one["values"][0]["by_size"]] == list(SIZES)
 
 
 def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
-    text = html.unescape(answers_page("Tuning", [shown.answer(sweep, sweep.table())]))
+    text = html.unescape(answers_page("Tuning", [shown.answer(sweep)]))
     assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
     assert "<dt>set it by</dt><dd>NPtcp -b 131072</dd>" in text
     for name in ("default", "64 KiB", "128 KiB"):
@@ -164,7 +168,7 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
     # Colours stand for values here, not for libraries.
     assert '"title":"socket buffer"' in text
     assert "MPI × compiler" not in text
-    assert math.isclose(sweep.table().drift, 1.0)
+    assert math.isclose(sweep.table.drift, 1.0)
 
 
 @pytest.mark.parametrize("name", ["eager-limit", *parameters.EAGER_VARIABLES])
@@ -180,21 +184,20 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     how = parameters.found(name, ("4096", "65536")).assignment("mpi", "Open MPI")
     made = launched("4096", "65536", sizes, times)
     one = Sweep(case, name, "eager limit", how, "7", 1, EXTRAS, *made)
-    found = one.table()
-    text = printed(one, found)
+    text = printed(one)
     assert "64 KiB" in text
     assert "step seen" in text
     assert "4096 to 8192 B" in text
     assert "With the default: step seen none." in text
-    document = shown.document(one, found)
+    document = shown.document(one)
     steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
     assert steps == {None: None, "4096": [4096, 8192], "65536": None}
-    assert "4096 to 8192 B" in answers_page("Tuning", [shown.answer(one, found)])
+    assert "4096 to 8192 B" in answers_page("Tuning", [shown.answer(one)])
 
 
 def test_the_sentence_has_who_wins_from_where_to_where():
     one = algorithms_of()
-    said = shown.conclusion(one, one.table())
+    said = shown.conclusion(one)
     assert said.startswith("Allreduce algorithm on 4 ranks: ")
     assert "from 64 KiB to 512 KiB" in said or "4 ring at 512 KiB (+60 %)" in said
     assert said.endswith("; at the other 2 sizes none is faster for sure")
@@ -202,7 +205,7 @@ def test_the_sentence_has_who_wins_from_where_to_where():
 
 def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     one = algorithms_of()
-    text = printed(one, one.table())
+    text = printed(one)
     assert "testbed:gige openmpi5 IMB Allreduce, 4 ranks" in text
     (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
     assert longest.split()[2:5] == ["4", "ring", "+60"]
@@ -221,7 +224,7 @@ def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
 
 def test_others_that_are_as_good_are_named_in_the_row():
     one = algorithms_of()
-    (row,) = [row for row in one.table().rows if row.at == 65536]
+    (row,) = [row for row in one.table.rows if row.at == 65536]
     said = shown.as_good_in_words(one, row)
     assert "% behind)" in said
     assert {row.winner, *row.as_good} == {"4", "6"}
@@ -229,7 +232,7 @@ def test_others_that_are_as_good_are_named_in_the_row():
 
 def test_plain_values_have_every_gain_with_its_interval():
     one = algorithms_of()
-    made = json.loads(json.dumps(shown.document(one, one.table())))
+    made = json.loads(json.dumps(shown.document(one)))
     assert made["ranks"] == 4
     assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
     last = made["sizes"][-1]
@@ -241,7 +244,7 @@ def test_plain_values_have_every_gain_with_its_interval():
 @pytest.mark.slow
 def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
     one = algorithms_of()
-    text = html.unescape(answers_page("Tuning", [shown.answer(one, one.table())]))
+    text = html.unescape(answers_page("Tuning", [shown.answer(one)]))
     assert text.index("4 ring") < text.index("application/json")
     assert '"algorithm":"6 rabenseifner"' in text
     assert '"configuration":"the library\'s own"' in text
@@ -250,17 +253,16 @@ def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
 
 def test_a_barrier_has_one_row_and_no_size():
     one = algorithms_of("Barrier", (0,))
-    table = one.table()
-    assert next(b for b in shown.answer(one, table)[1] if isinstance(b, DataTable)).rows[0][:2] == (
+    assert next(b for b in shown.answer(one)[1] if isinstance(b, DataTable)).rows[0][:2] == (
         "-",
         "the library's own",
     )
-    text = answers_page("Tuning", [shown.answer(one, table)])
+    text = answers_page("Tuning", [shown.answer(one)])
     assert "There is no curve to draw." in text
 
 
 def test_a_sweep_comes_back_from_a_report_as_it_was():
     one = algorithms_of()
     back = Sweep.from_json(json.loads(json.dumps(one.as_json())))
-    assert back.table() == one.table()
+    assert back.table == one.table
     assert (back.names, back.refused, back.fell_back) == (one.names, one.refused, one.fell_back)

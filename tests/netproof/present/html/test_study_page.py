@@ -29,15 +29,14 @@ def gathered(judge):
     return Report(judge("two-switches.json"))
 
 
-def swept() -> tuple[Sweep, object]:
+def swept() -> Sweep:
     several = turns(("65536", "131072"), 3, 1)
     launches = tuple(
         Launch(turn.launch, order, 0.0, 1.0, (), Curve((1, 1024, 131072), (25.0, 40.0, 1200.0)))
         for order, turn in enumerate(several, 1)
     )
     how = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
-    made = Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
-    return made, made.table()
+    return Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
 
 
 def page(gathered, name, sweeps=(), **not_swept):
