@@ -28,7 +28,7 @@ from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.present import documents
 from netproof.site import site
-from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.site.site import JUDGE_ENVIRONMENT
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 QUIET, ONE_CPU, BURSTS, COMPILER, SICK = "quiet", "one-cpu", "bursts", "compiler", "sick"

@@ -20,8 +20,7 @@ from ci.spack_envs.program import Spack
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
 from netproof.site import spack
-from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination
-from netproof.site.spack_files import SpackFileError
+from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination, SpackFileError
 
 NOTE = "concretized.json"
 """File beside a stored lock with its sources."""

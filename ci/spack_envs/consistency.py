@@ -8,7 +8,7 @@ from pathlib import Path
 from ci.spack_envs import toolchains
 from netproof.benchmarks.registry import FEATURES
 from netproof.site import spack
-from netproof.site.spack_files import SpackFileError, includes, load
+from netproof.site.spack import SpackFileError, includes, load
 
 
 def faults(folder: Path) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Fabrics that an MPI library can drive, by its lock and by the library itself.
 
 A fragment or a site requires fabrics, each with a reason. A fabric is a way from rank to rank:
-``netproof.site.spack_files.FABRICS`` has the names. Without an answer of lock or library, it counts
+``netproof.site.spack.FABRICS`` has the names. Without an answer of lock or library, it counts
 as missing.
 """
 
@@ -19,8 +19,7 @@ from ci.spack_envs import lock
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
 from netproof.site import spack
-from netproof.site.spack import Combination, Mpi
-from netproof.site.spack_files import FABRICS, SpackFileError
+from netproof.site.spack import FABRICS, Combination, Mpi, SpackFileError
 
 LAYERS = ("libfabric", "ucx")
 """Packages that drive network cards for an MPI library."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.site.spack_files import SpackFileError
+from netproof.site.spack import SpackFileError
 
 
 def roots(path: Path) -> dict[str, dict[str, str]]:

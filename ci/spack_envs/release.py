@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from netproof.errors import NetproofError
-from netproof.site.spack_files import load
+from netproof.site.spack import load
 
 FILE = "release.yaml"
 HALVES = ("spack", "packages")

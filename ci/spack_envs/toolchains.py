@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ci.spack_envs import lock
 from netproof.site import spack
-from netproof.site.spack import Combination
-from netproof.site.spack_files import SpackFileError, load
+from netproof.site.spack import Combination, SpackFileError, load
 
 UNDER_TEST = "%under_test"
 """Requirement of the combination's compiler."""

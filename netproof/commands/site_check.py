@@ -42,7 +42,7 @@ from netproof.site.matrix import (
     partitions_in,
 )
 from netproof.site.partition import Partition, time_limit_s
-from netproof.site.site_file import SiteError
+from netproof.site.site import SiteError
 from netproof.verdict.references import NotThere, ReferenceFile
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
@@ -113,48 +113,46 @@ def check(
     known.
     """
     folder = folders.of_site()
-    found = site.survey(folder)
-    name, _, partition = (asked or site.here(found)).partition(":")
-    checked = CheckedSite(name, found.paths.get(name, folder), list(found.faults))
+    configuration, paths, faults = site.survey(folder)
+    name, _, partition = (asked or site.here(configuration, paths)).partition(":")
+    checked = CheckedSite(name, paths.get(name, folder), list(faults))
     try:
-        expected = matrix(
-            found.configuration, name, [partition] if partition else [], all_functions=full
-        )
+        expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     except NetproofError:
-        if not found.faults:
+        if not faults:
             raise
         checked.unchecked.append(
             f"references and Slurm of {asked or name}: unusable until the files are right"
         )
         return checked
-    entries = partitions_in(found.configuration, name)
+    entries = partitions_in(configuration, name)
     partitions = [entries[one] for one in entries if one in expected.partitions]
     environments = {
         one: entry
-        for one, entry in environments_in(found.configuration, name).items()
+        for one, entry in environments_in(configuration, name).items()
         if any(one in partition["environs"] for partition in partitions)
     }
     if not expected.cases:
         place = f"{'partition' if partition else 'system'} {asked or name}"
         why = "none of them has a benchmark, so that nothing would be measured; name benchmarks"
         checked.wrong(place, "environs", f"{why} among an environment's features")
-    elif not found.faults:
+    elif not faults:
         checked.right.append(
             f"{checked.path}: {counted(len(partitions), 'partition')},"
             f" {counted(len(environments), 'environment')}, {counted(len(expected.cases), 'case')}"
         )
     _twins(checked, name, entries.values())
     _environments(checked, environments, job=job)
-    no_modules = module_path.missing(found.configuration, name, expected)
+    no_modules = module_path.missing(configuration, name, expected)
     if no_modules and shutil.which("sinfo"):
         checked.wrong(f"system {name}", "MODULEPATH", no_modules, "this shell")
     elif no_modules:
         checked.unchecked.append(f"modules: no Slurm here, and {no_modules}")
-    if not found.faults:
+    if not faults:
         _reframe(checked, name)
     _references(checked, expected, environments)
     if _slurm(checked, expected, partitions):
-        (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
+        (system,) = (one for one in configuration["systems"] if one["name"] == name)
         setups = {
             (entry["name"], one): setup_of(system, entry, environments[one])
             for entry in partitions
@@ -162,7 +160,7 @@ def check(
             if one in environments
         }
         _accounting(checked, environments)
-        left = module_path.left_to_jobs(found.configuration, name)
+        left = module_path.left_to_jobs(configuration, name)
         _modules(checked, setups, system.get("modules_system", "nomod"), left)
         if job and not checked.faults:
             for entry in partitions:

@@ -25,7 +25,7 @@ from netproof.site.matrix import (
     partitions_in,
 )
 from netproof.site.partition import pair_environments, time_limit_s
-from netproof.site.site_file import insist
+from netproof.site.site import insist
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
 
@@ -66,10 +66,9 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
 
     A store that is missing or cannot be read leaves times unknown, with the reason.
     """
-    found = site.survey(folders.of_site())
-    name, _, partition = (asked or site.here(found)).partition(":")
-    insist(found.faults)
-    configuration = found.configuration
+    configuration, paths, faults = site.survey(folders.of_site())
+    name, _, partition = (asked or site.here(configuration, paths)).partition(":")
+    insist(faults)
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     if not expected.cases:
         raise NetproofError(f"{asked or name}: no environment there has a benchmark")
@@ -90,7 +89,7 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     environments = environments_in(configuration, name)
     return ShownMatrix(
         name,
-        found.paths[name],
+        paths[name],
         expected,
         several,
         expected_seconds(several, known),

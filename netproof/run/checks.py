@@ -44,7 +44,7 @@ from netproof.session import job_files, node_facts, provenance, records, transpo
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
-from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.site.site import JUDGE_ENVIRONMENT
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Subject
 

@@ -20,8 +20,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.intake.models import Written, expression
 from netproof.measurement.links import RDMA, Transport, packet
-from netproof.site.load_settings import LoadSettings
-from netproof.site.pair_settings import PairSettings
+from netproof.site.pair_settings import PairSettings, Words, meaning
 
 COVERAGE_PERCENT = 100
 """Percentage of a partition's usable nodes that a run has to measure, unless the site sets it."""
@@ -142,6 +141,7 @@ _Interface = Annotated[
         title="an interface's name: 1 to 15 characters, no white space, no '/', no '-' first",
     ),
 ]
+_Factor = Annotated[float, Field(gt=1, title="a factor above 1")]
 _Positive = Annotated[int, Field(gt=0, title="a whole number above 0")]
 _Count = Annotated[int, Field(ge=0, title="a whole number, 0 or more")]
 _Mtu = Annotated[int, Field(ge=576, le=65535, title="576 to 65535")]
@@ -164,28 +164,31 @@ _RankCounts = Annotated[tuple[int, ...], Field(strict=False), _obeying(_rank_cou
 _Rails = Annotated[tuple[_Interface, ...], Field(strict=False), _obeying(_rails)]
 
 
+@meaning("load")
+class LoadSettings(Written):
+    """Victims alongside aggressors on a partition, and single calls of a long launch."""
+
+    most: _Factor | None = None
+    most_99th: _Factor | None = None
+    most_999th: _Factor | None = None
+    pause_us: Annotated[float, Field(gt=0)] = 1000.0
+    repetitions: Annotated[int, Field(ge=2)] = 128
+    bytes: Annotated[int, Field(ge=4)] = 131072
+    arguments: Words = ()
+
+
 class _OfNetwork(Written):
-    switch: _Text = Field(description="the switch's name on site")
-    nic: _Text = Field(description="the nodes' network card")
-    driver: _Text = Field(description="its driver and version")
-    link_mbit_s: _Positive = Field(description="rate of a link in Mbit/s of 10⁶ bits")
-    mtu: _Mtu = Field(description="MTU in bytes")
-    interface: _Interface = Field(
-        description="IP interface of the nodes that leads over the switch"
-    )
-    nodes: _Positive = Field(description="nodes that a job of this partition can have")
-    ranks_per_node: _Positive = Field(description="ranks on each node")
-    rank_counts: _RankCounts = Field(
-        description="rank counts to measure, increasing; none on one node"
-    )
-    max_message_bytes: Annotated[int, _obeying(_power_of_two)] = Field(
-        4194304, description="largest message, a power of two"
-    )
-    sizes: Annotated[_ByName, _obeying(_sizes)] = Field(
-        {},
-        description="which message sizes are measured beyond those of each benchmark: benchmark to"
-        " setting to value",
-    )
+    switch: _Text
+    nic: _Text
+    driver: _Text
+    link_mbit_s: _Positive
+    mtu: _Mtu
+    interface: _Interface
+    nodes: _Positive
+    ranks_per_node: _Positive
+    rank_counts: _RankCounts
+    max_message_bytes: Annotated[int, _obeying(_power_of_two)] = 4194304
+    sizes: Annotated[_ByName, _obeying(_sizes)] = Field({})
 
     @field_validator("sizes")
     @classmethod
@@ -197,21 +200,9 @@ class _OfNetwork(Written):
                 raise ValueError(f"{name}: {largest} bytes is above max_message_bytes, {most}")
         return value
 
-    contention_domain: _Line = Field(
-        "",
-        description="jobs with the same word never measure at the same time; by default the"
-        " switch's name",
-    )
-    netpipe_repeats: _Count = Field(
-        0,
-        description="round trips of each message size in a NetPIPE trial (-n); 0 lets NetPIPE"
-        " choose",
-    )
-    netpipe_mpi_inside_repeats: _Count = Field(
-        0,
-        description="the same for MPI inside a node, whose messages take less than a microsecond:"
-        " too few round trips measure by how much one rank starts after the other",
-    )
+    contention_domain: _Line = ""
+    netpipe_repeats: _Count = 0
+    netpipe_mpi_inside_repeats: _Count = 0
 
 
 if TYPE_CHECKING:
@@ -227,14 +218,11 @@ else:
     )
 
 
+@meaning("partition")
 class PartitionExtras(_OfBenchmarks):
     """Keys of a partition; those with a default may be omitted."""
 
-    line_rate_from_bytes: _Count = Field(
-        0,
-        description="least message that can be the peak, and at which MPI is compared with TCP;"
-        " above 0 only for a link that a token bucket emulates",
-    )
+    line_rate_from_bytes: _Count = 0
 
     @field_validator("line_rate_from_bytes")
     @classmethod
@@ -244,51 +232,15 @@ class PartitionExtras(_OfBenchmarks):
             raise ValueError(f"{value} bytes is above max_message_bytes, {most}")
         return value
 
-    step_limit_s: _Positive = Field(
-        600, description="seconds after which one launch of a benchmark is ended"
-    )
-    first_figure_s: _Count = Field(
-        300,
-        description="seconds after which a launch that has printed no figure is ended, as ranks"
-        " that cannot reach each other wait for ever; 0: only step_limit_s ends it",
-    )
-    crash_retries: _Count = Field(
-        3,
-        description="how often a launch that crashes before its first figure is launched again; 0:"
-        " never, and its case fails",
-    )
-    twin: _Words = Field(
-        (),
-        description="command, word by word, that runs NetPIPE's NPtcp at both ends of a healthy"
-        " link of the same kind, with the arguments that follow; empty where there is no such link",
-    )
-    pace: _Words = Field(
-        (),
-        description="command, word by word, that watches how many ns two CPUs of its node take to"
-        " hand a cache line over while a launch inside a node runs: called with the word `watch`,"
-        " it prints the means of the first and the second half of that time when its standard"
-        " input ends; for virtual machines, whose CPUs the hypervisor moves",
-    )
-    tuning_hook: _Words = Field(
-        (),
-        description="command, word by word, that reads and sets what takes root on the node where"
-        " it runs, for `netproof measure tune`: followed by `get NAME`, or by `set NAME VALUE`",
-    )
-    rails: _Rails = Field(
-        (),
-        description="interfaces, or devices of InfiniBand and RoCE as mlx5_0, that together carry"
-        " what is sent over the switch; by default the interface alone",
-    )
-    rdma: _Rdma = Field(
-        "",
-        description="what carries MPI that does not go over TCP, roce or infiniband: its line rate"
-        " then bounds it; by default no line rate is known of it",
-    )
-    rdma_mtu: _Count = Field(
-        0,
-        description="MTU in bytes of RDMA: of InfiniBand its path MTU, by default 4096, of RoCE"
-        " that of Ethernet, by default the interface's",
-    )
+    step_limit_s: _Positive = 600
+    first_figure_s: _Count = 300
+    crash_retries: _Count = 3
+    twin: _Words = ()
+    pace: _Words = ()
+    tuning_hook: _Words = ()
+    rails: _Rails = ()
+    rdma: _Rdma = ""
+    rdma_mtu: _Count = 0
 
     @field_validator("rdma_mtu")
     @classmethod
@@ -303,83 +255,33 @@ class PartitionExtras(_OfBenchmarks):
                 raise ValueError(str(error)) from error
         return value
 
-    driver_counters: bool = Field(
-        True,
-        description="whether what these interfaces' drivers count is read around each launch"
-        " (ethtool -S)",
-    )
-    may_differ: _MayDiffer = Field(
-        {},
-        description="what may differ between its nodes, and from what is said here: a fact of"
-        " theirs, `mtu` or `sysctls net.ipv4.tcp_sack` or all `sysctls` for instance, to the"
-        " reason",
-    )
-    clock_offset_ms: _Positive = Field(
-        1000, description="milliseconds that the clocks of its nodes may be apart"
-    )
-    coverage_percent: _Percentage = Field(
-        COVERAGE_PERCENT,
-        description="how many percent of the nodes that Slurm calls usable a run has to measure;"
-        " with fewer it fails; 0: it says how many",
-    )
-    wait_for_nodes_s: _Positive = Field(
-        3600,
-        description="seconds that a run waits for nodes that other jobs hold; then it measures the"
-        " free ones in pairs, and names the others",
-    )
-    pairs: Annotated[_ByName, _obeying(_of_site(PairSettings.of_site))] = Field(
-        {}, description="what differs from the defaults of rounds of pairs: setting to value"
-    )
-    load: Annotated[_ByName, _obeying(_of_site(LoadSettings.of_site))] = Field(
-        {},
-        description="what differs from the defaults of `netproof measure load`: setting to value",
-    )
-    baseline: str = Field(
-        "",
-        description="the environment that scores of the whole system are relative to, on one of"
-        " its partitions; by default the first one of the first partition",
-    )
+    driver_counters: bool = True
+    may_differ: _MayDiffer = Field({})
+    clock_offset_ms: _Positive = 1000
+    coverage_percent: _Percentage = COVERAGE_PERCENT
+    wait_for_nodes_s: _Positive = 3600
+    pairs: Annotated[_ByName, _obeying(_of_site(PairSettings.of_site))] = Field({})
+    load: Annotated[_ByName, _obeying(_of_site(LoadSettings.of_site))] = Field({})
+    baseline: str = ""
     criteria: Annotated[
         dict[str, Any], _obeying(_of_site(lambda value: Settings.of_site(value, 0)))
-    ] = Field(
-        {},
-        description="what differs from the criteria's defaults: criterion to setting to value",
-    )
-    retired: Annotated[_ByName, _obeying(_with_reasons("say why {!r} is gone"))] = Field(
-        {},
-        description="environments that the partition had and has no more, each with the reason;"
-        " PARTITION:ENVIRONMENT of a partition that is gone itself",
-    )
+    ] = Field({})
+    retired: Annotated[_ByName, _obeying(_with_reasons("say why {!r} is gone"))] = Field({})
 
 
+@meaning("environment")
 class EnvironmentExtras(Written):
     """Keys of an environment; those with a default may be omitted."""
 
-    mpi: _Text = Field(description="the MPI library and its version")
-    pmi: _Word = Field(description="srun's --mpi plugin for it")
+    mpi: _Text
+    pmi: _Word
     absent: Annotated[
         dict[str, Any], _obeying(_with_reasons("say why {!r} is absent", _no_feature))
-    ] = Field(
-        {}, description="why the environment lacks benchmarks: benchmark to reason, for the verdict"
-    )
-    known: _Known = Field(
-        {},
-        description="flaws of it that are known: an expression for cases, 'IMB Bcast .* ranks' for"
-        " instance, to the reason",
-    )
-    mpi_over_tcp: bool = Field(
-        True, description="whether its MPI goes over TCP, whose line rate then bounds it"
-    )
-    built: dict[str, Any] = Field(
-        {},
-        description="how Spack built it: each package's spec, compiler, hash and variants;"
-        " netproof.site.spack fills it in",
-    )
-    unusable: str = Field(
-        "",
-        description="why nothing can be measured with it now, a build that is missing or stale for"
-        " instance: its cases fail with that",
-    )
+    ] = Field({})
+    known: _Known = Field({})
+    mpi_over_tcp: bool = True
+    built: dict[str, Any] = Field({})
+    unusable: str = ""
 
 
 PARTITION_KEYS = PartitionExtras.model_fields

@@ -13,7 +13,7 @@ from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.site.partition import Partition, ScoreBaseline, score_baseline
-from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.site.site import JUDGE_ENVIRONMENT
 
 NO_REASON = "not among its features"
 

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from pathlib import Path
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import AfterValidator, Field
 
 from netproof.intake.models import Several, Written
+
+M = TypeVar("M", bound=Written)
+
+_MEANINGS = tomllib.loads(Path(__file__).with_name("keys.toml").read_bytes().decode())
+
+
+def meaning(part: str) -> Callable[[type[M]], type[M]]:
+    """Return what gives the fields of a model their meaning, by a part of ``keys.toml``."""
+
+    def given(model: type[M]) -> type[M]:
+        for name, text in _MEANINGS[part].items():
+            model.model_fields[name].description = text
+        return model
+
+    return given
 
 
 class PairQuantity(StrEnum):
@@ -29,6 +47,7 @@ class PairQuantity(StrEnum):
 
 _Share = Annotated[float, Field(gt=0, lt=1, title="a share between 0 and 1")]
 _Word = Annotated[str, Field(pattern=r"^\S+$", title="a word")]
+Words = Annotated[tuple[_Word, ...], Field(strict=False)]
 
 
 def _of_nodes(quantity: PairQuantity) -> PairQuantity:
@@ -45,49 +64,23 @@ def _rounds(count: int) -> int:
     return count
 
 
+@meaning("pairs")
 class PairSettings(Written):
     """Rounds of pairs on a partition."""
 
-    slower: _Share = Field(
-        0.10,
-        description="share by which a node's rate has to be lower than the others' to count",
-    )
-    slower_latency: _Share = Field(
-        0.25,
-        description="the same of one over its latency: 0.25 is a third longer",
-    )
-    error: _Share = Field(0.001, description="share of healthy runs that accuse anyone, at most")
-    missed: _Share = Field(
-        0.01,
-        description="probability that a node which is slower by `slower` is cleared",
-    )
-    rounds: Annotated[int, AfterValidator(_rounds)] = Field(
-        16, description="most rounds of mode `quick`; 0: nodes are not measured in pairs"
-    )
+    slower: _Share = 0.10
+    slower_latency: _Share = 0.25
+    error: _Share = 0.001
+    missed: _Share = 0.01
+    rounds: Annotated[int, AfterValidator(_rounds)] = 16
     quantities: Several[Annotated[PairQuantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
-        Field(
-            tuple(one for one in PairQuantity if one.of_nodes),
-            description="what nodes have to be cleared by: latency, rate; from a doubling on the"
-            " other accuses too",
-        )
+        tuple(one for one in PairQuantity if one.of_nodes)
     )
-    bisection: _Share | None = Field(
-        None,
-        description="share of the line rate that a pair has to get while all pairs measure at once;"
-        " by default it is shown",
-    )
-    together: Annotated[int, Field(ge=0)] = Field(
-        0, description="how many pairs measure at once at most; 0 for all"
-    )
-    arguments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
-        (), description="arguments of IMB-MPI1 here, in place of the partition's"
-    )
-    stream_arguments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
-        ("-iter", "8"), description="arguments of IMB-MPI1 for streams of accused nodes"
-    )
-    environments: Annotated[tuple[_Word, ...], Field(strict=False)] = Field(
-        (), description="environments that make rounds of pairs, each its own; by default one"
-    )
+    bisection: _Share | None = None
+    together: Annotated[int, Field(ge=0)] = 0
+    arguments: Words = ()
+    stream_arguments: Words = ("-iter", "8")
+    environments: Words = ()
 
     disturbed_share: ClassVar[float] = 0.01
     """Expected share of disturbed measurements, a tenth of that of noise wider than the rest."""

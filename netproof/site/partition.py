@@ -15,8 +15,7 @@ from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.measurement.links import Link, link_of
-from netproof.site.keys import PartitionExtras
-from netproof.site.load_settings import LoadSettings
+from netproof.site.keys import LoadSettings, PartitionExtras
 from netproof.site.pair_settings import PairSettings
 
 _TIME_LIMIT = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")

@@ -11,7 +11,7 @@ import pytest
 
 from ci.spack_envs import build, fabrics, lock, release, toolchains
 from netproof.site import spack
-from netproof.site.spack_files import load
+from netproof.site.spack import load
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "spack-envs"

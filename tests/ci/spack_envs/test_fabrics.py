@@ -12,7 +12,7 @@ from ci.spack_envs import fabrics
 from ci.spack_envs import lock as locks
 from ci.spack_envs.fabrics import Said
 from netproof.site import spack
-from netproof.site.spack_files import FABRICS, SpackFileError, load
+from netproof.site.spack import FABRICS, SpackFileError, load
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "spack"

@@ -8,7 +8,7 @@ import pytest
 
 from ci.spack_envs import command, consistency, toolchains
 from netproof.site import spack
-from netproof.site.spack_files import SCHEMAS, SpackFileError, includes, load
+from netproof.site.spack import SCHEMAS, SpackFileError, includes, load
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "spack-envs"

@@ -21,7 +21,7 @@ from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
 from netproof.commands.night import Night, _junit, _tell, summary
 from netproof.measurement.case import Case
 from netproof.session import plan
-from netproof.site import site, site_file
+from netproof.site import site
 from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -238,7 +238,7 @@ class TestSite:
     def refusal(self, folder: Path, configuration: dict) -> str:
         path = folder / "cluster.py"
         path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
-        with pytest.raises(site_file.SiteError) as caught:
+        with pytest.raises(site.SiteError) as caught:
             site.gather(folder)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netproof.site import site
-from netproof.site.site_file import SiteError
+from netproof.site.site import SiteError
 
 ROOT = Path(__file__).resolve().parents[3]
 

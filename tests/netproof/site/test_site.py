@@ -8,7 +8,7 @@ import pytest
 from made_sites import ROOT, refusal, written
 
 from netproof.site import site
-from netproof.site.site_file import SiteError
+from netproof.site.site import SiteError
 
 
 def test_every_fault_of_every_file_is_found_and_the_first_says_that_there_are_more(
@@ -23,8 +23,8 @@ def test_every_fault_of_every_file_is_found_and_the_first_says_that_there_are_mo
     configuration["environments"].append({"name": "lam", "extras": []})
     path = written(tmp_path, configuration)
     (tmp_path / "other.py").write_text("raise RuntimeError('broken')\n")
-    found = site.survey(tmp_path)
-    assert [(fault.path, fault.place, fault.key) for fault in found.faults] == [
+    configuration, _, faults = site.survey(tmp_path)
+    assert [(fault.path, fault.place, fault.key) for fault in faults] == [
         (str(path), "environment lam", "extras"),
         (str(path), "environment lam", "extras['mpi']"),
         (str(path), "environment lam", "extras['pmi']"),
@@ -39,9 +39,9 @@ def test_every_fault_of_every_file_is_found_and_the_first_says_that_there_are_mo
         (str(tmp_path / "other.py"), "the file", "Python"),
     ]
     # What nothing is wrong with can be used.
-    (system,) = found.configuration["systems"]
+    (system,) = configuration["systems"]
     assert [partition["name"] for partition in system["partitions"]] == ["gige"]
-    assert [environment["name"] for environment in found.configuration["environments"]] == ["mpich"]
+    assert [environment["name"] for environment in configuration["environments"]] == ["mpich"]
     with pytest.raises(SiteError, match=r"; and 11 more faults, which 'netproof site check'"):
         site.gather(tmp_path)
 

@@ -11,10 +11,11 @@ import pytest
 from made_sites import ROOT, refusal, written
 
 from netproof.site import site
-from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS, LoadSettings
 from netproof.site.matrix import NO_REASON, matrix
+from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition, pair_environments
-from netproof.site.site_file import OWN_ENVIRONMENT, SiteError
+from netproof.site.site import OWN_ENVIRONMENT, SiteError
 
 
 def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):
@@ -35,6 +36,14 @@ def test_an_unknown_key_of_a_partition_is_refused(tmp_path, configuration):
         "partition cluster:gige: extras['mut']: unknown here; did you mean 'mtu'? the keys are"
         " switch, nic, driver, "
     )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [PARTITION_KEYS, ENVIRONMENT_KEYS, LoadSettings.model_fields, PairSettings.model_fields],
+)
+def test_every_key_says_what_it_means(fields):
+    assert [key for key, of in fields.items() if not of.description] == []
 
 
 @pytest.mark.parametrize("key", [key for key, of in PARTITION_KEYS.items() if of.is_required()])

@@ -10,8 +10,7 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.site import spack
-from netproof.site.spack import Combination
-from netproof.site.spack_files import SpackFileError
+from netproof.site.spack import Combination, SpackFileError
 
 ROOT = Path(__file__).resolve().parents[3]
 MPICH = Combination("mpich", "gcc")
