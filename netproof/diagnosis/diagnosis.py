@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import statistics
 from collections import Counter
@@ -32,8 +31,8 @@ from netproof.pairs.alone import LEAST_LONE, across_and_within, two_by_two
 from netproof.pairs.rounds import FEW_NODES
 from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
-from netproof.session.node_differences import OF_ITS_OWN
-from netproof.session.node_facts import GROUPS, Node, named
+from netproof.session.node_differences import facts
+from netproof.session.node_facts import named
 from netproof.site.hostlist import fold
 from netproof.verdict import session_verdict
 from netproof.verdict.coverage import Coverage
@@ -284,7 +283,8 @@ def _ruled_out(view: PartitionView) -> Iterator[str]:
         yield f"messages went over {view.interface} {' and '.join(where)}"
     alike = len({node.node for node in view.described})
     if alike > 1 and not any(one.source is EvidenceSource.HOST for one in view.evidence):
-        yield f"{alike} nodes are alike in {_facts(view.described)} facts"
+        names = {name for node in view.described for name, _ in facts(vars(node))}
+        yield f"{alike} nodes are alike in {len(names)} facts"
     answering = {other for node in view.described for other in named(node.tcp_answered)}
     if answering and not any(named(node.tcp_unanswered) for node in view.described):
         yield f"{counted(len(answering), 'node')} answered TCP connections"
@@ -479,16 +479,3 @@ def _noisy(view: PartitionView) -> list[bool]:
     """Return of each launch whose loads are known whether other programs took CPUs."""
     settings = view.settings.disturbance
     return [bool(disturbed(loads, settings)) for loads, _ in view.launches() if loads]
-
-
-def _facts(nodes: Sequence[Node]) -> int:
-    """Count the facts reported by nodes that have to be alike."""
-    names: set[str] = set()
-    for node in nodes:
-        for field in dataclasses.fields(node):
-            value = getattr(node, field.name)
-            if field.name in OF_ITS_OWN or value is None:
-                continue
-            keys = value if field.name in GROUPS else [""]
-            names |= {f"{field.name} {key}" for key in keys}
-    return len(names)

@@ -108,37 +108,20 @@ class Accusation:
 
 
 @dataclass(frozen=True)
-class Noise:
-    """Scatter of healthy measurements, estimated from the run itself.
-
-    ``share``: relative noise of one measurement, None if it is not known, from ``freedom`` degrees
-    of freedom; ``nodes_share``: scatter of healthy nodes beyond it; ``disturbed``: share of
-    measurements that are far from the others, or wider.
-    """
-
-    quantity: PairQuantity
-    share: float | None
-    nodes_share: float
-    freedom: float
-    disturbed: float
-
-
-@dataclass(frozen=True)
 class Judgement:
     """Judgement of a partition by the rounds so far.
 
-    ``rounds``: usable ones; ``suspects``: undecided nodes that look slow, worst first;
-    ``suspected_pairs``: pairs that were slow whenever measured, and are not accused;
-    ``disturbed``: observations left out as such.
+    ``rounds``: usable ones; ``noise``: relative noise of one measurement of each quantity of which
+    it is known; ``suspects``: undecided nodes that look slow, worst first; ``suspected_pairs``:
+    pairs that were slow whenever measured, and are not accused.
     """
 
     rounds: int
     nodes: Mapping[str, NodeState]
     accusations: tuple[Accusation, ...]
-    noise: tuple[Noise, ...]
+    noise: Mapping[PairQuantity, float]
     suspects: tuple[str, ...]
     suspected_pairs: tuple[Pair, ...]
-    disturbed: int
 
     @property
     def good(self) -> list[str]:
@@ -176,7 +159,6 @@ class QuantityVerdict:
 
     quantity: PairQuantity
     table: PairTable
-    noise: Noise
     clears: bool
     cleared: Bools
     estimates: Floats
@@ -358,10 +340,9 @@ def judge(
         rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
         nodes=states,
         accusations=accusations,
-        noise=tuple(verdict.noise for verdict in every),
+        noise={one.quantity: one.fit.scale for one in every if one.fit is not None},
         suspects=tuple(suspects),
         suspected_pairs=tuple(pairs),
-        disturbed=sum(seen.disturbed for seen in observations),
     )
 
 
@@ -376,8 +357,8 @@ def judge_table(
     clears, count = settings.clears(quantity), len(table.names)
     fit = explained(table)
     if fit is None:
-        noise, unknown = Noise(quantity, None, 0.0, 0.0, 0.0), np.full(count, math.nan)
-        return QuantityVerdict(quantity, table, noise, clears, unknown > 0, unknown, unknown)
+        unknown = np.full(count, math.nan)
+        return QuantityVerdict(quantity, table, clears, unknown > 0, unknown, unknown)
     counts, (estimates, errors) = settings.counts(quantity), _estimates(fit)
     scatter = _scatter(fit, estimates / errors, counts)
     looks = max(settings.rounds, table.rounds)
@@ -421,12 +402,9 @@ def judge_table(
                     tuple(" and ".join(map(str, several)) for several in instead),
                 )
             )
-    inflated = math.sqrt(max(scatter**2 - 1, 0.0)) * float(np.nan_to_num(errors).mean())
-    disturbed = fit.shape.wide + fit.shape.disturbed
     return QuantityVerdict(
         quantity,
         table,
-        Noise(quantity, fit.scale, inflated, fit.freedom, disturbed),
         clears,
         cleared,
         estimates,

@@ -351,10 +351,7 @@ class PairsVerdict:
         ]
         found += self.asked(Side.ASTRIDE).values()
         loaded = any(one.both_ways for one in self.rounds.launches)
-        if loaded and not any(
-            one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
-            for one in self.judgement.noise
-        ):
+        if loaded and PairQuantity.BOTH_WAYS not in self.judgement.noise:
             found.append(
                 "uplinks undecided: too few undisturbed rounds in which both nodes of each pair"
                 " sent"

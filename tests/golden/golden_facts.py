@@ -317,14 +317,12 @@ def rounds_of_pairs() -> Iterator[Fact]:
     link = here.link(over_tcp=True)
     several["with latencies and a link"] = pairs.judge(own, both, test_pairs.BUSY, link)
     for section, found in several.items():
-        says, noise = found.judgement, "share nodes_share freedom disturbed"
-        yield from facts(
-            section, found, "judgement.rounds judgement.disturbed what_failed bisection"
-        )
+        says = found.judgement
+        yield from facts(section, found, "judgement.rounds what_failed bisection")
         yield from facts_of_each(section, says.nodes.values(), "state effects*", "node")
         yield from facts_of_each(section, says.accusations, "effects* alternatives", "kind name")
         yield from facts_of_each(section, found.alone, "recovery effects*", "pair")
-        yield from facts_of_each(section, says.noise, noise, "quantity")
+        yield from ((section, f"share of {word(one)}", share) for one, share in says.noise.items())
     yield from facts("settings", settings, ACCUSING)
     for folder, where, largest in (
         ("both-ways", ("testbed", "tree", "intelmpi"), 16384),

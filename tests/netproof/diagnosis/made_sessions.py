@@ -168,7 +168,7 @@ def accusing(
     found = rounds(1)
     return dataclasses.replace(
         found,
-        judgement=Judgement(4, states, (accusation,), (), (), (), 0),
+        judgement=Judgement(4, states, (accusation,), {}, (), ()),
         alone=alone,
     )
 

@@ -96,7 +96,7 @@ def test_an_odd_number_leaves_out_one_after_the_other():
 def suspected(count, suspects=(), cleared=(), pairs=()) -> Judgement:
     states = {name: State.CLEARED if name in cleared else State.UNDECIDED for name in names(count)}
     nodes = {name: NodeState(name, state, (), "") for name, state in states.items()}
-    return Judgement(2, nodes, (), (), tuple(suspects), tuple(pairs), 0)
+    return Judgement(2, nodes, (), {}, tuple(suspects), tuple(pairs))
 
 
 def test_suspects_meet_cleared_nodes_that_they_have_not_met():
