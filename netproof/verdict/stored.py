@@ -322,7 +322,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     head = {
         "format": FORMAT,
         "cases": len(verdict.cases),
-        "at": moment(),
+        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "system": system,
         **known,
         "bounds": codec.encode(bounds),
@@ -411,11 +411,6 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
             f"{path}: the stored verdict cannot be used: {error}; move {path.parent} out of the"
             " store and add the session's report again"
         ) from error
-
-
-def moment() -> str:
-    """Return the time, UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _key(row: Mapping[str, Any]) -> Key:
