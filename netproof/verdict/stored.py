@@ -38,7 +38,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Key
 from netproof.verdict.judge import complete, last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
-from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, first_of
+from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, listed
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
@@ -224,7 +224,7 @@ class StoredVerdict:
                 if _digest_of_entries(entries, case) != one["entries"]
             ]
             if other:
-                found.append(f"the references of {counted(len(other))} ({first_of(other)})")
+                found.append(f"the references of {counted(len(other))} ({listed(other)})")
         return tuple(found)
 
     def on(
