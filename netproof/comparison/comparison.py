@@ -43,7 +43,7 @@ from netproof.site.matrix import Matrix
 from netproof.verdict import session_verdict
 from netproof.verdict.engine import Key, Subject, group
 from netproof.verdict.judge import faults_of
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, first_of
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, listed
 
 Floats = NDArray[np.float64]
 
@@ -509,7 +509,7 @@ def compare(
             uncompared.append(_uncompared(((first.name, one), (second.name, other))))
     if not compared:
         of_first, of_second = (
-            first_of([str(one.case) for one in several.values()]) for several in (ours, theirs)
+            listed([str(one.case) for one in several.values()]) for several in (ours, theirs)
         )
         raise NetproofError(
             f"{first.name} and {second.name} have no case in common that both measured; of the"

@@ -533,18 +533,14 @@ def across(
     }
 
 
-def _folded(findings: Sequence[Finding]) -> list[Finding]:
-    """Return one finding per level, on the size that is furthest off, naming the other sizes."""
-    folded = []
+def _folded(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield one finding per level, on the size that is furthest off, naming the other sizes."""
     for level in dict.fromkeys(finding.level for finding in findings):
         several = [finding for finding in findings if finding.level is level]
         worst = max(several, key=lambda finding: finding.value or 0)
-        others = tuple(
-            finding.size for finding in several if finding is not worst and finding.size is not None
-        )
-        more = at_sizes(several)
-        folded.append(dataclasses.replace(worst, reason=worst.reason + more, others=others))
-    return folded
+        sizes = (one.size for one in several if one is not worst)
+        others = tuple(size for size in sizes if size is not None)
+        yield dataclasses.replace(worst, reason=worst.reason + at_sizes(several), others=others)
 
 
 def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -15,10 +15,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
-from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict
-
-NAMED = 3
-"""Cases or tests of one reason that are named; the others are counted."""
+from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict, listed
 
 
 class FailureKind(IntEnum):
@@ -119,14 +116,6 @@ def named(cases: Sequence[Case]) -> str:
     (system, partition, environment) = places.pop()
     which = listed([case.what() for case in cases])
     return f"{len(cases)} cases of {system}:{partition} {environment} ({which})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first of many names, and the number of further ones."""
-    more = len(names) - NAMED
-    # The last one takes no more room than its count.
-    shown = names if more <= 1 else names[:NAMED]
-    return f"{', '.join(shown)}{f' and {more} more' if more > 1 else ''}"
 
 
 def _counted(cases: Sequence[Case]) -> str:

@@ -30,7 +30,7 @@ from netproof.verdict.verdict import (
     FailedTest,
     StoredResults,
     Verdict,
-    first_of,
+    listed,
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
@@ -275,18 +275,16 @@ def beyond_cases(session: Session) -> list[FailedTest]:
     Findings of such tests are not among them, since the criteria judge here again.
     """
     failed = []
-    for result in session.results:
-        judges = result.kind in ("curves", "configurations") or result.rounds is not None
+    for one in session.results:
+        judges = one.kind in ("curves", "configurations") or one.rounds is not None
         if (
-            result.case is not None
-            or result.result in GOOD_RESULTS
-            or (result.skipped and result.result == "skip")
-            or result.result == "fail_deps"
-            or (judges and result.phase == "sanity")
+            one.case is None
+            and one.result not in (*GOOD_RESULTS, "fail_deps")
+            and not (one.skipped and one.result == "skip")
+            and not (judges and one.phase == "sanity")
         ):
-            continue
-        where = (result.name, result.system, result.partition, result.environment)
-        failed.append(FailedTest(*where, reason_of(result)))
+            where = (one.name, one.system, one.partition, one.environment)
+            failed.append(FailedTest(*where, reason_of(one)))
     return failed
 
 
@@ -333,7 +331,7 @@ def _notes_on_cases(
         have = counted(len(without), "case has", "cases have")
         notes.append(
             f"{have} no MPI loss, since the environment has no NetPIPE over TCP to compare with:"
-            f" {first_of(without)}"
+            f" {listed(without)}"
         )
     if matrix.baseline is None:
         return [*notes, "no scores: the baseline's partition is no part of what was asked for"]
@@ -343,8 +341,12 @@ def _notes_on_cases(
         ran += [one.case for one in alongside.cases]
         # Cases that were looked up in the store have notes of their own.
         looked_for = [*alongside.not_found, *(one.case for one in alongside.left_out)]
+
+    def of_base(case: Case) -> bool:
+        return ScoreBaseline(case.partition, case.environment) == matrix.baseline
+
     of_baseline, known = (
-        {engine.group(case) for case in cases if _place(case) == matrix.baseline}
+        {engine.group(case) for case in filter(of_base, cases)}
         for cases in (matrix.cases, [*ran, *looked_for])
     )
     if missing := len(of_baseline - known):
@@ -354,23 +356,19 @@ def _notes_on_cases(
     if alongside is None:
         return notes
     taken = " that may take part" if alongside.left_out else ""
-    of_others = [str(case) for case in looked_for if _place(case) != matrix.baseline]
-    if looked_up := [case.what() for case in looked_for if _place(case) == matrix.baseline]:
+    of_others = [str(case) for case in looked_for if not of_base(case)]
+    if looked_up := [case.what() for case in looked_for if of_base(case)]:
         notes.append(
             f"no scores for {len(looked_up)} functions: the baseline {matrix.baseline} is not in"
             f" this session, and {alongside.store} has no session{taken} in which it passed:"
-            f" {first_of(looked_up)}"
+            f" {listed(looked_up)}"
         )
     if of_others:
         notes.append(
             f"{len(of_others)} cases of other configurations are in no session of"
-            f" {alongside.store}{taken} in which they passed: {first_of(of_others)}"
+            f" {alongside.store}{taken} in which they passed: {listed(of_others)}"
         )
     return notes
-
-
-def _place(case: Case) -> ScoreBaseline:
-    return ScoreBaseline(case.partition, case.environment)
 
 
 def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
@@ -387,7 +385,7 @@ def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
             name=name,
             count=counted(len(several)),
             have="has" if len(several) == 1 else "have",
-            cases=first_of([*several]),
+            cases=listed([*several]),
             why=why,
         )
         for (note, name, why), several in found.items()
@@ -497,6 +495,6 @@ def _otherwise(several: Sequence[tuple[CheckResult, CaseVerdict]]) -> list[str]:
             together[now, then].append(str(result.case))
     return [
         f"by the references as they are now {now}, and {then} by those of the run:"
-        f" {counted(len(cases))}: {first_of(cases)}"
+        f" {counted(len(cases))}: {listed(cases)}"
         for (now, then), cases in together.items()
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -491,25 +492,11 @@ def _ordered(level: Any) -> Any:
 def diff(path: Path, before: str, after: str) -> list[str]:
     """Return the lines of a unified diff, without line ends; none where the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
-    marked: list[tuple[str, str]] = []
-    for number, other in _aligned(old, new):
-        if number is not None and other is not None and old[number] == new[other]:
-            marked.append((" ", old[number]))
-            continue
-        marked += [("-", old[number])] if number is not None else []
-        marked += [("+", new[other])] if other is not None else []
-    changed = [number for number, (mark, _) in enumerate(marked) if mark != " "]
-    if not changed:
-        return []
-    shown, lines = os.path.relpath(path), []
-    counts = {mark: [0, *accumulate(one in (" ", mark) for one, _ in marked)] for mark in "-+"}
-    starts = [n for n, before in zip(changed, [-9, *changed], strict=False) if n - before > 6]
-    for start, following in zip(starts, [*starts[1:], len(marked) + 9], strict=True):
-        first = max(0, start - 3)
-        last = min(len(marked), max(n for n in changed if n < following) + 4)
-        head = "@@"
-        for mark, passed in counts.items():
-            length = passed[last] - passed[first]
-            head += f" {mark}{passed[first] + bool(length)},{length}"
-        lines += [f"{head} @@", *(mark + line for mark, line in marked[first:last])]
-    return [f"--- {shown}", f"+++ {shown}", *lines]
+    sides: tuple[list[str], list[str]] = ([], [])
+    # With its place a line is like no other, so that difflib takes no time to find it.
+    for place, numbers in enumerate(_aligned(old, new)):
+        for side, lines, number in zip(sides, (old, new), numbers, strict=True):
+            side += [] if number is None else [f"{place:9}{lines[number]}"]
+    shown = os.path.relpath(path)
+    made = [*difflib.unified_diff(*sides, shown, shown, lineterm="")]
+    return [*made[:2], *(one if one[0] == "@" else one[0] + one[10:] for one in made[2:])]

@@ -113,7 +113,10 @@ class JudgedSession:
     @cached_property
     def provenance(self) -> OfSession | None:
         """Provenance of the session, read on request; None where it cannot be read."""
-        return _provenance(self.session)[0]
+        try:
+            return provenance_of(self.session)
+        except NetproofError:
+            return None
 
 
 def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> Session:
@@ -317,7 +320,11 @@ def _judged(
 ) -> JudgedSession:
     references = folders.of_references()
     earlier, unread = _earlier_reports(read, name)
-    made, why = _provenance(read)
+    made, why = None, ""
+    try:
+        made = provenance_of(read)
+    except NetproofError as error:
+        why = f"whether nodes differ is not known: {error}"
     unknown: Sequence[str] = ()
     others = None
     if asked is not None:
@@ -342,14 +349,6 @@ def _judged(
         had,
         () if made is None else made.beyond_nodes(),
     )
-
-
-def _provenance(read: Session) -> tuple[OfSession | None, str]:
-    """Return a session's provenance, None where it cannot be read, and then why."""
-    try:
-        return provenance_of(read), ""
-    except NetproofError as error:
-        return None, f"whether nodes differ is not known: {error}"
 
 
 def _recurring(

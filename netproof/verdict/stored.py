@@ -38,7 +38,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Key
 from netproof.verdict.judge import complete, last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
-from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, first_of
+from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, listed
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
@@ -224,7 +224,7 @@ class StoredVerdict:
                 if _digest_of_entries(entries, case) != one["entries"]
             ]
             if other:
-                found.append(f"the references of {counted(len(other))} ({first_of(other)})")
+                found.append(f"the references of {counted(len(other))} ({listed(other)})")
         return tuple(found)
 
     def on(
@@ -322,7 +322,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     head = {
         "format": FORMAT,
         "cases": len(verdict.cases),
-        "at": moment(),
+        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "system": system,
         **known,
         "bounds": codec.encode(bounds),
@@ -411,11 +411,6 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
             f"{path}: the stored verdict cannot be used: {error}; move {path.parent} out of the"
             " store and add the session's report again"
         ) from error
-
-
-def moment() -> str:
-    """Return the time, UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _key(row: Mapping[str, Any]) -> Key:

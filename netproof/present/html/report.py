@@ -29,12 +29,11 @@ from netproof.present.wording import columns, counted, file_name, number, readab
 from netproof.session.node_facts import Node
 from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Software
 from netproof.verdict import engine, session_verdict
-from netproof.verdict.explain import listed
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.verdict import CaseVerdict, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict, listed
 
 if TYPE_CHECKING:
     # With what reads a store, pyarrow and duckdb, which takes half a second.

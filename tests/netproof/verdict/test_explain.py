@@ -30,12 +30,11 @@ from netproof.verdict.explain import (
     cpu_rows,
     crossovers,
     failures,
-    listed,
     named,
 )
 from netproof.verdict.judge import judge
 from netproof.verdict.session_verdict import NOTHING, ingest
-from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
+from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict, listed
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
