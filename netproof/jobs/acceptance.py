@@ -109,14 +109,9 @@ class EnvironmentJob:
         """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
         step = f"{subject}.{number}"
         if step not in self._launches:
-            reader = job_files.reader(self.folder, case)
-            place = (self.folder, step, number, self.recorded, case)
-            launch = job_files.read_launch(*place, sizes, reader)
-            job_files.insist_on_pace(launch, self.folder, step, case, self.partition)
-            if NEXT_TO not in subject:
-                there = (self.folder, step, case, self.partition, self.recorded)
-                launch = job_files.with_twin(launch, *there)
-            self._launches[step] = launch
+            place = (self.folder, step, number, self.recorded, case, self.partition, sizes)
+            twin = NEXT_TO not in subject
+            self._launches[step] = job_files.whole_launch(*place, with_twin=twin)
         return self._launches[step]
 
 

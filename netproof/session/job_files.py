@@ -108,7 +108,7 @@ def of_job(
     benchmark = registry.of(case)
     asked = plan.sizes_asked(case, partition)
     line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
-    read, subject = reader(folder, case), benchmark.subject(case)
+    subject = benchmark.subject(case)
     recorded = records(folder)
     done: list[Launch] = []
     crashed: list[Crash] = []
@@ -117,9 +117,8 @@ def of_job(
         step = f"{subject}.{number}"
         crashed += crashes(folder, step, number, recorded)
         try:
-            launch = read_launch(folder, step, number, recorded, case, asked, read)
-            insist_on_pace(launch, folder, step, case, partition)
-            done.append(with_twin(launch, folder, step, case, partition, recorded))
+            place = (folder, step, number, recorded, case)
+            done.append(whole_launch(*place, partition, asked, with_twin=True))
         except Incomplete as error:
             reasons += error.reasons
         except (NetproofError, OSError) as error:
@@ -132,7 +131,24 @@ def of_job(
     return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
 
 
-def with_twin(
+def whole_launch(
+    folder: Path,
+    step: str,
+    number: int,
+    recorded: Mapping[str, StepRecord],
+    case: Case,
+    partition: Partition,
+    sizes: tuple[int, ...],
+    *,
+    with_twin: bool,
+) -> Launch:
+    """Return a launch of a case's curve, with its twin's; Incomplete, ParseError, OSError."""
+    launch = read_launch(folder, step, number, recorded, case, sizes, reader(folder, case))
+    insist_on_pace(launch, folder, step, case, partition)
+    return _with_twin(launch, folder, step, case, partition, recorded) if with_twin else launch
+
+
+def _with_twin(
     launch: Launch,
     folder: Path,
     step: str,

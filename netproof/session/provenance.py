@@ -14,7 +14,7 @@ import hashlib
 import importlib.metadata
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from netproof.session.slurm_nodes import (
     PartitionNodes,
     Requeued,
     earlier_tries,
-    read_slurm_record,
+    partitions_of,
 )
 from netproof.site.slurm import SlurmNode
 
@@ -48,19 +48,11 @@ KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
 
 
 @dataclass(frozen=True)
-class File:
-    """A file of configuration or references, and the SHA-256 of what it held."""
-
-    kind: str
-    path: str
-    sha256: str
-
-
-@dataclass(frozen=True)
 class Software:
     """Versions, and the revision and the files that the run was made with.
 
-    None has its reason in ``absent``; ``git_changed``: there were changes in no revision.
+    ``files``: the SHA-256 of each, by kind and path. None has its reason in ``absent``;
+    ``git_changed``: there were changes in no revision.
     """
 
     netproof: str
@@ -68,7 +60,7 @@ class Software:
     slurm: str | None
     git_revision: str | None
     git_changed: bool | None
-    files: tuple[File, ...]
+    files: dict[str, dict[str, str]]
     absent: dict[str, str]
 
 
@@ -118,10 +110,10 @@ def software(configuration: Path, references: Path, checkout: Path) -> Software:
         slurm=ask("slurm", "scontrol", "--version"),
         git_revision=revision,
         git_changed=None if changes is None else bool(changes),
-        files=(
-            *_hashed(KIND_CONFIGURATION, configuration, "*.py"),
-            *_hashed(KIND_REFERENCES, references, "*.yaml"),
-        ),
+        files={
+            KIND_CONFIGURATION: _hashed(KIND_CONFIGURATION, configuration, "*.py"),
+            KIND_REFERENCES: _hashed(KIND_REFERENCES, references, "*.yaml"),
+        },
         absent=absent,
     )
 
@@ -169,9 +161,7 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         one
         for test in tests
         if test.get(SLURM_KEY)
-        for one in read_slurm_record(
-            test[SLURM_KEY], f"{path}: {test['display_name']}: {SLURM_KEY}"
-        )
+        for one in partitions_of(test[SLURM_KEY], f"{path}: {test['display_name']}: {SLURM_KEY}")
     )
     jobs = [test for test in tests if KEY in test]
     for test in jobs:
@@ -213,15 +203,14 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
     return OfSession(first, tuple(nodes), differing, unknown, slurm, tuple(requeued))
 
 
-def _hashed(kind: str, folder: Path, pattern: str) -> Iterator[File]:
+def _hashed(kind: str, folder: Path, pattern: str) -> dict[str, str]:
     paths = sorted(folder.glob(pattern))
     if not paths:
         raise ProvenanceError(f"{folder}: has no {pattern} to tell the {kind} from")
-    for path in paths:
-        try:
-            yield File(kind, str(path), hashlib.sha256(path.read_bytes()).hexdigest())
-        except OSError as error:
-            raise ProvenanceError(f"{path}: cannot be read: {error}") from error
+    try:
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    except OSError as error:
+        raise ProvenanceError(f"{error.filename}: cannot be read: {error}") from error
 
 
 def _output(command: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,11 +79,6 @@ def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
     return tuple(tries)
 
 
-def slurm_record(found: Sequence[PartitionNodes]) -> dict[str, Any]:
-    """Plain values for the report of what Slurm said of the partitions at the run's start."""
-    return {"partitions": [dataclasses.asdict(one) for one in found]}
-
-
 def partition_nodes(
     partition: str,
     named: Sequence[str],
@@ -109,11 +103,10 @@ def partition_nodes(
     return PartitionNodes(partition, tuple(nodes[name] for name in sorted(nodes)))
 
 
-def read_slurm_record(values: Any, place: str) -> list[PartitionNodes]:
+def partitions_of(values: Any, place: str) -> list[PartitionNodes]:
     """Return what Slurm said of the partitions, from the record in a report; ProvenanceError."""
     try:
-        several = codec.decode(dict[str, Any], values, "a record").get("partitions")
-        found = codec.decode(tuple[PartitionNodes, ...], several, "partitions")
+        found = codec.decode(tuple[PartitionNodes, ...], values, "partitions")
     except NetproofError as error:
         raise ProvenanceError(f"{place}: is not whole: {error}") from error
     return sorted(found, key=lambda one: one.partition)

@@ -38,7 +38,7 @@ from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 BUSY = DisturbanceSettings(others=1.0, steal=1.0)
 """Settings by which a busy machine counts as undisturbed."""
 
