@@ -167,7 +167,7 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
     for test in jobs:
         job, record = test["display_name"], test[KEY]
         if not record:
-            how = test["result"] + (f" in {test['fail_phase']}" if test["fail_phase"] else "")
+            how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
             unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
             continue
         place = f"{path}: {job}: {KEY}"

@@ -87,12 +87,12 @@ class _Test:
     partition: str
     environ: str
     result: str
-    fail_phase: str | None
-    fail_reason: str | None
-    outputdir: str | None
-    stagedir: str | None
-    time_total: float | None
-    job_nodelist: str | tuple[str, ...] | None
+    fail_phase: str | None = None
+    fail_reason: str | None = None
+    outputdir: str | None = None
+    stagedir: str | None = None
+    time_total: float | None = None
+    job_nodelist: str | tuple[str, ...] | None = None
     unique_name: str | None = None
     dependencies_actual: tuple[tuple[str, ...], ...] = ()
     netproof_kind: str | None = None
