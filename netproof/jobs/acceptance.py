@@ -259,11 +259,6 @@ class JobOutcome:
                 units[name, together] += (own + others)[:: 1 if number % 2 else -1]
         return [*units.values()]
 
-    def look_again(self) -> None:
-        """Have the records of steps read again."""
-        for environment in self.environments.values():
-            environment.__dict__.pop("recorded", None)
-
 
 def is_open(asked: Iterable[RepeatCase]) -> bool:
     """Check whether something is to be launched."""
@@ -323,7 +318,9 @@ def _until_decided(
         draw.shuffle(units)
         for name, step in itertools.chain(*units):
             parts[name].launch(step)
-        outcome.look_again()
+        for environment in outcome.environments.values():
+            # The records of steps are read again.
+            vars(environment).pop("recorded", None)
         cases = {
             name: [outcome.read(name, one) if is_open([one]) else one for one in several]
             for name, several in cases.items()

@@ -307,7 +307,9 @@ def failure(
         return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{why}"
     if entry.status == 0:
         return ""
-    words = f"{last_words(errors)}{last_line(folder / f'{step}.out')}"
+    # NetPIPE reports its troubles on its standard output.
+    printed = [f"; {step}.out ends: {line}" for line in last_printed(folder / f"{step}.out")]
+    words = "".join((last_words(errors), *printed))
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
         limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
         return f"{errors}: {step}{what} was ended at {limit}{words}"
@@ -432,11 +434,6 @@ def said_at_end(errors: Path) -> list[str]:
         # An error stack has its cause at the end, and srun then names the node.
         said = [*said[:2], "…", *said[-3:]]
     return said
-
-
-def last_line(output: Path) -> str:
-    """Return the last words of a program: NetPIPE reports its troubles on its standard output."""
-    return "".join(f"; {output.name} ends: {line}" for line in last_printed(output))
 
 
 def last_printed(output: Path) -> list[str]:

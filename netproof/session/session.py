@@ -144,7 +144,8 @@ class Session:
 
     def labels(self) -> dict[str, str]:
         """Return what ``reframe --session-extras`` gave."""
-        return {key: _word(value) for key, value in self.info.items() if key not in _REFRAME_KEYS}
+        given = {key: one for key, one in self.info.items() if key not in _REFRAME_KEYS}
+        return {key: one if isinstance(one, str) else json.dumps(one) for key, one in given.items()}
 
 
 def label_of(stated: str) -> tuple[str, str]:
@@ -306,10 +307,6 @@ def _report_of(folder: Path) -> Path | None:
             if any(test[records.KEY]["path"].startswith(f"{folder.name}/") for test in tests):
                 return path
     return None
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _nodes(test: _Test) -> tuple[str, ...]:
