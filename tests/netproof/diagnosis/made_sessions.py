@@ -24,9 +24,8 @@ from netproof.session.measured import Measured
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
-from netproof.session.provenance import OfSession, Software
+from netproof.session.provenance import OfSession, Requeued, Software
 from netproof.session.session import CheckResult, Session
-from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairQuantity, PairSettings
 from netproof.site.partition import Partition
