@@ -109,14 +109,9 @@ class EnvironmentJob:
         """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
         step = f"{subject}.{number}"
         if step not in self._launches:
-            reader = job_files.reader(self.folder, case)
-            place = (self.folder, step, number, self.recorded, case)
-            launch = job_files.read_launch(*place, sizes, reader)
-            job_files.insist_on_pace(launch, self.folder, step, case, self.partition)
-            if NEXT_TO not in subject:
-                there = (self.folder, step, case, self.partition, self.recorded)
-                launch = job_files.with_twin(launch, *there)
-            self._launches[step] = launch
+            place = (self.folder, step, number, self.recorded, case, self.partition, sizes)
+            twin = NEXT_TO not in subject
+            self._launches[step] = job_files.whole_launch(*place, with_twin=twin)
         return self._launches[step]
 
 
@@ -264,11 +259,6 @@ class JobOutcome:
                 units[name, together] += (own + others)[:: 1 if number % 2 else -1]
         return [*units.values()]
 
-    def look_again(self) -> None:
-        """Have the records of steps read again."""
-        for environment in self.environments.values():
-            environment.__dict__.pop("recorded", None)
-
 
 def is_open(asked: Iterable[RepeatCase]) -> bool:
     """Check whether something is to be launched."""
@@ -328,7 +318,9 @@ def _until_decided(
         draw.shuffle(units)
         for name, step in itertools.chain(*units):
             parts[name].launch(step)
-        outcome.look_again()
+        for environment in outcome.environments.values():
+            # The records of steps are read again.
+            vars(environment).pop("recorded", None)
         cases = {
             name: [outcome.read(name, one) if is_open([one]) else one for one in several]
             for name, several in cases.items()

@@ -18,7 +18,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed, others_share
-from netproof.session import job_files, node_facts, plan
+from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Crash, Launch, MeasuredAgain
 from netproof.session.node_facts import ProvenanceError
@@ -99,7 +99,7 @@ class RepeatCase:
             return ()
         if registry.of(self.case).by_protocol:
             sweeps = self.sweeps()
-            return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
+            return tuple((f"{self.step}-from-{one.lower}", one.sizes()) for one in sweeps)
         settings = self.subject.confirm_settings()
         sizes = {size for one in flags for size in dense_sizes(one, settings)}
         sizes |= {*itertools.chain(*closer)}

@@ -20,7 +20,7 @@ from netproof.present.wording import (
     size_in_words,
     visible,
 )
-from netproof.session.slurm_nodes import labelled
+from netproof.session.provenance import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring

@@ -37,7 +37,6 @@ from netproof.session import (
     node_facts,
     plan,
     provenance,
-    slurm_nodes,
     transport,
 )
 from netproof.session.job_files import JobReport
@@ -49,7 +48,7 @@ KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
     *(plan.PLAN_FILE, job_files.JOB_FILE),
     node_facts.JOB_NODES_FILE,
-    *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
+    *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, provenance.TRIES),
 ]
 """Files of a job's folder that are stored."""
 
@@ -164,7 +163,7 @@ class Job(
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if not self.is_dry_run():
-            known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+            known = codec.encode(slurm_now()) if next(_set_up) == 0 else []
             self.write_record(netproof_slurm=known, **self.announced())
 
     @run_after("setup")

@@ -12,7 +12,7 @@ from reframe.core.runtime import runtime
 from reframe.core.systems import SystemPartition
 
 from netproof.errors import NetproofError
-from netproof.session import slurm_nodes
+from netproof.session import provenance
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import (
@@ -97,15 +97,15 @@ def baseline_of_system() -> ScoreBaseline | None:
     return score_baseline(partitions)
 
 
-def slurm_now() -> list[slurm_nodes.PartitionNodes]:
+def slurm_now() -> list[provenance.PartitionNodes]:
     """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
     several = runtime().system.partitions
     try:
         known = slurm.partitions()
     except NetproofError as error:
-        return [slurm_nodes.PartitionNodes(one.name, (), str(error)) for one in several]
+        return [provenance.PartitionNodes(one.name, (), str(error)) for one in several]
     return [
-        slurm_nodes.partition_nodes(
+        provenance.partition_nodes(
             one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
         )
         for one in several

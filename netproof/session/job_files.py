@@ -108,7 +108,7 @@ def of_job(
     benchmark = registry.of(case)
     asked = plan.sizes_asked(case, partition)
     line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
-    read, subject = reader(folder, case), benchmark.subject(case)
+    subject = benchmark.subject(case)
     recorded = records(folder)
     done: list[Launch] = []
     crashed: list[Crash] = []
@@ -117,9 +117,8 @@ def of_job(
         step = f"{subject}.{number}"
         crashed += crashes(folder, step, number, recorded)
         try:
-            launch = read_launch(folder, step, number, recorded, case, asked, read)
-            insist_on_pace(launch, folder, step, case, partition)
-            done.append(with_twin(launch, folder, step, case, partition, recorded))
+            place = (folder, step, number, recorded, case)
+            done.append(whole_launch(*place, partition, asked, with_twin=True))
         except Incomplete as error:
             reasons += error.reasons
         except (NetproofError, OSError) as error:
@@ -132,7 +131,24 @@ def of_job(
     return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
 
 
-def with_twin(
+def whole_launch(
+    folder: Path,
+    step: str,
+    number: int,
+    recorded: Mapping[str, StepRecord],
+    case: Case,
+    partition: Partition,
+    sizes: tuple[int, ...],
+    *,
+    with_twin: bool,
+) -> Launch:
+    """Return a launch of a case's curve, with its twin's; Incomplete, ParseError, OSError."""
+    launch = read_launch(folder, step, number, recorded, case, sizes, reader(folder, case))
+    insist_on_pace(launch, folder, step, case, partition)
+    return _with_twin(launch, folder, step, case, partition, recorded) if with_twin else launch
+
+
+def _with_twin(
     launch: Launch,
     folder: Path,
     step: str,
@@ -291,7 +307,9 @@ def failure(
         return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{why}"
     if entry.status == 0:
         return ""
-    words = f"{last_words(errors)}{last_line(folder / f'{step}.out')}"
+    # NetPIPE reports its troubles on its standard output.
+    printed = [f"; {step}.out ends: {line}" for line in last_printed(folder / f"{step}.out")]
+    words = "".join((last_words(errors), *printed))
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
         limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
         return f"{errors}: {step}{what} was ended at {limit}{words}"
@@ -416,11 +434,6 @@ def said_at_end(errors: Path) -> list[str]:
         # An error stack has its cause at the end, and srun then names the node.
         said = [*said[:2], "…", *said[-3:]]
     return said
-
-
-def last_line(output: Path) -> str:
-    """Return the last words of a program: NetPIPE reports its troubles on its standard output."""
-    return "".join(f"; {output.name} ends: {line}" for line in last_printed(output))
 
 
 def last_printed(output: Path) -> list[str]:

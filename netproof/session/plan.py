@@ -332,11 +332,6 @@ def twin_of(step: Step, case: Case, partition: Partition) -> tuple[Step, ...]:
     return (Step(name.rpartition(".")[0], step.launch, (*partition.twin, *arguments)),)
 
 
-def sweep_subject(subject: str, sweep: SizeSweep) -> str:
-    """Name of one of the sweeps that make a launch of a NetPIPE variant together."""
-    return f"{subject}-from-{sweep.lower}"
-
-
 def _netpipe_command(case: Case, arguments: Sequence[str], srun: Sequence[str]) -> tuple[str, ...]:
     """Return the arguments of a launch of NetPIPE with these of its own."""
     nodes = f"{FIRST},{SECOND}" if case.path == "inter-node" else FIRST

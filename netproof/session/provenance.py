@@ -14,7 +14,7 @@ import hashlib
 import importlib.metadata
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,14 +32,8 @@ from netproof.session.node_facts import (
     with_clock,
     with_path,
 )
-from netproof.session.slurm_nodes import (
-    SLURM_KEY,
-    PartitionNodes,
-    Requeued,
-    earlier_tries,
-    read_slurm_record,
-)
-from netproof.site.slurm import SlurmNode
+from netproof.site.hostlist import fold
+from netproof.site.slurm import SlurmNode, SlurmPartition, node_of
 
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
@@ -47,20 +41,63 @@ KEY = "netproof_provenance"
 KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
 
 
-@dataclass(frozen=True)
-class File:
-    """A file of configuration or references, and the SHA-256 of what it held."""
+SLURM_KEY = "netproof_slurm"
+"""The key under which one test case of a run keeps what Slurm said of the partitions."""
 
-    kind: str
-    path: str
-    sha256: str
+
+@dataclass(frozen=True)
+class PartitionNodes:
+    """The nodes of one of ReFrame's partitions, as Slurm had them at the run's start.
+
+    ``why`` they are not known, or empty; there are none then.
+    """
+
+    partition: str
+    nodes: tuple[SlurmNode, ...]
+    why: str = ""
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """The names of those that a job can have, now or later."""
+        return tuple(node.name for node in self.nodes if node.usable)
+
+
+TRIES = "try-*"
+"""Folders of a job's earlier tries: Slurm requeued it after each."""
+
+REQUEUED = "requeued: "
+"""How the sentence of such a try begins."""
+
+
+@dataclass(frozen=True)
+class Requeued:
+    """An earlier try of a job: the nodes it ran on, with Slurm's states when the next began."""
+
+    partition: str
+    job: str
+    jobid: str
+    nodes: tuple[SlurmNode, ...]
+
+    @property
+    def died(self) -> tuple[SlurmNode, ...]:
+        """The nodes that no job could have by then."""
+        return tuple(node for node in self.nodes if not node.usable)
+
+    def __str__(self) -> str:
+        ran_on = f" on {fold(node.name for node in self.nodes)}" if self.nodes else ""
+        why = (
+            "; ".join(map(str, self.died))
+            or "no node of it is down now: preempted, restarted, or by hand"
+        )
+        return f"{REQUEUED}{self.job} (job {self.jobid}), after a try{ran_on}: {why}"
 
 
 @dataclass(frozen=True)
 class Software:
     """Versions, and the revision and the files that the run was made with.
 
-    None has its reason in ``absent``; ``git_changed``: there were changes in no revision.
+    ``files``: the SHA-256 of each, by kind and path. None has its reason in ``absent``;
+    ``git_changed``: there were changes in no revision.
     """
 
     netproof: str
@@ -68,7 +105,7 @@ class Software:
     slurm: str | None
     git_revision: str | None
     git_changed: bool | None
-    files: tuple[File, ...]
+    files: dict[str, dict[str, str]]
     absent: dict[str, str]
 
 
@@ -118,10 +155,10 @@ def software(configuration: Path, references: Path, checkout: Path) -> Software:
         slurm=ask("slurm", "scontrol", "--version"),
         git_revision=revision,
         git_changed=None if changes is None else bool(changes),
-        files=(
-            *_hashed(KIND_CONFIGURATION, configuration, "*.py"),
-            *_hashed(KIND_REFERENCES, references, "*.yaml"),
-        ),
+        files={
+            KIND_CONFIGURATION: _hashed(KIND_CONFIGURATION, configuration, "*.py"),
+            KIND_REFERENCES: _hashed(KIND_REFERENCES, references, "*.yaml"),
+        },
         absent=absent,
     )
 
@@ -169,15 +206,13 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         one
         for test in tests
         if test.get(SLURM_KEY)
-        for one in read_slurm_record(
-            test[SLURM_KEY], f"{path}: {test['display_name']}: {SLURM_KEY}"
-        )
+        for one in partitions_of(test[SLURM_KEY], f"{path}: {test['display_name']}: {SLURM_KEY}")
     )
     jobs = [test for test in tests if KEY in test]
     for test in jobs:
         job, record = test["display_name"], test[KEY]
         if not record:
-            how = test["result"] + (f" in {test['fail_phase']}" if test["fail_phase"] else "")
+            how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
             unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
             continue
         place = f"{path}: {job}: {KEY}"
@@ -213,15 +248,14 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
     return OfSession(first, tuple(nodes), differing, unknown, slurm, tuple(requeued))
 
 
-def _hashed(kind: str, folder: Path, pattern: str) -> Iterator[File]:
+def _hashed(kind: str, folder: Path, pattern: str) -> dict[str, str]:
     paths = sorted(folder.glob(pattern))
     if not paths:
         raise ProvenanceError(f"{folder}: has no {pattern} to tell the {kind} from")
-    for path in paths:
-        try:
-            yield File(kind, str(path), hashlib.sha256(path.read_bytes()).hexdigest())
-        except OSError as error:
-            raise ProvenanceError(f"{path}: cannot be read: {error}") from error
+    try:
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    except OSError as error:
+        raise ProvenanceError(f"{error.filename}: cannot be read: {error}") from error
 
 
 def _output(command: Sequence[str]) -> str:
@@ -234,3 +268,51 @@ def _output(command: Sequence[str]) -> str:
     if done.returncode:
         raise ProvenanceError(f"{' '.join(command)}: {done.stderr.strip() or 'failed'}")
     return done.stdout.strip()
+
+
+def labelled(difference: str) -> str:
+    """Return a difference of a session for people: a requeue says itself that it is one."""
+    return difference if difference.startswith(REQUEUED) else f"nodes differ: {difference}"
+
+
+def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
+    """Return the nodes of each earlier try of the job in ``folder``."""
+    tries = []
+    for path in sorted(folder.glob(TRIES)):
+        listed = path / "nodes.txt"
+        lines = listed.read_text(errors="replace").splitlines() if listed.exists() else []
+        tries.append(tuple(node_of(*line.split("|", 2)) for line in lines if line.count("|") >= 2))
+    return tuple(tries)
+
+
+def partition_nodes(
+    partition: str,
+    named: Sequence[str],
+    restricting: Sequence[str],
+    known: Mapping[str, SlurmPartition],
+) -> PartitionNodes:
+    """The nodes of one of ReFrame's partitions.
+
+    ``named``: Slurm's partitions of its access; ``restricting``: options of the access that choose
+    among their nodes, whose choice only Slurm knows; ``known``: what Slurm has, by name.
+    """
+    missing = [name for name in named if name not in known]
+    if not named:
+        return PartitionNodes(partition, (), "its access names no partition of Slurm's")
+    if missing:
+        return PartitionNodes(partition, (), f"Slurm has no partition {missing[0]}")
+    if restricting:
+        return PartitionNodes(
+            partition, (), f"its access chooses among the nodes: {' '.join(restricting)}"
+        )
+    nodes = {node.name: node for name in named for node in known[name].nodes}
+    return PartitionNodes(partition, tuple(nodes[name] for name in sorted(nodes)))
+
+
+def partitions_of(values: Any, place: str) -> list[PartitionNodes]:
+    """Return what Slurm said of the partitions, from the record in a report; ProvenanceError."""
+    try:
+        found = codec.decode(tuple[PartitionNodes, ...], values, "partitions")
+    except NetproofError as error:
+        raise ProvenanceError(f"{place}: is not whole: {error}") from error
+    return sorted(found, key=lambda one: one.partition)

@@ -265,7 +265,7 @@ def document_of(folder: Path) -> dict[str, Any]:
     )
     for path in paths:
         record = read(path)
-        test = {**_ended(record["test"]), **record["values"]}
+        test = {"result": "pass", **record["test"], **record["values"]}
         with _of_records(path):
             tests[test["unique_name"], test["partition"], test["environ"]] = test
             cases |= {key: (test, case) for key, case in _cases(test).items()}
@@ -287,28 +287,21 @@ def document_of(folder: Path) -> dict[str, Any]:
         described = {key: case["case"][key] for key in CASE_KEYS}
         several.append(
             {
-                **{key: job[key] for key in ("system", "partition", "environ", "job_nodelist")},
-                **_ended({"outputdir": job["outputdir"], "stagedir": job["stagedir"]}),
+                **{key: job[key] for key in _PLACE},
                 "display_name": f"{described['function']} of {job['display_name']}",
-                "unique_name": "",
                 "netproof_kind": "check",
                 "netproof_case": described,
-                **({MEASURED: case[MEASURED]} if MEASURED in case else {}),
+                MEASURED: case.get(MEASURED),
                 **_failed(case),
             }
         )
-    system = several[0]["system"] if several else ""
     several.append(
         {
-            **dict.fromkeys(("partition", "environ"), ""),
-            **_ended({"outputdir": None, "stagedir": str(folder)}),
             "display_name": "ReFrame",
-            "unique_name": "",
-            "system": system,
-            "job_nodelist": None,
-            "result": "fail",
-            "fail_phase": "run",
-            "fail_reason": ENDED_EARLY,
+            "system": several[0]["system"] if several else "",
+            **dict.fromkeys(("partition", "environ"), ""),
+            "stagedir": str(folder),
+            **{"result": "fail", "fail_phase": "run", "fail_reason": ENDED_EARLY},
         }
     )
     newest = max((path.stat().st_mtime for path in paths), default=header["time_start_unix"])
@@ -321,6 +314,8 @@ def document_of(folder: Path) -> dict[str, Any]:
 
 CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 """What a test's ``netproof_case`` has."""
+
+_PLACE = ("system", "partition", "environ", "job_nodelist", "outputdir", "stagedir")
 
 
 def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
@@ -338,14 +333,6 @@ def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
     except (NetproofError, OSError, KeyError, TypeError):
         # It has not begun, or its folder is gone or another's.
         return {}
-
-
-def _ended(test: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **{"result": "pass", "fail_phase": None, "fail_reason": None, "time_total": None},
-        "dependencies_actual": [],
-        **test,
-    }
 
 
 def _failed(case: Mapping[str, Any]) -> dict[str, Any]:

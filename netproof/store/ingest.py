@@ -222,7 +222,11 @@ def _session(
         "labels": stored.labels(),
         "mpi": {name: library for name, library in sorted(libraries.items()) if library},
         **{name: software and getattr(software, name) for name in _OF_SOFTWARE},
-        "files": [dataclasses.asdict(file) for file in software.files] if software else [],
+        "files": [
+            {"kind": kind, "path": path, "sha256": of_file}
+            for kind, several in (software.files if software else {}).items()
+            for path, of_file in several.items()
+        ],
         "differences": gathered.differences,
         "unknown": dict(gathered.unknown),
         "slurm_nodes": slurm

@@ -14,9 +14,8 @@ from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import OfSession, PartitionNodes
 from netproof.session.session import CheckResult, Session
-from netproof.session.slurm_nodes import PartitionNodes
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
 

@@ -410,7 +410,7 @@ def _repeat(report: Report, software: Software | None) -> tuple[list[str], list[
         cautions.append("The revision is not known: check out the one that was used yourself.")
     if software is not None:
         for kind, (variable, folder) in _FOLDERS.items():
-            used = {str(Path(file.path).parent) for file in software.files if file.kind == kind}
+            used = {str(Path(path).parent) for path in software.files.get(kind, ())}
             own = str(Path(str(info.get("workdir", ""))) / folder)
             lines += [f"export {variable}={shlex.quote(one)}" for one in used - {own}]
         if software.git_changed:
@@ -509,7 +509,11 @@ def _software(one: Software) -> Iterator[Block]:
         "Slurm": known(one.slurm, "slurm"),
         "revision": known(one.git_revision, "git_revision"),
     }
-    files = [(file.path, file.kind, file.sha256) for file in one.files]
+    files = [
+        (path, kind, sha256)
+        for kind, several in one.files.items()
+        for path, sha256 in several.items()
+    ]
     fold = "Files of configuration and references"
     yield DataTable(("file", "kind", "SHA-256"), files, fold=fold)
 

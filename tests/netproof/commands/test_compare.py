@@ -136,7 +136,7 @@ def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, argumen
 
 def with_nodes(folder: Path, kernel: str) -> str:
     """Return a report whose job has the nodes of a recorded one, with this kernel."""
-    software = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+    software = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
     nodes = [f"gige-{number}" for number in range(1, 5)]
     recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", nodes, software))
     document = json.loads(Path(SICK).read_text())

@@ -24,9 +24,8 @@ from netproof.session.measured import Measured
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
-from netproof.session.provenance import OfSession, Software
+from netproof.session.provenance import OfSession, Requeued, Software
 from netproof.session.session import CheckResult, Session
-from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairQuantity, PairSettings
 from netproof.site.partition import Partition
@@ -38,7 +37,7 @@ from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 BUSY = DisturbanceSettings(others=1.0, steal=1.0)
 """Settings by which a busy machine counts as undisturbed."""
 

@@ -50,7 +50,7 @@ from netproof.pairs.verdict import PairsVerdict, judge, path_of_rounds
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve, PairLaunch
-from netproof.session.slurm_nodes import Requeued
+from netproof.session.provenance import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import PASSED, limits
 from netproof.verdict.confirmations import LaunchCount

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.benchmarks import registry
-from netproof.session import node_differences, node_facts, plan, provenance, slurm_nodes
+from netproof.session import node_differences, node_facts, plan, provenance
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import ProvenanceError
 from netproof.session.provenance import OfSession, Software
@@ -32,7 +33,7 @@ NODES = ROOT / "tests" / "data" / "nodes"
 PASSED = ROOT / "tests" / "data" / "sessions" / "passed.json"
 SCRIPT = ROOT / "netproof" / "run" / "shell" / "node.py"
 GIGE = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 
 
 def in_job(folder: str, jobid: str = "7", environment: str = "mpich") -> list[NodeInJob]:
@@ -554,11 +555,10 @@ def test_software_tells_versions_revision_and_what_the_files_held(checkout):
     assert stated.reframe.startswith("4.10.")
     assert re.fullmatch(r"[0-9a-f]{40}", stated.git_revision)
     assert stated.git_changed is False
-    by_path = {Path(file.path).name: file for file in stated.files}
-    text = (ROOT / "reference-values" / "testbed.yaml").read_bytes()
-    assert by_path["testbed.yaml"].sha256 == hashlib.sha256(text).hexdigest()
-    assert by_path["testbed.yaml"].kind == provenance.KIND_REFERENCES
-    assert by_path["testbed.py"].kind == provenance.KIND_CONFIGURATION
+    path = ROOT / "reference-values" / "testbed.yaml"
+    of_references = stated.files[provenance.KIND_REFERENCES]
+    assert of_references[str(path)] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert str(ROOT / "site-config" / "testbed.py") in stated.files[provenance.KIND_CONFIGURATION]
 
 
 def test_a_checkout_without_git_has_a_reason(tmp_path, monkeypatch):
@@ -628,10 +628,10 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
 
 
 SLURM = [
-    slurm_nodes.PartitionNodes(
+    provenance.PartitionNodes(
         "gige", (SlurmNode("gige-1", "idle", ""), SlurmNode("gige-2", "down*", "no power"))
     ),
-    slurm_nodes.PartitionNodes("other", (), "Slurm has no partition other"),
+    provenance.PartitionNodes("other", (), "Slurm has no partition other"),
 ]
 
 
@@ -640,13 +640,13 @@ def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
     path = report(tmp_path, "same")
     document = json.loads(path.read_text())
     first = next(test for test in document["runs"][0]["testcases"] if provenance.KEY in test)
-    first[slurm_nodes.SLURM_KEY] = slurm_nodes.slurm_record(SLURM)
+    first[provenance.SLURM_KEY] = codec.encode(SLURM)
     path.write_text(json.dumps(document))
     gathered = provenance.of_report(json.loads(path.read_text()), str(path))
     assert list(gathered.slurm) == SLURM
     store = Store.create(tmp_path / "store")
     assert questions.provenance(store, ingest(store, path).stored) == gathered
-    first[slurm_nodes.SLURM_KEY]["partitions"][0]["nodes"][0].pop("state")
+    first[provenance.SLURM_KEY][0]["nodes"][0].pop("state")
     with pytest.raises(ProvenanceError, match=r"netproof_slurm: is not whole: .*state"):
         provenance.of_report(document, "run-0.json")
 
@@ -672,7 +672,7 @@ def test_a_partition_has_the_nodes_of_those_that_its_access_names(access, nodes,
         name: SlurmPartition(name, "UP", tuple(SlurmNode(node, "idle", "") for node in there))
         for name, there in {"a": ("n2", "n1"), "b": ("n3", "n1")}.items()
     }
-    found = slurm_nodes.partition_nodes(
+    found = provenance.partition_nodes(
         "p", slurm.names_in(access), slurm.choosing_in(access), known
     )
     assert tuple(node.name for node in found.nodes) == nodes

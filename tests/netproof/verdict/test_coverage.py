@@ -13,9 +13,8 @@ from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
 from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import OfSession, PartitionNodes
 from netproof.session.session import Session
-from netproof.session.slurm_nodes import PartitionNodes
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode

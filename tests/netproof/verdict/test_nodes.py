@@ -24,7 +24,7 @@ from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "nodes"
 GIGE = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
+SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 SITE = matrix(site.gather(ROOT / "site-config"), "testbed").partitions["gige"]
 
 

@@ -23,7 +23,7 @@ from netproof.present.html.page import pages as pages_of
 from netproof.present.html.page import write
 from netproof.present.html.report import Report
 from netproof.session import provenance
-from netproof.session.provenance import File, Software
+from netproof.session.provenance import Software
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
@@ -107,7 +107,7 @@ def recorded_provenance(revision: str) -> dict:
         slurm="slurm 22.05.8",
         git_revision=revision,
         git_changed=True,
-        files=(File("configuration", f"/srv/{revision}.py", "0" * 64),),
+        files={"configuration": {f"/srv/{revision}.py": "0" * 64}},
         absent={},
     )
     nodes = [f"gige-{number}" for number in range(1, 5)]
