@@ -24,7 +24,7 @@ def case(level: Level, *, ran=True, complete=True, expected=""):
 
 
 def found(*cases, planned: Sequence[bool] = (), faults: Sequence[str] = ()) -> SimpleNamespace:
-    skipped = [SimpleNamespace(reason=SimpleNamespace(planned=one)) for one in planned]
+    skipped = [(None, SimpleNamespace(planned=one)) for one in planned]
     return SimpleNamespace(cases=cases, skipped=skipped, faults=faults, pairs=(), coverage=())
 
 
