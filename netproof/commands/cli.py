@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +20,7 @@ from netproof.commands import (
     stores,
     studies,
 )
-from netproof.commands.options import described
+from netproof.commands.options import described, help_of
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
 
@@ -69,8 +68,6 @@ def _netproof(
     """Acceptance testing for cluster interconnects."""
 
 
-Verb = Callable[..., None]
-
 GROUPS = {
     "Set up": ("site", "references"),
     "Run": ("run", "nightly", "measure"),
@@ -78,66 +75,46 @@ GROUPS = {
     "Investigate": ("diagnose", "judge"),
     "Store": ("store",),
 }
-VERBS: Mapping[str, Verb | tuple[str, Mapping[str, Verb]]] = {
-    "site": (
-        "Write, check and show a site's configuration.",
-        {"discover": sites.discover, "init": sites.init, "check": sites.check, "show": sites.show},
-    ),
-    "references": (
-        "Derive references from sessions, and show what each bound risks.",
-        {"derive": references.derive, "risk": references.risk},
-    ),
+VERBS = {
+    "site discover": sites.discover,
+    "site init": sites.init,
+    "site check": sites.check,
+    "site show": sites.show,
+    "references derive": references.derive,
+    "references risk": references.risk,
     "run": reframe.run,
     "nightly": reframe.nightly,
-    "measure": (
-        "Measure what is no acceptance, or read what was measured: no verdict reads it.",
-        {
-            "tune": measure.tune,
-            "algorithms": measure.algorithms,
-            "load": measure.load,
-            "tails": measure.tails,
-            "gpcnet": measure.gpcnet,
-            "study": studies.study,
-        },
-    ),
+    "measure tune": measure.tune,
+    "measure algorithms": measure.algorithms,
+    "measure load": measure.load,
+    "measure tails": measure.tails,
+    "measure gpcnet": measure.gpcnet,
+    "measure study": studies.study,
     "verdict": sessions.verdict,
     "report": sessions.report,
     "compare": compare.compare,
-    "history": (
-        "Follow every case over the sessions of a store. It shows what changed, since"
-        " when, and what else changed then."
-        "\n\nWithout a command it is 'show', which has the options: 'netproof history show"
-        " --help'.",
-        {"show": history.show, "accept": history.accept},
-    ),
+    "history show": history.show,
+    "history accept": history.accept,
     "diagnose": sessions.diagnose,
     "judge": files.judge,
-    "store": (
-        "Put sessions into a store, take them out, and check it as a whole.",
-        {"add": stores.add, "export": stores.export, "check": stores.check},
-    ),
+    "store add": stores.add,
+    "store export": stores.export,
+    "store check": stores.check,
 }
-
-
-def _add(
-    parent: typer.Typer, name: str, function: Verb | tuple[str, Mapping[str, Verb]], above: str = ""
-) -> None:
-    if not isinstance(function, tuple):
-        examples = described(function, f"{above}{name}")
-        lines = "\n".join(f"  netproof {example}" for example in examples)
-        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(function)
-        return
-    text, verbs = function
-    named = name == "history"
-    cls = history.HistoryVerbs if named else TyperGroup
-    group = typer.Typer(help=text, rich_markup_mode=None, cls=cls, no_args_is_help=not named)
-    for verb, below in verbs.items():
-        _add(group, verb, below, f"{name} ")
-    parent.add_typer(group, name=name)
-
-
-for _name, _function in VERBS.items():
-    _add(app, _name, _function)
+_typers = {"": app}
+for _verb, _function in VERBS.items():
+    _above, _, _name = _verb.rpartition(" ")
+    if _above not in _typers:
+        _named = _above == "history"
+        _typers[_above] = typer.Typer(
+            help=help_of(_above),
+            rich_markup_mode=None,
+            cls=history.HistoryVerbs if _named else TyperGroup,
+            no_args_is_help=not _named,
+        )
+        app.add_typer(_typers[_above], name=_above)
+    _lines = "\n".join(f"  netproof {example}" for example in described(_function, _verb))
+    _typers[_above].command(_name, epilog=f"\b\nExamples:\n{_lines}\n\n{EXITS}")(_function)
 
 
 def main() -> None:

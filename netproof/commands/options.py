@@ -33,7 +33,7 @@ VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
 """Forms of what a verb prints."""
 
 _FILE = Path(__file__).with_suffix(".json")
-_KNOWN: dict[str, dict[str, list[Any]]] = json.loads(_FILE.read_text(encoding="utf-8"))
+_KNOWN: dict[str, dict[str, Any]] = json.loads(_FILE.read_text(encoding="utf-8"))
 
 _SYSTEM = re.compile(r"[A-Za-z_][\w-]*(:[\w-]+)?")
 
@@ -131,6 +131,11 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
     return decorated
 
 
+def help_of(word: str) -> str:
+    """Return the help of a word that has verbs below it."""
+    return str(_KNOWN[word]["help"])
+
+
 def described(function: Callable[..., None], verb: str) -> list[str]:
     """Give a verb's function its parameters as ``options.json`` has them, return its examples."""
     known = {**_KNOWN["any"], **_KNOWN.get(verb.split()[0], {}), **_KNOWN.get(verb, {})}
@@ -144,7 +149,7 @@ def described(function: Callable[..., None], verb: str) -> list[str]:
                 *flags, metavar=metavar or None, help=text, **(bounds[0] if bounds else {})
             )
             function.__annotations__[name] = Annotated[one.annotation, made]
-    return known["examples"]
+    return list(known["examples"])
 
 
 def printed(

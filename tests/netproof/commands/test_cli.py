@@ -87,7 +87,7 @@ def test_what_only_some_sessions_need_is_not_imported_before(arguments, monkeypa
 
 
 def test_what_is_said_of_arguments_is_of_arguments_that_there_are():
-    used = {"examples"}
+    used = {"examples", "help"}
     for name, command in typer.main.get_command(app).commands.items():
         for below, one in getattr(command, "commands", {"": command}).items():
             verb = f"{name} {below}".strip()
