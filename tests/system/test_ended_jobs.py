@@ -261,8 +261,8 @@ def test_a_run_that_is_killed_has_what_finished_jobs_measured_and_nothing_half_w
             moments.append((done, cases_of_jobs(session.load(folder))))
     job.process.kill()
     job.process.wait()
+    ask("scancel", "--me")
     for number in job.states():
-        ask("scancel", number)
         steps_end(job, number)
     last = cases_of_jobs(session.load(folder))
     for done, seen in moments:
