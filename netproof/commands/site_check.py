@@ -503,13 +503,13 @@ def _modules(
         said = module_says(*(f"{line} || echo netproof: failed" for line in setup))
         unable = [line for line in said.splitlines() if _UNABLE.search(line)]
         reason = ""
-        if unable:
-            reason = f"{unable[0].strip()}; 'module -t avail' lists those that there are"
-        elif not left and (foreign := module_path.no_python(loading, kind)):
+        if not left and (foreign := module_path.no_python(loading, kind)):
             reason = (
                 f"one of them prints {foreign!r} on standard output, where ReFrame reads what to"
                 " do: let it print on standard error ('puts stderr')"
             )
+        elif unable:
+            reason = f"{unable[0].strip()}; 'module -t avail' lists those that there are"
         if reason:
             checked.wrong(f"environment {name}", "modules", f"{', '.join(loading)}: {reason}")
 

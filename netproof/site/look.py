@@ -214,7 +214,7 @@ def _read(place: Path, environments: Mapping[str, object], job: str) -> Looked:
         raise NetproofError(
             f"job {job} left nothing in {place.parent}: {said or 'is that folder on the nodes?'}"
         )
-    nodes = tuple(node_of(path.read_text()) for path in sorted(place.glob("node.*.txt")))
+    nodes = tuple(map(_described, sorted(place.glob("node.*.txt"))))
     if not nodes:
         raise NetproofError(f"job {job} described no node: {last_words(place / 'job.out')}")
     tcp = {
@@ -227,6 +227,14 @@ def _read(place: Path, environments: Mapping[str, object], job: str) -> Looked:
         for number, name in enumerate(environments)
     }
     return Looked(nodes, tcp, found)
+
+
+def _described(path: Path) -> LookedNode:
+    try:
+        return node_of(path.read_text())
+    except NetproofError as error:
+        why = last_words(path.with_suffix(".err"))
+        raise NetproofError(f"{error}{f'; it said: {why}' if why else ''}") from None
 
 
 def rates_of(text: str) -> dict[int, float]:
