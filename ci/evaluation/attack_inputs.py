@@ -166,7 +166,7 @@ def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
     return [
         (
             output.ended and not _is_bare(output),
-            (output.benchmark, one.function, one.ranks, one.groups, one.group),
+            (output.of.name, one.function, one.ranks, one.groups, one.group),
             one,
         )
         for output in log.outputs
@@ -176,7 +176,7 @@ def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
 
 def _is_bare(output: Output) -> bool:
     """Check for tables of IMB without its banner."""
-    return output.benchmark == "imb" and output.version is None
+    return output.of.name == "imb" and output.version is None
 
 
 def _points(table: Table) -> tuple:

@@ -10,9 +10,6 @@ from typing import NamedTuple, NoReturn
 
 from netproof.errors import ParseError
 
-UNITS = {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"}
-"""Units of the plain values of an output."""
-
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
 

@@ -232,7 +232,7 @@ class _Reader:
         Sizes have to double. ``named``: what the user says that it is; without that and a title it
         is one of ``GUESSED`` whose rows would look as these do.
         """
-        lines, start = self._lines, self._lines.number + 1
+        lines = self._lines
         title = lines.match(_TITLE)
         number = lines.number + (title is None)
         if title is not None:
@@ -256,7 +256,7 @@ class _Reader:
                 lines.go_to(here + 1)
             return replace(self._output(tables), ended=ended)
 
-        return read(named) if named else BENCHMARK.guessed(lines, GUESSED, read, start)
+        return read(named) if named else BENCHMARK.guessed(lines, GUESSED, read)
 
     def _output(self, tables: Sequence[Table]) -> Output:
         last, path = tables[-1], self._lines.path

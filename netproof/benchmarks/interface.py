@@ -14,7 +14,6 @@ from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
 from netproof.benchmarks.fixed import (
     ROUNDED_TO_ZERO,
     ROW,
-    UNITS,
     Lines,
     Row,
     TableError,
@@ -126,20 +125,14 @@ class Function:
     @property
     def streams(self) -> bool:
         """Check whether messages go one way only, from the first rank or ranks to the others."""
-        return (
-            self.rated and not self.single and (self.pair or self.pairs) and self.link_factor == 1
-        )
+        stream = self.rated and not self.single and self.link_factor == 1
+        return stream and (self.pair or self.pairs)
 
     @property
     def direction(self) -> str:
         """Return ``oneway`` or ``bidirectional``: how messages between two ranks go at a time."""
         in_turns = self.ping_pong or self.streams or self.collective in OF_ONE_RANK
         return ONE_WAY if in_turns else BOTH_WAYS
-
-    @property
-    def element_bytes(self) -> int:
-        """Return the number of bytes that message sizes are multiples of."""
-        return self.least_bytes or 1
 
     def least_for(self, ranks: int) -> int:
         """Return the least message in bytes that gives every rank a part; 0 where any message does.
@@ -280,15 +273,6 @@ class Output:
     preamble: tuple[str, ...] = ()
     epilogue: tuple[str, ...] = ()
 
-    @property
-    def benchmark(self) -> str:
-        """Return the name of the benchmark."""
-        return self.of.name
-
-    def goes_on_with(self, line: str) -> bool:
-        """Check whether a line is a row that would have followed the last one."""
-        return bool(self.next_word) and line.split()[:1] == [self.next_word]
-
     def table(self, function: str, ranks: int) -> Table:
         """Return the one table of ``function`` at ``ranks``; ParseError unless there is one."""
         found = [one for one in self.tables if (one.function, one.ranks) == (function, ranks)]
@@ -311,7 +295,7 @@ class Output:
             "benchmark": self.program or (self.of.output_of or self.of.label).removeprefix("the "),
             "version": self.version,
             **self.facts,
-            "units": UNITS,
+            "units": {"sizes": "bytes", "time": "us", "bandwidth": "MB/s of 10^6 bytes"},
             **({"tables": tables} if self.of.several_tables else tables[0]),
             "preamble": self.preamble,
             "epilogue": self.epilogue,
@@ -440,13 +424,11 @@ class Benchmark:
             raise ParseError(str(path), table.first_line, found, reason)
         for row in table.rows:
             if row.size in table.at_least:
-                raise ParseError(
-                    str(path),
-                    row.line,
-                    f"{row.size} bytes at 0.00",
+                reason = (
                     f"the rate is below {ROUNDED_TO_ZERO}, so that its time is not known: look for"
-                    " lost packets or a timer that small messages wait for",
+                    " lost packets or a timer that small messages wait for"
                 )
+                raise ParseError(str(path), row.line, f"{row.size} bytes at 0.00", reason)
         return table.curve()
 
     def read_document(self, content: Any, path: str) -> Output | None:
@@ -497,7 +479,6 @@ class Benchmark:
         lines: Lines,
         functions: Sequence[str],
         read: Callable[[str], Output],
-        first_line: int,
     ) -> Output:
         """Return a table whose header comes next, of the first of ``functions`` that it can be."""
         start, faults = lines.number + 1, []
@@ -508,16 +489,15 @@ class Benchmark:
             except ParseError as fault:
                 faults.append(fault)
                 continue
-            note = self.guess_note(f"{lines.path}:{first_line}", function)
+            note = self.guess_note(f"{lines.path}:{output.tables[0].first_line}", function)
             tables = tuple(replace(table, remark=GUESS) for table in output.tables)
             return replace(output, tables=tables, note=note)
         if further := [fault for fault in faults if fault.line > start]:
             raise further[0]
         lines.go_to(start)
         lines.take("the header of a table")
-        example = f"--from '{self.name} {functions[0]}'"
-        reason = f"the line above it is missing that names the function: say it, as with {example}"
-        lines.refuse(reason, TableError)
+        reason = "the line above it is missing that names the function: say it, as with"
+        lines.refuse(f"{reason} --from '{self.name} {functions[0]}'", TableError)
 
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
         """Return the sentence that a table's function is guessed, and how to say which it is."""
@@ -558,10 +538,7 @@ class Benchmark:
         return f"how much {self.label} sends is not known"
 
     def payload(self, case: Case, printed: str, said: str, nodes: Nodes = ()) -> Payload:
-        """Return the payload that a launch must send between ``nodes``; without, between its ranks.
-
-        Arguments as for ``sent``.
-        """
+        """Return the payload that ``sent`` makes between ``nodes``; without, between the ranks."""
         apart = nodes or [f"rank {rank}" for rank in range(case.ranks)]
         sent = self.sent(case, printed, said, apart)
         if isinstance(sent, str):

@@ -278,7 +278,7 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
 
     if named:
         return read(named)
-    return BENCHMARK.guessed(lines, tuple(_GUESSED.values()), read, lines.number + 1)
+    return BENCHMARK.guessed(lines, tuple(_GUESSED.values()), read)
 
 
 def function_of(title: str, one_sided: str) -> str | None:

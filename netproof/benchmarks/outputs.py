@@ -6,6 +6,7 @@ import bisect
 import codecs
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,7 +46,7 @@ class Log:
 
     def printed(self) -> list[tuple[str, Table]]:
         """Return the benchmark and the curve of every table; those of one kind are numbered."""
-        curves = [(output.benchmark, one) for output in self.outputs for one in output.tables]
+        curves = [(output.of.name, one) for output in self.outputs for one in output.tables]
         kinds = [
             (name, one.function, one.ranks, one.direction, one.groups, one.group, one.remark)
             for name, one in curves
@@ -235,6 +236,11 @@ def _file_of_figures(lines: Lines, text: str, *, bidirectional: bool) -> Output:
     return found.read(text, lines.path, bidirectional=bidirectional)
 
 
+def _goes_on(line: str, outputs: Sequence[Output]) -> bool:
+    """Check whether a line is a row that would have followed the last one of one of these."""
+    return line.split()[:1] in [[one.next_word] for one in outputs if one.next_word]
+
+
 class _Reading:
     """Outputs of a file, read one after the other."""
 
@@ -354,7 +360,7 @@ class _Reading:
                 continue
             rows += 1
             may_be_another = rows == 1 or number >= fault_line
-            if may_be_another and any(output.goes_on_with(line) for output in torn):
+            if may_be_another and _goes_on(line, torn):
                 reason = "a row of a table above, which another output interrupts"
                 raise ParseError(self._lines.path, number, line, reason)
         if rows and torn and torn[-1] is self._outputs[-1] and not torn[-1].whole:
@@ -392,7 +398,7 @@ class _Reading:
         for number in printed:
             if not ROW.fullmatch(line := self._text(number)):
                 continue
-            if output.ended or not output.goes_on_with(line):
+            if output.ended or not _goes_on(line, [output]):
                 raise ParseError(lines.path, number, line, "a row follows that is of no table")
             reason = f"stands within a table, whose rows go on in line {number}"
             raise TableError(lines.path, first, self._text(first), reason)

@@ -111,7 +111,7 @@ class Subject:
             settings.launches,
             settings.most_launches,
             settings.sizes,
-            function.element_bytes,
+            function.least_bytes or 1,
             max(1, function.least_for(self.case.ranks)),
             max(*self.measured.curve.sizes, 8),
         )

@@ -217,7 +217,7 @@ def test_several_programs_in_a_log_are_several_tables():
     log = read(f"module load x\n{LATENCY}{between}{IMB}\n{BW}== next ==\n{BARRIER}Done\n")
     tables = len(read(IMB).printed())
     assert [name for name, _ in log.printed()] == ["osu", *["imb"] * tables, "osu", "osu"]
-    assert [one.tables[0].function for one in log.outputs if one.benchmark == "osu"] == [
+    assert [one.tables[0].function for one in log.outputs if one.of.name == "osu"] == [
         *("latency", "bw", "barrier")
     ]
     assert log.outputs[0].preamble == ("module load x",)

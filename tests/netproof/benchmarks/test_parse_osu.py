@@ -312,7 +312,7 @@ def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():
 def test_no_size_is_left_out_for_the_memory_that_omb_allows_itself(name, ranks, memory):
     function = osu.BENCHMARK.function(name)
     command = osu.BENCHMARK.command(function, ranks, function.sizes(ranks, 2**22), "", [])
-    assert command == [f"osu_{name}", "-m", f"{function.element_bytes}:4194304", *memory, "-f"]
+    assert command == [f"osu_{name}", "-m", f"{function.least_bytes}:4194304", *memory, "-f"]
 
 
 def test_in_the_time_of_a_message_both_ways_half_of_it_goes_each_way():
