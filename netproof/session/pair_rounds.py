@@ -344,19 +344,9 @@ def _as_planned(
     for curve in curves:
         if curve.sizes != asked:
             raise Incomplete([f"{SUBJECT}.{launch.number}: a pair has the sizes {curve.sizes}"])
-    return PairLaunch(
-        launch.number,
-        planned.round,
-        launch.order,
-        launch.start,
-        launch.wall_s,
-        tuple(PairCurve(pair, curve) for pair, curve in zip(planned.pairs, curves, strict=True)),
-        launch.ranks,
-        launch.loads,
-        planned.alone,
-        planned.why,
-        launch.counters,
-        planned.stream,
-        payload,
-        planned.both_ways,
-    )
+    pairs = tuple(PairCurve(*one) for one in zip(planned.pairs, curves, strict=True))
+    ran = {name: getattr(launch, name) for name in _AS_IT_RAN}
+    return PairLaunch(**{**vars(planned), **ran, "pairs": pairs, "payload": payload})
+
+
+_AS_IT_RAN = ("number", "order", "start", "wall_s", "ranks", "loads", "counters")
