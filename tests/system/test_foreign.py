@@ -234,7 +234,6 @@ MISTAKES_OF_NODES = {
     "a shell that ends": (LIMIT, f'{LIMIT}, "prepare_cmds": ["exit 1"]', "it ended the shell"),
     "another network": (FABRIC, FABRIC.replace("ens1f0", "eno1"), "over eno1 and none over ens"),
     "no RDMA": ('"mtu": 9000', '"mtu": 9000, "rdma": "roce"', "no RDMA device is there"),
-    "no modules in jobs": (ACCESS, f'{ACCESS}, "--export=NONE"', "modules.sh' in prepare_cmds may"),
     "a module that exits": ('"mpich/5', '"odd/1", "mpich/5', "odd/1: status 1: no license"),
 }
 

@@ -205,6 +205,9 @@ NO_IMB = LookedEnvironment({"NPtcp": "/usr/bin/NPtcp"}, ("", ""), "", {}, {"setu
 FAILED = dataclasses.replace(
     MPICH, failed="module load mpich/5.0.2: status 1: license expired", said={"IMB-MPI1": "no"}
 )
+NO_MODULES = dataclasses.replace(
+    MPICH, failed="module load gcc/12.2: status 127: line 9: module: command not found"
+)
 ENDED = LookedEnvironment(
     {}, ("", ""), "", {}, {"setup": "left nothing"}, "exit 1: it ended the shell: "
 )
@@ -230,6 +233,8 @@ NOT_MET = LookedEnvironment(MPICH.programs, MPICH.library, "", {}, {"IMB-MPI1": 
             "features: on batch there is no IMB-MPI1 in PATH for 'imb'",
         ),
         ((), looked(mpich=FAILED), "modules: on batch module load mpich/5.0.2: status 1: license"),
+        ((), looked(mpich=NO_MODULES), "modules: on batch module load gcc/12.2: status 127: "),
+        ((), looked(mpich=NO_MODULES), "'. /etc/profile.d/modules.sh' in prepare_cmds may define"),
         ((), looked(mpich=ENDED), "prepare_cmds: on batch exit 1: it ended the shell; mend it, or"),
         ((), looked(mpich=OVER_ENO1), "env_vars: on batch two ranks of IMB-MPI1 sent 47 MB over e"),
         (
