@@ -56,18 +56,24 @@ class Plant:
     """A change: the cases concerned, and its effect on the curves of their launches.
 
     ``floor``: least tolerance of references derived from the other sessions; None: the references
-    as they stand.
+    as they stand. ``launches``: number of first launches that have it; None for all.
     """
 
     name: str
     concerns: Concerns
     changing: Changing
     floor: float | None = None
+    launches: int | None = None
 
     def into(self, measured: Measured) -> Measured:
         """Return a case's measurement with the change."""
         changed = self.changing(measured)
-        launches = [dataclasses.replace(one, curve=changed(one.curve)) for one in measured.launches]
+        launches = [
+            dataclasses.replace(one, curve=changed(one.curve))
+            if self.launches is None or place < self.launches
+            else one
+            for place, one in enumerate(measured.launches)
+        ]
         return measured.with_launches(launches)
 
 
@@ -203,11 +209,22 @@ def growing(matrix: Matrix) -> dict[str, tuple[Plant, ...]]:
             _between,
             lambda times: longer(times, 4 * KIB + 1),
         ),
+        FIRST: (_between, longer),
     }
     return {
-        name: tuple(Plant(f"{name}, {times:g} times", concerns, change(times)) for times in FACTORS)
+        name: tuple(
+            Plant(
+                f"{name}, {times:g} times",
+                *(concerns, change(times)),
+                launches=1 if name == FIRST else None,
+            )
+            for times in FACTORS
+        )
         for name, (concerns, change) in kinds.items()
     }
+
+
+FIRST = "the first launch of each case"
 
 
 @dataclass(frozen=True)

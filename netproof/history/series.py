@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -364,7 +365,7 @@ def _pools(series: Sequence[Series]) -> tuple[Series, ...]:
         Series(
             tuple(one.case for one in members),
             key[-1],
-            tuple(pooled([one.values for one in members])),
+            tuple(pooled([one.values for one in members], phase_of(*key))),
         )
         for key, members in groups.items()
         if len(members) > 1
@@ -375,22 +376,30 @@ POOL_STRIDE = 20
 """Nights after which weights are updated."""
 
 
-def pooled(series: Sequence[Sequence[float | None]]) -> list[float | None]:
+def phase_of(*key: str) -> int:
+    """Return the offset in nights, 0 to 19, at which a pool of this name updates its weights.
+
+    It spreads the updates, so that no night must follow all pools from their beginning.
+    """
+    return zlib.crc32("\0".join(key).encode()) % POOL_STRIDE
+
+
+def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[float | None]:
     """Return several series of a configuration's nights as one: 1 is their usual level.
 
     The weighted geometric mean of each night's values over the series' own medians. A weight is one
     over the square of a series' noise, taken from the differences of successive nights, so that no
     step enters it. Medians and noise are of all nights up to the last multiple of ``POOL_STRIDE``,
-    and of all where a series has fewer values in those: a night's value stays the same on most
-    nights, and following can continue from there. A night without values is None. Raise
-    NetproofError as ``follow_on``.
+    ``phase`` nights before it, and of all where a series has fewer values in those: a night's value
+    stays the same on most nights, and following can continue from there. A night without values is
+    None. Raise NetproofError as ``follow_on``.
     """
     if not series:
         return []
     logs = logarithms(series)
     there = np.isfinite(logs)
     logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
-    nights = logs.shape[1] // POOL_STRIDE * POOL_STRIDE
+    nights = max((logs.shape[1] + phase) // POOL_STRIDE * POOL_STRIDE - phase, 0)
     few = there[:, :nights].sum(axis=1) < POOL_STRIDE
     middles, noise = np.zeros((2, len(logs)))
     for these, known in ((~few, nights), (few, logs.shape[1])):

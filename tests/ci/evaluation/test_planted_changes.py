@@ -117,6 +117,14 @@ def test_a_growing_change_is_found_from_some_size_on_and_blind_criteria_are_name
     assert "MPI loss at a size" not in blind
 
 
+def test_a_change_of_the_first_launch_leaves_the_others(recorded):
+    measured = measured_of(recorded)
+    slower = power.longer(3)
+    first, *others = power.Plant("x", lambda _: True, slower, launches=1).into(measured).launches
+    assert first.curve.time_us[0] == pytest.approx(3 * measured.launches[0].curve.time_us[0])
+    assert [one.curve for one in others] == [one.curve for one in measured.launches[1:]]
+
+
 @pytest.fixture
 def several(recorded, monkeypatch) -> list[power.Recorded]:
     """As many sessions as derived references take, which agree to the last digit."""

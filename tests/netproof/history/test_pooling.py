@@ -7,7 +7,7 @@ from made_series import follow, quiet, stepped, steps
 
 from netproof.history.changes import ChangeKind
 from netproof.history.followers import follow_all
-from netproof.history.series import POOL_STRIDE, pooled
+from netproof.history.series import POOL_STRIDE, phase_of, pooled
 
 
 @pytest.mark.slow
@@ -34,14 +34,23 @@ def test_a_pool_has_no_value_where_none_of_its_series_has():
     assert pooled([]) == []
 
 
-def test_the_values_of_earlier_nights_stay_until_the_weights_are_taken_anew():
+@pytest.mark.parametrize("phase", [0, 1, POOL_STRIDE - 1])
+def test_the_values_of_earlier_nights_stay_until_the_weights_are_taken_anew(phase):
     several = [quiet(seed) for seed in range(30, 34)]
     several[1][2 * POOL_STRIDE + 5] = None
-    for nights in (2 * POOL_STRIDE, 3 * POOL_STRIDE):
-        first = pooled([values[:nights] for values in several])
+    for nights in (2 * POOL_STRIDE - phase, 3 * POOL_STRIDE - phase):
+        first = pooled([values[:nights] for values in several], phase)
         for more in (1, POOL_STRIDE - 1):
-            assert pooled([values[: nights + more] for values in several])[:nights] == first
-        assert pooled([values[: nights + POOL_STRIDE] for values in several])[:nights] != first
+            assert pooled([values[: nights + more] for values in several], phase)[:nights] == first
+        assert (
+            pooled([values[: nights + POOL_STRIDE] for values in several], phase)[:nights] != first
+        )
+
+
+def test_pools_take_their_weights_anew_on_nights_of_their_own():
+    names = [("gige", f"mpi{number}", what) for number in range(8) for what in ("mean", "score")]
+    assert len({phase_of(*name) for name in names}) > POOL_STRIDE // 3
+    assert {phase_of(*name) for name in names} <= set(range(POOL_STRIDE))
 
 
 def test_a_series_that_joins_late_is_weighed_by_all_of_its_nights():
