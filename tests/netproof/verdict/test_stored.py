@@ -32,8 +32,7 @@ from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
-from netproof.verdict import judge as judging_anew
-from netproof.verdict import session_verdict
+from netproof.verdict import confirmations, session_verdict
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import CaseVerdict, Verdict
@@ -100,7 +99,7 @@ def never_judged(monkeypatch) -> None:
         raise AssertionError("was judged though a verdict is kept")
 
     monkeypatch.setattr(session_verdict, "judge", fail)
-    monkeypatch.setattr(judging_anew, "findings_along", fail)
+    monkeypatch.setattr(confirmations, "findings_along", fail)
 
 
 def printed(judged: session_verdict.JudgedSession) -> str:
