@@ -93,13 +93,17 @@ def insist_on_site(*names: str) -> None:
             raise NetproofError(f"{name} is not set; source the site's activate")
 
 
-def insist_on_newest() -> None:
-    """Raise NetproofError where there is no newest report, before what judges one is loaded."""
+def insist_on_newest(system: str | None) -> None:
+    """Raise NetproofError where there is no newest report, before what judges one is loaded.
+
+    ``system``: the argument that named no session.
+    """
     insist_on_site("RFM_REPORT_FILE")
     folder = Path(os.environ["RFM_REPORT_FILE"]).parent
     if not folder.is_dir() or not any(folder.iterdir()):
+        asked = f", and {system} is no session" if system else ""
         raise NetproofError(
-            f"{folder}: there is no report of a session; name one, or run 'netproof run'"
+            f"{folder}: there is no report of a session{asked}; name one, or run 'netproof run'"
         )
 
 

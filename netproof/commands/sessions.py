@@ -60,7 +60,7 @@ def verdict(
         raise typer.BadParameter("--power is not part of JUnit's XML")
     session, system = session_and_system(arguments, store)
     if session is None:
-        insist_on_newest()
+        insist_on_newest(system)
     from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
     from netproof.present.document import show
@@ -129,7 +129,7 @@ def report(
     asked = alongside(with_stored, store, max_age, leave_out_marked)
     session, system = session_and_system(arguments, store)
     if session is None:
-        insist_on_newest()
+        insist_on_newest(system)
     from netproof.present import terminal
     from netproof.present.html.folder import beside
     from netproof.present.html.page import write
@@ -200,7 +200,7 @@ def diagnose(
     if measure and not partition:
         raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
     if session is None and not measure:
-        insist_on_newest()
+        insist_on_newest(system)
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
     from netproof.present import terminal

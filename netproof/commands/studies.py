@@ -49,7 +49,7 @@ def study(
     if where is not None:
         insist_on_site()
     elif session is None:
-        insist_on_newest()
+        insist_on_newest(where)
     from netproof.experiments import literature
 
     redone = literature.load(name)

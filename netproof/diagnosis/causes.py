@@ -314,7 +314,7 @@ def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
         )
         several = [counted(cases, "red case")] if cases else []
         several += [counted(jobs, "failed job")] if jobs else []
-        why = "that it failed was seen; the cause was not"
+        why = "the failure was seen; its cause is not known"
         yield Culprit(place, evidence, Sure.SEEN, why, " and ".join(several), red=seen.red)
 
 
@@ -410,7 +410,9 @@ def _by(cause: CauseName, seen: PartitionView) -> Iterator[Culprit]:
             found,
             cause=cause,
             headline=texts["headline"].format(place=shown, detail=found.detail),
-            advice=texts["advice"].format(node=node),
+            advice=texts["advice"].format(
+                node=node, session=seen.session, where=f"{seen.system}:{seen.name}"
+            ),
             rules_out=texts["rules_out"].format(node=node),
         )
 

@@ -251,7 +251,7 @@ class PartitionView:
     def __init__(self, judged: JudgedSession, partition: str) -> None:
         verdict, made = judged.verdict, judged.provenance
         self.system, self.name = judged.matrix.cases[0].system, partition
-        self.site = judged.matrix.partitions[partition]
+        self.site, self.session = judged.matrix.partitions[partition], judged.session.path
         self.settings, self.pair_settings = self.site.settings(), self.site.pair_settings()
         self._not_over_tcp = judged.matrix.not_over_tcp
         self.interface = ", ".join(self.site.rails_or_interface())

@@ -103,15 +103,24 @@ def brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis] = ()) -> Iterato
     besides = [counted(len(found), one, several) for found, one, several in counts if found]
     if besides:
         yield Cell(f"besides: {', '.join(besides)}", "faint")
-    steps = [one.advice for one in culprits[:1]]
+    if step := next_step(verdict, diagnoses):
+        yield f"next: {step}"
+    more = "netproof diagnose says where and since when"
+    if verdict.status == PASSED:
+        more = "--power how much slower would have failed"
+    yield f"--all prints each case, reason and note; {more}"
+
+
+def next_step(verdict: Verdict, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return what to do first; empty if nothing."""
+    steps = [culprit.advice for one in diagnoses for culprit in one.culprits[:1]]
     missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
     if 2 * len(missing) > len(verdict.cases):
-        steps += [f"'netproof run {missing[0].system}' measures what this session does not have"]
+        places = {f"{one.system}:{one.partition}" for one in missing}
+        what = places.pop() if len(places) == 1 else missing[0].system
+        steps += [f"'netproof run {what}' measures what this session does not have"]
     steps += [step for one in diagnoses for step in one.next_steps]
-    if steps:
-        yield f"next: {steps[0]}"
-    where = "" if verdict.status == PASSED else "; netproof diagnose says where and since when"
-    yield f"--all prints each case, reason and note{where}"
+    return next(iter(steps), "")
 
 
 def _cut(line: str) -> str:

@@ -228,7 +228,12 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
     """
     entries = references_of(judged.matrix)
     examined = power.Examined(judged.session, judged.matrix, entries)
-    return list(filter(None, map(examined.power, examined.cases)))
+    asked = {one.key() for one in judged.matrix.cases}
+    return [
+        found
+        for one in examined.cases
+        if one.key() in asked and (found := examined.power(one)) is not None
+    ]
 
 
 def references_of(expected: Matrix) -> Entries:

@@ -37,10 +37,10 @@ from netproof.present.html.report import (
 )
 from netproof.present.power import power_blocks
 from netproof.present.session import Row, cpu_blocks, scores
-from netproof.present.verdict import remarks, repeated_table, state
+from netproof.present.verdict import next_step, remarks, repeated_table, state
 from netproof.present.wording import counted, file_name
 from netproof.session.measured import MeasuredAgain
-from netproof.verdict import session_verdict
+from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
 from netproof.verdict.verdict import CaseVerdict, StoredResults, Verdict
 
@@ -223,8 +223,11 @@ def _verdict(report: Report) -> Iterator[Block]:
     """Yield the verdict, cases with their reasons, what did not run, and remarks."""
     judged, verdict = report.judged, report.judged.verdict
     states = {id(one): content.state_of(one) for one in verdict.cases}
+    diagnoses = diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ()
     yield state(verdict)
     yield _chips(verdict, Counter(states.values()))
+    if verdict.status != PASSED and (step := next_step(verdict, diagnoses)):
+        yield f"Next: {step}."
     yield Cell("What was tested", "heading")
     yield tested(report)
     if report.partition_pages:
@@ -233,7 +236,7 @@ def _verdict(report: Report) -> Iterator[Block]:
     elif (figures := key_figures(report)) is not None:
         yield Cell("Key figures", "heading")
         yield figures
-    for one in diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ():
+    for one in diagnoses:
         yield from _diagnosis(one)
     count = len(verdict.faults)
     faults = f"Faults beyond single cases: {count}"
