@@ -58,7 +58,7 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
     count = sum(shift.worse for event in worse for shift in event.single)
     changes = f"{counted(len(worse), 'change')} in {counted(len(places), 'configuration')}"
     result = Cell(f"WORSE: {changes}, {count} series", "failed")
-    yield result if worse else Cell("nothing is worse", "passed")
+    yield result if worse else Cell("no lasting change for the worse", "passed")
     for event in verdict.events:
         yield from _event(event)
         shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]

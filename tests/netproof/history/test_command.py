@@ -54,7 +54,7 @@ def test_nothing_worse_is_said_with_what_is_to_be_expected(nights, count):
     status, out, _ = history(nights)
     assert status == 0
     assert f"history of testbed: {count} sessions from 2026-09-01 01:00 to " in out
-    assert "\nnothing is worse\n" in out
+    assert "\nno lasting change for the worse\n" in out
     assert re.search(r"\d+ of \d+ series tested, .* false alarms a month are to be expected", out)
 
 
