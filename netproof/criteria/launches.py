@@ -86,7 +86,7 @@ def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
     return settings.finding(
         most / least,
         f"at {worst} bytes {len(readings)} launches took {least:.4g} to {most:.4g} µs,"
-        f" {most / least:.3g} times apart",
+        f" {most / least:.3g} times apart, number {times[worst].index(most) + 1} the longest",
         "look at what else used the nodes and the network meanwhile, and where the ranks ran",
         size=worst,
         common=common_sizes(sizes),
