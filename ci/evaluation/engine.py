@@ -279,11 +279,12 @@ class Evaluation:
         if len(results) < len(campaign.runs):
             sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
         broken = sum(result.judged.found is Grade.NOT_JUDGED for result in results)
-        if broken:
+        if broken and self.repeats_broken:
             sentences.append(f"{broken} runs were not judged; --resume makes them again")
         for kind, plant in self.plants.items():
             judged = [one.judged for one in results if one.run.kind == kind]
-            judged = [one for one in judged if one.found is not Grade.NOT_JUDGED]
+            if self.repeats_broken:
+                judged = [one for one in judged if one.found is not Grade.NOT_JUDGED]
             if len(judged) < plant.least_runs:
                 sentences.append(
                     f"{plant.said}: {len(judged)} of the {plant.least_runs} runs that it takes"

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ KILLS = 40
 MOST_TRIALS = 600
 
 SERVER = """
-import os, signal, sys
+import datetime, os, signal, sys
 from pathlib import Path
 import typer
 from netproof.commands.stores import add
@@ -39,7 +40,12 @@ from netproof.present import terminal
 from netproof.store import folder
 from netproof.verdict import stored
 
-stored.moment = lambda: "2026-11-22T08:00:00Z"
+class Clock(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2026, 11, 22, 8, tzinfo=tz)
+
+stored.datetime = Clock
 while line := sys.stdin.readline():
     step, where, *reports = line.rstrip("\\n").split("\\t")
     child = os.fork()
@@ -131,11 +137,17 @@ def sessions(store: Path) -> dict[str, dict[str, bytes]]:
     }
 
 
+class Clock(datetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Clock:
+        return cls(2026, 11, 22, 8, tzinfo=tz)
+
+
 @pytest.fixture
 def whole(tmp_path, monkeypatch) -> dict[str, dict[str, bytes]]:
     """What a store has when five reports have come in undisturbed."""
     # The writers judge at the same time.
-    monkeypatch.setattr(stored, "moment", lambda: "2026-11-22T08:00:00Z")
+    monkeypatch.setattr(stored, "datetime", Clock)
     assert run(reports(tmp_path, 5), tmp_path / "undisturbed") == 0
     return sessions(tmp_path / "undisturbed")
 

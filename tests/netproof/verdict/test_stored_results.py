@@ -110,7 +110,7 @@ def made_with(
     )
     software = {
         **{"netproof": netproof, "reframe": "4.10.4", "slurm": "slurm 22.05.8"},
-        **{"git_revision": "0" * 40, "git_changed": False, "files": [], "absent": {}},
+        **{"git_revision": "0" * 40, "git_changed": False, "files": {}, "absent": {}},
     }
 
     def change(tests: list[dict]) -> None:
