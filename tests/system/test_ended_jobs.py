@@ -42,14 +42,15 @@ class Ended:
     ``more``: names of checks that have jobs of their own.
     """
 
-    def __init__(self, run, folder: Path, launches: int = LAUNCHES, more: str = "-") -> None:
+    def __init__(self, run, folder: Path, launches: int = LAUNCHES, more: str = "") -> None:
         self.folder = folder
         settings = settings_of(folder, **SMALL, twin=[])
         settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
         names = "|".join(f"Imb{name}" for name in FUNCTIONS)
+        names = f"({names}|ImbSmoothness).*ranks=2" + (f"|{more}" if more else "")
         command = (
             *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks")),
-            *("-n", f"({names}|ImbSmoothness).*ranks=2|{more}", "-S", f"launches={launches}"),
+            *("-n", names, "-S", f"launches={launches}"),
             *("-S", f"ImbJob.functions={','.join(FUNCTIONS)}"),
             *("-p", "|".join(ENVIRONMENTS), "-r"),
         )
