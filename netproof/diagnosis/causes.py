@@ -55,6 +55,9 @@ def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
     together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
     for one in evidence:
         key = one.place.nodes or (one.place.name, one.place.interface)
+        if one.place.kind in (PlaceKind.UPLINK, PlaceKind.LEAF):
+            # Jobs with other nodes below it accuse the same one.
+            key = (one.place.name,)
         together[tuple(sorted(key))].append(one)
     for several in together.values():
         # A port's own counters name the interface.

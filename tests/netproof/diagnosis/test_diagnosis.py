@@ -181,6 +181,15 @@ def test_pairs_alone_name_the_uplink_of_two_leaves_of_two_nodes():
     assert not of(**healthy(of_pairs=[in_two_leaves(2, 1.0)])).culprits
 
 
+def test_an_uplink_that_jobs_of_other_nodes_accuse_is_one_culprit():
+    several = [in_two_leaves(times, 3.0) for times in (2, 3)]
+    accused = dataclasses.replace(several[1].judgement.accusations[0], nodes=NODES[1:2])
+    judgement = dataclasses.replace(several[1].judgement, accusations=(accused,))
+    several[1] = dataclasses.replace(several[1], judgement=judgement)
+    (culprit,) = of(**healthy(of_pairs=several)).culprits
+    assert len(culprit.evidence) == 2
+
+
 def test_with_too_few_pairs_alone_an_uplink_is_not_known_to_be_fine():
     found = of(**healthy(of_pairs=[in_two_leaves(1, 1.0)]))
     assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
