@@ -399,7 +399,11 @@ class _Reading:
             if not ROW.fullmatch(line := self._text(number)):
                 continue
             if output.ended or not _goes_on(line, [output]):
-                raise ParseError(lines.path, number, line, "a row follows that is of no table")
+                reason = "a row follows that is of no table"
+                if number > printed[0]:
+                    above = shortened(repr(self._text(printed[0]).strip()), 40)
+                    reason += f"; line {printed[0]} ended the one above: {above}"
+                raise ParseError(lines.path, number, line, reason)
             reason = f"stands within a table, whose rows go on in line {number}"
             raise TableError(lines.path, first, self._text(first), reason)
         if not output.ended:
