@@ -66,7 +66,7 @@ def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
     for name in sessions:
         if os.path.exists(name):
             continue
-        if store is None or name.suffix == ".json":
+        if store is None or name.suffix == ".json" or os.sep in str(name):
             raise NetproofError(f"{name}: {NO_REPORT}")
         from netproof.store import Store
 

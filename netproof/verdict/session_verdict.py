@@ -122,14 +122,15 @@ class JudgedSession:
 def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> Session:
     """Load the session that a command was given: a report, a session's folder, a name in a store.
 
-    ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, or a name
-    that ends in ``.json``, is a report; a folder with a session's header is that session; anything
-    else is looked up in ``store``, as in ``Store.find``, and with ``lazily`` read when its results
-    are asked for. Raises NetproofError where no session is found.
+    ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, a name
+    with a slash, or one that ends in ``.json``, is a report; a folder with a session's header is
+    that session; anything else is looked up in ``store``, as in ``Store.find``, and with
+    ``lazily`` read when its results are asked for. Raises NetproofError where no session is found.
     """
     if name is None:
         return session.load(session.newest(folders.of_reports()))
-    own = os.path.isfile(name) or os.path.isfile(name / records.HEADER)
+    path = os.path.exists(name) or os.sep in str(name)
+    own = (path and not os.path.isdir(name)) or os.path.isfile(name / records.HEADER)
     if store is None or name.suffix == ".json" or own:
         return session.load(name)
     from netproof.store import Store, questions
