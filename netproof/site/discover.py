@@ -450,8 +450,8 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, Any]:
         questions.append("nodes: a job has one node, so NetPIPE is measured inside it, and no link")
     if partition.nodes < partition.usable:
         questions.append(
-            f"nodes: a job can have {partition.nodes} of {partition.usable}: in rounds of pairs all"
-            f" have their turn in {-(-partition.usable // partition.nodes)} days"
+            f"nodes: a job can have {partition.nodes} of {partition.usable}: rounds of pairs take"
+            f" {-(-partition.usable // partition.nodes)} jobs to measure all"
         )
     return extras
 

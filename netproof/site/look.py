@@ -412,10 +412,12 @@ def lacking(
         if not found.programs:
             return
     rails = extras["rails"] or (extras["interface"],)
-    for program, sent in found.carried.items():
+    # On one node nothing has to leave it.
+    between = extras["nodes"] > 1 and not extras["rdma"]
+    for program, sent in found.carried.items() if between else ():
         most = max(sent, key=lambda one: sent[one])
         own = sum(sent.get(one, _MESSAGE) for one in rails)
-        if not extras["rdma"] and own < _MESSAGE and sent[most] > 10 * _MESSAGE:
+        if own < _MESSAGE and sent[most] > 10 * _MESSAGE:
             yield (
                 "env_vars",
                 f"two ranks of {program} sent {sent[most] / 1e6:.0f} MB over {most} and none over"

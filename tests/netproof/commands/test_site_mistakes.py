@@ -250,6 +250,13 @@ def test_a_job_names_it(checked, changes, job, said):
     assert any(said in one for one in faults), faults
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_on_one_node_nothing_has_to_leave_it(nodes):
+    extras = {"rails": (), "interface": "ens1f0", "rdma": None, "nodes": nodes}
+    found = [key for key, _ in look.lacking({}, OVER_ENO1, extras)]
+    assert found == ["env_vars"] * (nodes > 1)
+
+
 def test_an_environment_is_set_up_as_reframe_does(checked):
     system = {"modules": ["base"]}
     partition = {"prepare_cmds": [look.OWN_ENVIRONMENT, ". x.sh"], "env_vars": [["A", "1"]]}
