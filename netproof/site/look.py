@@ -178,8 +178,9 @@ def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]], nod
         lines += [
             f"(mkdir -p env-{number} && cd env-{number} && exec 2>setup.err >setup.out",
             "netproof_folder=$PWD",
-            'netproof_failed() { echo "$netproof_at: $1: $(tail -n 1 "$netproof_folder/setup.err")"'
-            ' >>"$netproof_folder/failed"; }',
+            # What a module says stands above what its system makes of it.
+            'netproof_failed() { echo "$netproof_at: $1: $(tail -n 5 "$netproof_folder/setup.err"'
+            " | tr -s '[:space:]' ' ')\" >>\"$netproof_folder/failed\"; }",
             "trap 'netproof_failed \"it ended the shell\"' EXIT",
             *(text for line in setup for text in (f"netproof_at={shlex.quote(line)}", line, _NOTE)),
             "trap - EXIT",
