@@ -65,7 +65,7 @@ _ONE = "build nccl-tests with MPI=1, or give it the GPUs of a node with -g"
 
 
 class _Run:
-    """What a run says of itself, and its rows.
+    """Facts that a run prints of itself, and its rows.
 
     ``devices``: host and GPU of each rank, and ``asked``: sizes in bytes, empty if unknown;
     ``sweeps``: rows out of place and in place, by type, operation and root; ``average``: of all

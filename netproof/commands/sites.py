@@ -17,7 +17,7 @@ EXAMPLE = "example"
 """The system of the examples."""
 
 COPY = "Copy this file to site-config/<your cluster>.py and change what it says."
-"""What the example says of itself, which a copy need not."""
+"""Sentence of the example on itself, which a copy need not have."""
 
 _SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 

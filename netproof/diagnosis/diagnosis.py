@@ -402,7 +402,7 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
         yield f"{counted(len(failing), 'case')} not measured: {failing[0]}"
 
 
-def _between_leaves(view: PartitionView, pairs: PairsVerdict) -> Iterator[str]:
+def _uplink_not_shown(view: PartitionView, pairs: PairsVerdict) -> Iterator[str]:
     """Yield that too few pairs alone show what is between two leaves of two nodes."""
     switches, rounds = topology(pairs.rounds), pairs.rounds
     if switches is None or not two_by_two(rounds.nodes, switches) or pairs.accusations():
@@ -420,7 +420,7 @@ def _between_leaves(view: PartitionView, pairs: PairsVerdict) -> Iterator[str]:
 def _not_judged(view: PartitionView) -> Iterator[str]:
     """Yield what was to be judged and could not be: a quantity of pairs, packets, the path."""
     for one in view.pairs:
-        yield from _between_leaves(view, one)
+        yield from _uplink_not_shown(view, one)
         for quantity in one.unjudged():
             yield f"whether the {quantity} of pairs of {one.rounds.environment} differs"
     environments = view.between_nodes()

@@ -189,9 +189,9 @@ class LoadLaunches(DemandedJob):
         leaves, _ = tree() if not self.is_dry_run() else ({}, {})
         named = {name: tuple(nodes) for name, nodes in leaves.items()}
         asked = load_plan.LoadAsked(named, victims, aggressors, self.rounds)
-        told = {"srun": tuple(self.take_over_srun()), "asked": codec.encode(asked)}
+        planned = {"srun": tuple(self.take_over_srun()), "asked": codec.encode(asked)}
         files = load_plan.size_files(self.site_partition(), victims, aggressors)
-        self.write_plan(files, task="load", figures_at_once=False, **told)
+        self.write_plan(files, task="load", figures_at_once=False, **planned)
 
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the launches of victims."""
@@ -229,9 +229,9 @@ class TailsLaunches(DemandedJob):
                 f" {self.current_partition.fullname} are of {most}"
             )
         asked = (self.tails_seconds, self.tails_bytes)
-        told = {"srun": tuple(self.take_over_srun()), "asked": asked}
+        planned = {"srun": tuple(self.take_over_srun()), "asked": asked}
         files = tails.size_files(self.tails_bytes)
-        self.write_plan(files, task="tails", figures_at_once=False, **told)
+        self.write_plan(files, task="tails", figures_at_once=False, **planned)
 
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return the long launch."""

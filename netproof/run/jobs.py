@@ -317,8 +317,8 @@ class PartitionJob(Job):
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
         baseline = codec.encode(baseline_of_system())
-        told = {"environments": names, "asked": baseline}
-        self.write_plan({}, task="acceptance", describe_nodes=False, **told)
+        planned = {"environments": names, "asked": baseline}
+        self.write_plan({}, task="acceptance", describe_nodes=False, **planned)
 
     @sanity_function
     def left_records(self) -> bool:

@@ -120,8 +120,8 @@ class PairLaunches(Job, InPairs):
             pair_rounds.SUBJECT: pair_rounds.sizes(largest),
             pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
         }
-        told = {"srun": tuple(srun), "asked": codec.encode(asked)}
-        self.write_plan(plan.size_files(sizes), task="pairs", **told)
+        planned = {"srun": tuple(srun), "asked": codec.encode(asked)}
+        self.write_plan(plan.size_files(sizes), task="pairs", **planned)
 
 
 class PairCheck(JobRead, InPairs):

@@ -313,7 +313,7 @@ def document_of(folder: Path) -> dict[str, Any]:
 
 
 CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
-"""What a test's ``netproof_case`` has."""
+"""Keys of a test's ``netproof_case``."""
 
 _PLACE = ("system", "partition", "environ", "job_nodelist", "outputdir", "stagedir")
 

@@ -88,9 +88,9 @@ state() {
 # when its parent reaps it. So its parent is a shell that stops itself, and COMMAND begins when it has.
 # A pipe that only COMMAND holds open shows when it has ended.
 watched() {
-    local told out reaper pid state voluntary= involuntary= waited= key value status killed
+    local reports out reaper pid state voluntary= involuntary= waited= key value status killed
     exec {out}>&1
-    exec {told}< <(
+    exec {reports}< <(
         exec {pipe}>&1 1>&"$out" {out}>&-
         reaper=$BASHPID
         {
@@ -104,12 +104,12 @@ watched() {
     )
     reaper=$!
     exec {out}>&-
-    read -r pid <&"$told"
+    read -r pid <&"$reports"
     # Processes that COMMAND left behind may still hold the pipe open.
-    until read -r -t 2 <&"$told"; [ "$?" -le 128 ]; do
+    until read -r -t 2 <&"$reports"; [ "$?" -le 128 ]; do
         state "$pid" && [ "$state" != Z ] || break
     done
-    exec {told}<&-
+    exec {reports}<&-
     while read -r key value; do
         case $key in
         voluntary_ctxt_switches:) voluntary=$value ;;
