@@ -496,11 +496,11 @@ def measure(
         options, checks = wanted
         reframe.measure(
             [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks)],
+            folder / REPORT,
+            folder / "reframe.log",
             folder=folder,
-            report=folder / REPORT,
-            log=folder / "reframe.log",
             settings=variables,
-            lock=lock,
+            lock=[lock],
             patience_s=settings["run_limit"],
         )
     return ask(evaluation, run, settings, folder, "answer", variables)

@@ -5,133 +5,24 @@ They are no acceptance: their reports are in folders that no verdict reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from netproof.commands.options import (
-    Form,
-    insist_on_site,
-    printed,
-    refused,
-    session_and_system,
-    verb,
-)
-from netproof.commands.reframe import run_reframe
+from netproof.commands.options import Form, printed, refused, session_and_system, verb
+from netproof.commands.reframe import Where
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
     from netproof.present.document import Block
-    from netproof.site.matrix import Matrix
-    from netproof.site.partition import Partition
 
 _PAGES = {"load": "Under load", "tails": "Single calls", "sweeps": "Tuning"}
 """Beginnings of the titles of pages."""
 
 SHOWN, BEYOND, UNDECIDED = 0, 1, 3
 """Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
-
-
-class Where(NamedTuple):
-    """Where something is measured: a partition of a site, and an environment there."""
-
-    option: str
-    system: str
-    partition: str
-    environment: str
-    configuration: Mapping[str, Any]
-    matrix: Matrix
-
-    @classmethod
-    def of(cls, option: str, environment: str = "", *, full: bool = False) -> Where:
-        """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
-        system, partition = split(option)
-        insist_on_site()
-        from netproof.site import folders, site
-        from netproof.site.matrix import matrix
-
-        configuration = site.gather(folders.of_site())
-        expected = matrix(configuration, system, [partition], all_functions=full)
-        return cls(option, system, partition, environment, configuration, expected)
-
-    @property
-    def settings(self) -> Partition:
-        """Return the partition as checks see it."""
-        return self.matrix.partitions[self.partition]
-
-    @property
-    def entry(self) -> Mapping[str, Any]:
-        """Return the partition as the site's file has it."""
-        from netproof.site.matrix import partitions_in
-
-        return partitions_in(self.configuration, self.system)[self.partition]
-
-    @property
-    def environments(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the system's environments as the site's file has them, by name."""
-        from netproof.site.matrix import environments_in
-
-        return environments_in(self.configuration, self.system)
-
-    def insist(self, known: Collection[str], having: str, remedy: str = "") -> None:
-        """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""
-        if self.environment not in known:
-            raise NetproofError(
-                f"{self.option} has no environment {self.environment!r} with {having}; it has"
-                f" {', '.join(sorted(known)) or 'none'}{remedy}"
-            )
-
-    def insist_on_pairs(self) -> None:
-        """Raise NetproofError where the environment cannot measure nodes in pairs."""
-        from netproof.benchmarks.registry import OF_PAIRS
-
-        cases = self.matrix.cases
-        there = {one.environment for one in cases if one.benchmark == OF_PAIRS.name}
-        self.insist(there, OF_PAIRS.label)
-
-    def insist_on_nodes(self, least: int, why: str) -> None:
-        """Raise NetproofError where the partition has fewer nodes than ``least``."""
-        if self.settings.nodes < least:
-            raise NetproofError(f"{self.option} has {self.settings.nodes} nodes, and {why}")
-
-    def measure(
-        self, checks: str, settings: Mapping[str, object], label: str, subject: str, what: str
-    ) -> Path:
-        """Have ReFrame measure, and return the path of its report.
-
-        ``checks``: their file; ``settings``: of its tests, name to value; ``label``: the session's,
-        and its subfolder's in that of reports; ``subject``: in the report's name; ``what``: is
-        measured, in words. Raise NetproofError where ReFrame is missing or leaves no report.
-        """
-        from netproof.site import folders
-
-        arguments = ["--system", self.option, "-p", self.environment]
-        arguments += ["-c", str(folders.shipped("checks") / checks)]
-        arguments += [word for name, one in settings.items() for word in ("-S", f"{name}={one}")]
-        arguments.append(f"--session-extras={label}={subject}")
-        report = new_report(label, subject)
-        run_reframe(arguments, f"measuring {what}", report)
-        return report
-
-
-def split(where: str) -> tuple[str, str]:
-    """Return system and partition of ``SYSTEM:PARTITION``. Raise NetproofError for other forms."""
-    system, _, partition = where.partition(":")
-    if not partition:
-        raise NetproofError(f"{where}: name a partition too, SYSTEM:PARTITION")
-    return system, partition
-
-
-def new_report(label: str, subject: str) -> Path:
-    """Return the path of the next report of sessions with a label."""
-    from netproof.session import labelled
-    from netproof.site import folders
-
-    folder = labelled.folder_of(folders.of_reports(), label)
-    return folder / f"run-{subject}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
 
 
 def _report(subject: str, environment: str | None, measured: Callable[[Where], Path]) -> Path:

@@ -37,14 +37,14 @@ from netproof.present.wording import duration, outcome, visible
 from netproof.session import left, session
 from netproof.session.left import SkipReason
 from netproof.session.session import Session
-from netproof.site import folders, module_path, site, slurm
+from netproof.site import folders, module_path, slurm
 from netproof.site.matrix import (
     Matrix,
     PlannedJob,
     domain_of,
     jobs,
-    matrix,
     nodes_of,
+    of_site,
     partitions_in,
 )
 from netproof.site.module_path import LOGIN_SHELL
@@ -251,15 +251,7 @@ def _ending() -> Iterator[None]:
 
 
 def _go(night: Night) -> None:
-    name, _, partition = night.system.partition(":")
-    folder = folders.of_site()
-    configuration = site.gather(folder)
-    try:
-        expected = matrix(
-            configuration, name, [partition] if partition else [], all_functions=night.full
-        )
-    except NetproofError as error:
-        raise NetproofError(f"{folder}: {error}: source the activate of its folder") from None
+    name, partition, configuration, expected = of_site(night.system, full=night.full)
     no_modules = module_path.missing(configuration, name, expected)
     if no_modules:
         raise NetproofError(f"nothing was measured: {no_modules}")
@@ -296,11 +288,11 @@ def _go(night: Night) -> None:
                 left.write(path, cases)
             measure(
                 [*arguments, *night.arguments],
+                report,
+                night.log,
                 folder=checks.parent,
-                report=report,
-                log=night.log,
                 settings=settings,
-                lock=lock,
+                lock=[lock],
                 patience_s=60 * night.patience_min,
             )
         _insist_on_a_job(session.load(report))
@@ -432,23 +424,17 @@ def held(path: Path, started: datetime) -> AbstractContextManager[int]:
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:
     """Check that every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
 
-    Folders may be missing yet. Raises NetproofError naming the fullest, of several on one file
-    system the first, and OSError where one cannot be asked.
+    Folders may be missing yet. Raises NetproofError naming the first on a file system that is too
+    full, and OSError where one cannot be asked.
     """
-    # Each file system is asked once: between two answers others write to it.
-    free: dict[Path, float] = {}
-    asked: set[int] = set()
     for folder in folders:
         there = next(path for path in (folder, *folder.parents) if path.exists())
-        if there.stat().st_dev not in asked:
-            asked.add(there.stat().st_dev)
-            free[folder] = shutil.disk_usage(there).free / 1e6
-    fullest = min(free, key=free.__getitem__)
-    if free[fullest] < least_mb:
-        raise NetproofError(
-            f"{fullest}: the file system is too full: {free[fullest]:.0f} MB are free, and a night"
-            f" needs {least_mb} (--least-free); nothing was measured, what was there is untouched"
-        )
+        free = shutil.disk_usage(there).free / 1e6
+        if free < least_mb:
+            raise NetproofError(
+                f"{folder}: the file system is too full: {free:.0f} MB are free, and a night needs"
+                f" {least_mb} (--least-free); nothing was measured, what was there is untouched"
+            )
 
 
 def cannot_run(

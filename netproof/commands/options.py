@@ -23,6 +23,7 @@ import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
+from netproof.site import folders
 from netproof.verdict import CANNOT, MAX_AGE_DAYS, StoredOptions
 
 if TYPE_CHECKING:
@@ -86,32 +87,15 @@ def _is_system(argument: str) -> bool:
     return not os.path.isfile(os.path.join(argument, HEADER))
 
 
-def insist_on_site(*names: str) -> None:
-    """Raise NetproofError where the shell has no site, before what reads one is loaded."""
-    for name in names or ("RFM_CONFIG_PATH",):
-        if not os.environ.get(name):
-            raise NetproofError(f"{name} is not set; source the site's activate")
-
-
-def insist_on_newest(system: str | None) -> None:
-    """Raise NetproofError where there is no newest report, before what judges one is loaded.
-
-    ``system``: the argument that named no session.
-    """
-    insist_on_site("RFM_REPORT_FILE")
-    folder = Path(os.environ["RFM_REPORT_FILE"]).parent
-    if not folder.is_dir() or not any(folder.iterdir()):
-        asked = f", and {system} is no session" if system else ""
-        raise NetproofError(
-            f"{folder}: there is no report of a session{asked}; name one, or run 'netproof run'"
-        )
-
-
 def session_and_system(
-    arguments: Sequence[str] | None, store: Path | None = None
+    arguments: Sequence[str] | None, store: Path | None = None, *, newest: bool = False
 ) -> tuple[Path | None, str | None]:
-    """Return the same where there is one session at most: it, or None."""
+    """Return the same where there is one session at most: it, or the newest, or None."""
     sessions, system = subjects(arguments, store)
+    if newest and not sessions:
+        from netproof.session import session
+
+        sessions = [session.newest(folders.of_reports())]
     return (sessions[0] if sessions else None), system
 
 

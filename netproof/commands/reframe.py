@@ -1,4 +1,4 @@
-"""ReFrame, which ends with this process, and the verbs that run all checks by it.
+"""ReFrame, which ends with this process, where it measures, and the verbs that run all checks.
 
 ``run`` has it in the foreground, ``nightly`` for a night, which is in ``night``.
 """
@@ -6,23 +6,29 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from netproof.commands.options import insist_on_site, verb
+from netproof.commands.options import verb
 from netproof.errors import NetproofError
+from netproof.site import folders
+
+if TYPE_CHECKING:
+    from netproof.site.matrix import Matrix
+    from netproof.site.partition import Partition
 
 STDERR = 2
 ENDING_S = 120
@@ -37,103 +43,166 @@ _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
-@contextmanager
-def started(
-    arguments: Sequence[str],
-    report: Path,
-    output: int | IO[bytes],
-    settings: Mapping[str, str] = MappingProxyType({}),
-    folder: Path | None = None,
-    lock: Sequence[int] = (),
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Start ``reframe -r`` with ``settings`` in its environment, and end it with the block.
+class Where(NamedTuple):
+    """Where something is measured: a partition of a site, and an environment there."""
 
-    ``report``: where it leaves its report. It ends with this process too, and cancels its jobs.
-    Raise NetproofError where it is not installed.
-    """
-    program = Path(sys.executable).with_name("reframe")
-    if not program.is_file():
-        raise NetproofError(f"{program}: is not there, so nothing can be measured")
-    report.parent.mkdir(parents=True, exist_ok=True)
-    process = subprocess.Popen(
-        [str(program), *arguments, "-r"],
-        cwd=folder,
-        env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        # A signal to the terminal's processes would reach it twice.
-        start_new_session=True,
-        preexec_fn=ending_with_this_process(),
-        pass_fds=lock,
-    )
-    try:
-        yield process
-    except NetproofError:
-        end_reframe(process, IN_VAIN_S)
-        raise
-    finally:
-        if process.poll() is None:
-            end_reframe(process)
+    option: str
+    system: str
+    partition: str
+    environment: str
+    configuration: Mapping[str, Any]
+    matrix: Matrix
+
+    @classmethod
+    def of(cls, option: str, environment: str = "", *, full: bool = False) -> Where:
+        """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
+        if not option.partition(":")[2]:
+            raise NetproofError(f"{option}: name a partition too, SYSTEM:PARTITION")
+        folders.of_site()
+        from netproof.site import matrix
+
+        system, partition, configuration, expected = matrix.of_site(option, full=full)
+        return cls(option, system, partition, environment, configuration, expected)
+
+    @property
+    def settings(self) -> Partition:
+        """Return the partition as checks see it."""
+        return self.matrix.partitions[self.partition]
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """Return the partition as the site's file has it."""
+        from netproof.site.matrix import partitions_in
+
+        return partitions_in(self.configuration, self.system)[self.partition]
+
+    @property
+    def environments(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the system's environments as the site's file has them, by name."""
+        from netproof.site.matrix import environments_in
+
+        return environments_in(self.configuration, self.system)
+
+    def insist(self, known: Collection[str], having: str, remedy: str = "") -> None:
+        """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""
+        if self.environment not in known:
+            raise NetproofError(
+                f"{self.option} has no environment {self.environment!r} with {having}; it has"
+                f" {', '.join(sorted(known)) or 'none'}{remedy}"
+            )
+
+    def insist_on_pairs(self) -> None:
+        """Raise NetproofError where the environment cannot measure nodes in pairs."""
+        from netproof.benchmarks.registry import OF_PAIRS
+
+        cases = self.matrix.cases
+        there = {one.environment for one in cases if one.benchmark == OF_PAIRS.name}
+        self.insist(there, OF_PAIRS.label)
+
+    def insist_on_nodes(self, least: int, why: str) -> None:
+        """Raise NetproofError where the partition has fewer nodes than ``least``."""
+        if self.settings.nodes < least:
+            raise NetproofError(f"{self.option} has {self.settings.nodes} nodes, and {why}")
+
+    def measure(
+        self, checks: str, settings: Mapping[str, object], label: str, subject: str, what: str
+    ) -> Path:
+        """Have ReFrame measure, and return the path of its report.
+
+        ``checks``: their file; ``settings``: of its tests, name to value; ``label``: the session's,
+        and its subfolder's in that of reports, or empty; ``subject``: in the report's name;
+        ``what``: is measured, in words.
+        """
+        arguments = ["--system", self.option, "-c", str(folders.shipped("checks") / checks)]
+        arguments += ["-p", self.environment] if self.environment else []
+        arguments += [word for name, one in settings.items() for word in ("-S", f"{name}={one}")]
+        arguments += [f"--session-extras={label}={subject}"] if label else []
+        return run_reframe(arguments, f"measuring {what}", label, subject)
 
 
-def run_reframe(arguments: Sequence[str], said: str, report: Path) -> None:
-    """Run ReFrame with its output on standard error.
+def run_reframe(arguments: Sequence[str], said: str, label: str = "", subject: str = "") -> Path:
+    """Run ReFrame with its output on standard error; return the path of its report.
 
-    ``said``: stands before the command on standard error. Raise NetproofError where it is not
-    installed, and where it leaves no ``report``.
+    ``said``: stands before the command there; ``label``: subfolder of the reports, or empty;
+    ``subject``: in the report's name. Raises NetproofError as ``measure``.
     """
     from netproof.present import terminal
+    from netproof.session import labelled
 
     if not sys.stderr.isatty():
         arguments = [*arguments, "--nocolor"]
-    terminal.say(
-        terminal.console(stderr=True), f"{said}: {shlex.join(['reframe', *arguments, '-r'])}"
-    )
-    with started(arguments, report, STDERR) as process:
-        ended = process.wait()
-    if not report.is_file():
-        raise NetproofError(
-            f"reframe left no report {report} (exit status {ended}); what it printed says why"
-        )
+    command = shlex.join(["reframe", *arguments, "-r"])
+    terminal.say(terminal.console(stderr=True), f"{said}: {command}")
+    name = "-".join(filter(None, ("run", subject, f"{datetime.now(UTC):%Y%m%dT%H%M%S}")))
+    report = labelled.folder_of(folders.of_reports(), label) / f"{name}.json"
+    measure(arguments, report)
+    return report
 
 
 def measure(
     arguments: Sequence[str],
-    *,
-    folder: Path,
     report: Path,
-    log: Path,
-    settings: Mapping[str, str],
-    lock: int,
-    patience_s: float,
+    log: Path | None = None,
+    *,
+    folder: Path | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    lock: Sequence[int] = (),
+    patience_s: float = math.inf,
 ) -> None:
-    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
+    """Run ``reframe -r`` in ``folder`` until it ends; check that it left its ``report``.
 
-    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
-    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
-    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
-    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
-    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
+    Its output goes to ``log``, or to standard error. ``settings`` are added to the environment. It
+    keeps ``lock`` open, so that no other night begins while it runs, and ends with this process: on
+    SIGTERM, which it gets too where this process is killed, ReFrame cancels its jobs. Raises
+    NetproofError where it is not installed, where slurmctld did not answer for ``patience_s``
+    seconds, or, with a ``log``, does not at the end, and with the end of its output where ReFrame
+    left no report; OSError where ``log`` cannot be written.
     """
     from netproof.site import slurm
 
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        log.open("wb") as output,
-        started(arguments, report, output, settings, folder, [lock]) as process,
-    ):
-        _watch(process, patience_s)
+    program = Path(sys.executable).with_name("reframe")
+    if not program.is_file():
+        raise NetproofError(f"{program}: is not there, so nothing can be measured")
+    report.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as opened:
+        output: int | IO[bytes] = STDERR
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            output = opened.enter_context(log.open("wb"))
+        process = subprocess.Popen(
+            [str(program), *arguments, "-r"],
+            cwd=folder,
+            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            # A signal to the terminal's processes would reach it twice.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+            pass_fds=lock,
+        )
+        try:
+            _watch(process, patience_s)
+        except NetproofError:
+            end_reframe(process, IN_VAIN_S)
+            raise
+        finally:
+            if process.poll() is None:
+                end_reframe(process)
     try:
-        slurm.answers()
+        if log is not None:
+            slurm.answers()
     except NetproofError as error:
         # Failures meanwhile say nothing of a network.
         kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
         raise NetproofError(f"{error}, and did when the night began; {kept}") from None
     if not report.is_file():
+        ends = "what it printed says why"
+        if log is not None:
+            said = filter(None, map(str.strip, log.read_text(errors="replace").splitlines()))
+            ends = f"its output {log} ends: {' | '.join([*said][-LINES:]) or 'it is empty'}"
         raise NetproofError(
-            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
-            f" {_end_of(log)}"
+            f"ReFrame left no report {report} (exit status {process.returncode}); {ends}"
         )
 
 
@@ -151,14 +220,17 @@ def ending_with_this_process() -> Callable[[], None]:
 
 
 def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
+    """Wait for ReFrame, which would wait forever for a lost slurmctld.
+
+    Without a limit to ``patience_s`` Slurm is not asked: somebody watches.
+    """
     from netproof.present.wording import duration
     from netproof.site import slurm
 
     silent_from = None
     while True:
         try:
-            process.wait(min(WATCH_S, patience_s))
+            process.wait(None if patience_s == math.inf else min(WATCH_S, patience_s))
             return
         except subprocess.TimeoutExpired:
             pass
@@ -189,11 +261,6 @@ def end_reframe(process: subprocess.Popen[bytes], seconds: float = ENDING_S) -> 
             process.wait()
 
 
-def _end_of(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-LINES:]) or "it is empty"
-
-
 def _measured(arguments: Sequence[str] | None) -> tuple[str | None, list[str]]:
     """Return the system to measure, and the options of ReFrame."""
     further = list(arguments or ())
@@ -209,17 +276,12 @@ def run(
 ) -> int:
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
-    insist_on_site()
-    from netproof.site import folders, site
-    from netproof.site.matrix import matrix
-
-    name, _, partition = (system or "").partition(":")
-    if partition:
+    folders.of_site()
+    if system and ":" in system:
         # An unknown one is refused before anything is measured.
-        matrix(site.gather(folders.of_site()), name, [partition])
-    report = folders.of_reports() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+        Where.of(system)
     options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
-    run_reframe(["-c", str(folders.of_checks()), *options], "measuring", report)
+    report = run_reframe(["-c", str(folders.of_checks()), *options], "measuring")
     from netproof.commands import stores
     from netproof.present import terminal
     from netproof.present.document import show
@@ -258,10 +320,9 @@ def nightly(
     system, further = _measured(arguments)
     if not system:
         raise typer.BadParameter("say what to measure: SYSTEM[:PARTITION], or in RFM_SYSTEM")
-    insist_on_site()
+    folders.of_site()
     from netproof.commands import night
     from netproof.session.session import label_of
-    from netproof.site import folders
 
     for given in label or ():
         try:

@@ -15,11 +15,11 @@ from netproof.commands.options import (
     Form,
     VerdictForm,
     alongside,
-    insist_on_newest,
     printed,
     session_and_system,
     verb,
 )
+from netproof.commands.reframe import Where
 from netproof.errors import NetproofError
 from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS
 
@@ -58,9 +58,7 @@ def verdict(
         raise typer.BadParameter("--again and --with-stored do not go together")
     if power and form is VerdictForm.JUNIT:
         raise typer.BadParameter("--power is not part of JUnit's XML")
-    session, system = session_and_system(arguments, store)
-    if session is None:
-        insist_on_newest(system)
+    session, system = session_and_system(arguments, store, newest=True)
     from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
     from netproof.present.document import show
@@ -127,9 +125,7 @@ def report(
 ) -> int:
     """Write pages and charts on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
-    session, system = session_and_system(arguments, store)
-    if session is None:
-        insist_on_newest(system)
+    session, system = session_and_system(arguments, store, newest=True)
     from netproof.present import terminal
     from netproof.present.html.folder import beside
     from netproof.present.html.page import write
@@ -193,21 +189,19 @@ def diagnose(
     form: Form = Form.TEXT,
 ) -> int:
     """Say what is wrong, where, since when."""
-    session, system = session_and_system(arguments, store)
+    session, system = session_and_system(arguments, store, newest=not measure)
     name, _, partition = (system or "").partition(":")
     if measure and session is not None:
         raise typer.BadParameter("--measure makes a session of its own: leave SESSION out")
     if measure and not partition:
         raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
-    if session is None and not measure:
-        insist_on_newest(system)
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
     from netproof.present import terminal
     from netproof.verdict import session_verdict
 
     if measure:
-        session = _measured_pairs(name, partition)
+        session = Where.of(system or "").measure(PAIRS, {}, "", "pairs", "rounds of pairs")
     # ci/activate names the folder of a store that only the first session makes.
     known = store
     if store is not None and os.environ.get("NETPROOF_STORE") == str(store) and not store.exists():
@@ -224,20 +218,3 @@ def diagnose(
     session_line = f"session {judged.session.path}"
     printed(form, lambda: shown.document(judged, diagnoses), lambda: [*lines, session_line])
     return diagnosis.status(diagnoses)
-
-
-def _measured_pairs(system: str, partition: str) -> Path:
-    """Measure rounds of pairs on a partition with ReFrame, and return the report's path.
-
-    Raise NetproofError without ReFrame, configuration or report.
-    """
-    from netproof.commands.reframe import run_reframe
-    from netproof.site import folders, site
-    from netproof.site.matrix import matrix
-
-    # An unknown partition is refused before anything is measured.
-    matrix(site.gather(folders.of_site()), system, [partition])
-    report = folders.of_reports() / f"run-pairs-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    checks = folders.shipped("checks") / PAIRS
-    run_reframe(["--system", f"{system}:{partition}", "-c", str(checks)], "measuring", report)
-    return report

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from netproof.commands.options import Form, insist_on_site, printed, verb
+from netproof.commands.options import Form, printed, verb
 from netproof.errors import NetproofError
+from netproof.site import folders
 from netproof.verdict import FAILED, PASSED
 
 EXAMPLE = "example"
@@ -122,8 +123,6 @@ def _own_files(system: str, text: str, references: str) -> dict[str, str]:
 
 def first_files(system: str) -> dict[str, str]:
     """Return the text of each file of a new site, by its name in the folder."""
-    from netproof.site import folders
-
     site, references = folders.shipped("site-config"), folders.shipped("reference-values")
     checks = folders.shipped("checks")
     named = (site / f"{EXAMPLE}.py").read_text()
@@ -157,7 +156,7 @@ def check(
     form: Form = Form.TEXT,
 ) -> int:
     """Check the site configuration."""
-    insist_on_site()
+    folders.of_site()
     from netproof.commands import site_check
     from netproof.present import terminal
 
@@ -175,7 +174,7 @@ def show(
     form: Form = Form.TEXT,
 ) -> int:
     """Show what will run and how long it should take."""
-    insist_on_site()
+    folders.of_site()
     from netproof.commands import site_show
     from netproof.present import terminal
 

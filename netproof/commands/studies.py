@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from netproof.commands.measure import Where, measured_setting, new_report, split
-from netproof.commands.options import insist_on_newest, insist_on_site, session_and_system, verb
-from netproof.commands.reframe import run_reframe
+from netproof.commands.measure import measured_setting
+from netproof.commands.options import session_and_system, verb
+from netproof.commands.reframe import Where, run_reframe
 from netproof.errors import NetproofError
+from netproof.site import folders
 
 if TYPE_CHECKING:
     from netproof.experiments.literature import Study
@@ -46,10 +47,8 @@ def study(
         raise typer.BadParameter("SYSTEM:PARTITION measures: leave SESSION and --sweep out")
     if where is None and environment is not None:
         raise typer.BadParameter("--environment goes with SYSTEM:PARTITION")
-    if where is not None:
-        insist_on_site()
-    elif session is None:
-        insist_on_newest(where)
+    if where is None and session is None:
+        session, _ = session_and_system((), newest=True)
     from netproof.experiments import literature
 
     redone = literature.load(name)
@@ -59,24 +58,21 @@ def study(
     from netproof.present import studies, terminal
     from netproof.present.html.folder import beside, write_page
     from netproof.present.html.report import Report
-    from netproof.session import session as sessions
-    from netproof.site import folders
     from netproof.verdict import session_verdict
 
     not_swept: dict[str, str] = {}
     if where is not None:
-        split(where)
-        session = new_report(FOLDER, redone.name)
+        Where.of(where)
         # ReFrame matches names without their spaces.
         pattern = f"^({'|'.join(checks(redone))})(%|$)"
         options = ["--system", where, "-c", str(folders.shipped("checks")), "-n", pattern]
         options.append(f"--session-extras=study={redone.name}")
-        run_reframe(options, f"measuring the study {redone.name}", session)
-        sessions.load(session)
-        shown = _swept(redone, where, environment, not_swept)
+        session = run_reframe(options, f"measuring the study {redone.name}", FOLDER, redone.name)
     measured = session_verdict.find(session, store)
     if where is None:
         shown = _results(redone, measured, sweeps or (), not_swept)
+    else:
+        shown = _swept(redone, where, environment, not_swept)
     for one in redone.sweeps:
         title = parameters.found(one, ("value",)).title
         not_swept.setdefault(
@@ -129,7 +125,6 @@ def _results(
     """
     from netproof.experiments import restoring, sweep
     from netproof.session.labelled import folder_of
-    from netproof.site import folders
 
     if reports:
         return [one for path in reports for one in sweep.results(path)]

@@ -12,8 +12,9 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.site import folders
 from netproof.site.partition import Partition, ScoreBaseline, score_baseline
-from netproof.site.site import JUDGE_ENVIRONMENT
+from netproof.site.site import JUDGE_ENVIRONMENT, gather
 
 NO_REASON = "not among its features"
 
@@ -64,6 +65,22 @@ def environments_in(configuration: Mapping[str, Any], system: str) -> dict[str, 
     }
 
 
+def of_site(asked: str, *, full: bool) -> tuple[str, str, dict[str, Any], Matrix]:
+    """Return names of system and partition, the site's configuration, and the expected matrix.
+
+    ``asked``: ``SYSTEM[:PARTITION]``; ``full``: as ``all_functions`` of ``matrix``.
+    """
+    name, _, partition = asked.partition(":")
+    folder = folders.of_site()
+    configuration = gather(folder)
+    several = [partition] if partition else []
+    try:
+        expected = matrix(configuration, name, several, all_functions=full)
+    except NetproofError as error:
+        raise NetproofError(f"{folder}: {error}") from None
+    return name, partition, configuration, expected
+
+
 def matrix(
     configuration: dict[str, Any],
     system: str,
@@ -79,7 +96,8 @@ def matrix(
     systems = {entry["name"]: entry for entry in configuration["systems"]}
     if system not in systems:
         raise NetproofError(
-            f"the configuration has no system {system!r}; it has {', '.join(systems)}"
+            f"the configuration has no system {system!r}; it has {', '.join(systems)}: source the"
+            " activate of its folder"
         )
     entries = partitions_in(configuration, system)
     for name in partitions:

@@ -19,8 +19,8 @@ from netproof.measurement.case import Case
 from netproof.session import provenance, records, session
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
-from netproof.site import folders, site
-from netproof.site.matrix import Matrix, matrix
+from netproof.site import folders
+from netproof.site.matrix import Matrix, matrix, of_site
 from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirmations, power, stored
 from netproof.verdict.engine import Key, companion_keys
 from netproof.verdict.judge import judge, last_results, subject, unsettled_of
@@ -172,7 +172,9 @@ def judge_session(
     if found is not None and system is None and not full:
         own, full = found[0], found[0].full
         system = f"{own.system}:{own.partition}" if own.partition else own.system
-    name, partition, configuration, expected = _to_judge(read, system, full)
+    name, partition, configuration, expected = of_site(
+        system or read.system("name one: SYSTEM"), full=full
+    )
     if found is None or (found[0].system, found[0].partition, found[0].full) != (
         name,
         partition,
@@ -212,16 +214,6 @@ def judge_session(
     return dataclasses.replace(found_again, verdict=before)
 
 
-def _to_judge(
-    read: Session, system: str | None, full: bool
-) -> tuple[str, str, dict[str, Any], Matrix]:
-    """Return names of system and partition, the site's configuration and the expected matrix."""
-    name, _, partition = (system or read.system("name one: SYSTEM")).partition(":")
-    configuration = site.gather(folders.of_site())
-    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    return name, partition, configuration, expected
-
-
 def power_of(judged: JudgedSession) -> list[power.CasePower]:
     """Return the smallest change that would have failed each case, by today's references.
 
@@ -255,7 +247,9 @@ def ingest(
     from netproof.store import ingest as storing
 
     def verdict(read: Session, sha256: str) -> bytes:
-        name, partition, configuration, expected = _to_judge(read, system, full)
+        name, partition, configuration, expected = of_site(
+            system or read.system("name one: SYSTEM"), full=full
+        )
         # Warnings are folded when it is read, since that depends on other sessions.
         judged = _judged(read, name, expected, configuration, None, fold=0)
         return stored.document(

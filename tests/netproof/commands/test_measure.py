@@ -272,7 +272,7 @@ def test_what_a_study_measures_are_classes_of_checks(name):
 def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeypatch):
     asked = []
 
-    def reframe(arguments, said, report):
+    def reframe(arguments, *said):
         asked.append(arguments)
         raise NetproofError("far enough")
 

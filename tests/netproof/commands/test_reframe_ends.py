@@ -31,9 +31,8 @@ def test_a_run_that_is_ended_leaves_no_jobs(tmp_path, number):
     program.write_text(REFRAME.format(folder=tmp_path))
     program.chmod(0o755)
     script = (
-        "import sys; from pathlib import Path; from netproof.commands.reframe import run_reframe;"
-        f" sys.executable = '{tmp_path}/python3';"
-        f" run_reframe([], 'measuring', Path('{tmp_path}/run.json'))"
+        "import sys; from pathlib import Path; from netproof.commands.reframe import measure;"
+        f" sys.executable = '{tmp_path}/python3'; measure([], Path('{tmp_path}/run.json'))"
     )
     ran = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     wait_for(tmp_path / "jobs", "began")
