@@ -459,23 +459,9 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, Any]:
 def site_text(system: str, found: Discovered) -> str:
     """Return the text of the site's file, with each question as a comment where it belongs."""
     names = list(found.environments)
-    lines = [
-        f'"""{system}, as `netproof site discover` found it.',
-        "",
-        "A line `# ?` is a question: answer it, and delete it. All keys: docs/reference/keys.md.",
-        '"""\n',
-        *(f"# not here: {one}" for one in found.left_out),
-        "",
-        "site_configuration = {",
-        '    "systems": [',
-        "        {",
-        f'            "name": "{system}",',
-        f'            "hostnames": [r"{re.escape(socket.gethostname())}"],',
-        f'            "modules_system": "{found.modules_system}",',
-        '            "partitions": [',
-    ]
-    every = [extras_of(partition) for partition in found.partitions]
-    for partition, extras in zip(found.partitions, every, strict=True):
+    partitions, environments = [], []
+    for partition in found.partitions:
+        extras = extras_of(partition)
         asked = [*partition.questions, *filter(None, [without_python(partition.looked.nodes)])]
         if printed := [line for node in partition.looked.nodes for line in node.printed]:
             said = shortened(printed[0], 80)
@@ -493,13 +479,9 @@ def site_text(system: str, found: Discovered) -> str:
         networks = sum(bool(one.address) for one in partition.looked.nodes[0].interfaces)
         if networks > 1 and "rdma" not in extras:
             entry["env_vars"] = [[one, extras["interface"]] for one in _OF_INTERFACES]
-        entry["extras"] = extras
-        lines += [f"                # ? {one}" for one in asked]
-        lines += _literal(entry, 16)
-        lines[-1] += ","
+        partitions.append(({**entry, "extras": extras}, asked))
         found.questions += [f"{partition.name}: {one}" for one in asked]
-    lines += ["            ],", "        }", "    ],", '    "environments": [']
-    over_rdma = any("rdma" in extras for extras in every)
+    over_rdma = any("rdma" in entry["extras"] for entry, _ in partitions)
     for name, (candidate, one) in found.environments.items():
         asked = [f"{what}: {words}" for what, words in one.said.items()]
         features = [
@@ -512,11 +494,33 @@ def site_text(system: str, found: Discovered) -> str:
             extras["mpi_over_tcp"] = False
             asked.append("mpi_over_tcp: does its MPI use RDMA? Otherwise leave the line out")
         entry = {"name": name, "features": features, **candidate, "extras": extras}
-        lines += [f"        # ? {one}" for one in asked]
-        lines += _literal(entry, 8)
-        lines[-1] += ","
+        environments.append((entry, asked))
         found.questions += [f"environment {name}: {one}" for one in asked]
-    return "\n".join([*lines, "    ],", "}", ""])
+    return _rendered(
+        "site.py.j2",
+        system=system,
+        host=re.escape(socket.gethostname()),
+        modules_system=found.modules_system,
+        left_out=found.left_out,
+        partitions=partitions,
+        environments=environments,
+    )
+
+
+def _rendered(template: str, **values: object) -> str:
+    """Return the text of a template of this folder, with ``python`` as the filter of literals."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+    )
+    environment.filters["python"] = _plain
+    return environment.get_template(template).render(**values)
 
 
 def _called(one: LookedEnvironment) -> str:
@@ -532,20 +536,6 @@ def _called(one: LookedEnvironment) -> str:
     return f"{name} {number[0]}" if number else f"{name}, {path}"
 
 
-def _literal(value: object, indent: int) -> list[str]:
-    """Return the lines of a value as Python: a dictionary a key a line, all else in one."""
-    margin = " " * indent
-    if not isinstance(value, dict):
-        return [f"{margin}{_plain(value)}"]
-    lines = [f"{margin}{{"]
-    for key, one in value.items():
-        below = _literal(one, indent + 4)
-        below[0] = f"{margin}    {_plain(key)}: {below[0].lstrip()}"
-        below[-1] += ","
-        lines += below
-    return [*lines, f"{margin}}}"]
-
-
 def _plain(value: object) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -556,28 +546,11 @@ def _plain(value: object) -> str:
 
 def references_text(system: str) -> str:
     """Return references by physics alone, for all checks."""
-    lines = [
-        f"# Bounds of {system} by physics alone: no message passes above the line rate. `netproof",
-        "# references derive` adds those of your own sessions; docs/references.md has the format.",
-        ".landmarks: &landmarks",
-        *(
-            f"  {name}: [0, null, null, '{one.unit}']"
-            for name, one in LANDMARKS.items()
-            if name not in twin.NAMES
-        ),
-        ".link: &link",
-        "  <<: *landmarks",
-        "  line_rate_share: [100, null, 0.02, '%']",
+    several = (one for one in LANDMARKS.items() if one[0] not in twin.NAMES)
+    checks = [
+        (registry.check_name(benchmark.name, function.name), benchmark.by_protocol)
+        for benchmark in registry.STARTED
+        for function in benchmark.functions
     ]
-    for benchmark in registry.STARTED:
-        index, below = "ranks", "{.*: *link}"
-        if benchmark.by_protocol:
-            index = "path, direction"
-            below = "{inter-node: {.*: *link}, intra-node: {.*: *landmarks}}"
-        for function in benchmark.functions:
-            lines += [
-                f"{registry.check_name(benchmark.name, function.name)}:",
-                f"  $index: [$partition, $environ, {index}]",
-                f"  {system}:.*: {{.*: {below}}}",
-            ]
-    return "\n".join([*lines, ""])
+    landmarks = [(name, one.unit) for name, one in several]
+    return _rendered("references.yaml.j2", system=system, landmarks=landmarks, checks=checks)
