@@ -18,7 +18,6 @@ from netproof.commands import (
     sessions,
     sites,
     stores,
-    studies,
 )
 from netproof.commands.options import described, help_of
 
@@ -89,7 +88,7 @@ VERBS = {
     "measure load": measure.load,
     "measure tails": measure.tails,
     "measure gpcnet": measure.gpcnet,
-    "measure study": studies.study,
+    "measure study": measure.study,
     "verdict": sessions.verdict,
     "report": sessions.report,
     "compare": compare.compare,

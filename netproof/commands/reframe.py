@@ -44,13 +44,17 @@ _DEATH_SIGNAL = 1
 
 
 class Where(NamedTuple):
-    """Where something is measured: a partition of a site, and an environment there."""
+    """Where something is measured: a partition of a site, and an environment there.
+
+    ``entry``, ``environments``: the partition, and the system's environments, in the site's file.
+    """
 
     option: str
     system: str
     partition: str
     environment: str
-    configuration: Mapping[str, Any]
+    entry: Mapping[str, Any]
+    environments: Mapping[str, Mapping[str, Any]]
     matrix: Matrix
 
     @classmethod
@@ -62,26 +66,14 @@ class Where(NamedTuple):
         from netproof.site import matrix
 
         system, partition, configuration, expected = matrix.of_site(option, full=full)
-        return cls(option, system, partition, environment, configuration, expected)
+        entry = matrix.partitions_in(configuration, system)[partition]
+        environments = matrix.environments_in(configuration, system)
+        return cls(option, system, partition, environment, entry, environments, expected)
 
     @property
     def settings(self) -> Partition:
         """Return the partition as checks see it."""
         return self.matrix.partitions[self.partition]
-
-    @property
-    def entry(self) -> Mapping[str, Any]:
-        """Return the partition as the site's file has it."""
-        from netproof.site.matrix import partitions_in
-
-        return partitions_in(self.configuration, self.system)[self.partition]
-
-    @property
-    def environments(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the system's environments as the site's file has them, by name."""
-        from netproof.site.matrix import environments_in
-
-        return environments_in(self.configuration, self.system)
 
     def insist(self, known: Collection[str], having: str, remedy: str = "") -> None:
         """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""

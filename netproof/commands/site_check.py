@@ -29,7 +29,7 @@ from netproof.present.wording import counted
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
-from netproof.site.discover import MOST_NODES, associations, module_says, plugins_of
+from netproof.site.discover import associations, module_says, plugins_of
 from netproof.site.discover import modules_system as modules_system_here
 from netproof.site.hostlist import fold
 from netproof.site.look import differing, lacking, look, setup_of
@@ -544,15 +544,11 @@ def _by_job(
     own, place = entry["name"], f"partition {checked.system}:{entry['name']}"
     trying = {name: one for name, one in environments.items() if (own, name) in setups}
     extras = entry["extras"]
-    access = _access(entry)
-    named = slurm.names_in(access)
-    free, _ = slurm.free_and_busy(named, slurm.partitions())
-    count = min(extras["nodes"], MOST_NODES, max(2, len(free)))
     try:
         looked = look(
             folders.of_site().absolute().parent,
-            access,
-            count,
+            _access(entry),
+            extras["nodes"],
             {name: (setups[own, name], [one["extras"]["pmi"]]) for name, one in trying.items()},
             wait_s,
         )

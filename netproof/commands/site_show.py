@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from netproof.site.partition import pair_environments, time_limit_s
 from netproof.site.site import insist
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
+from netproof.verdict.verdict import listed
 
 _PARTITIONS = (
     *("partition", "switch", "card", "Mbit/s", "MTU", "interface", "nodes", "ranks", "a node"),
@@ -204,7 +205,7 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
         if not one.measured:
             alike[one.why].append(job)
     for why, several in alike.items():
-        yield Cell(f"{_together(several, found.jobs)}: {why}", "warned")
+        yield Cell(f"{listed([*map(str, several)])}: {why}", "warned")
     for job, one in found.expected.items():
         limit_s = found.limits_s[job.partition]
         if one.seconds is not None and limit_s and one.seconds > limit_s:
@@ -229,22 +230,3 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
         spoken = f", contention domains in parallel: {each}"
     sessions = counted(found.sessions, "session")
     yield Cell(f"should take {duration(total)}, by {sessions}{spoken}", "strong")
-
-
-def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str:
-    """Return jobs by partition where it has no others, else by configuration."""
-    expected, shown = defaultdict(set), defaultdict(set)
-    for job in every:
-        expected[job.partition].add(job)
-    for job in several:
-        shown[job.partition].add(job)
-    parts = []
-    for partition, here in shown.items():
-        if here == expected[partition]:
-            parts.append(partition)
-            continue
-        by_environment: dict[str, list[str]] = defaultdict(list)
-        for job in sorted(here):
-            by_environment[job.environment].append(job.what())
-        parts += [f"{partition} {name} {', '.join(w)}" for name, w in by_environment.items()]
-    return "; ".join(parts)

@@ -115,33 +115,19 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
 
 def recurring_sentence(found: Recurring) -> str:
     """Return a line: how many warnings, by which criteria, where, and their values."""
+    from netproof.verdict.explain import named
+
     sessions, warnings = found
-    together: dict[tuple[str, str], list[tuple[Case, Finding]]] = {}
+    together: dict[str, list[tuple[Case, Finding]]] = {}
     for case, finding in warnings:
-        together.setdefault((finding.criterion, case.what()), []).append((case, finding))
+        together.setdefault(finding.criterion, []).append((case, finding))
     parts = [
-        f"{criterion}, {_places([case for case, _ in several])}, {what}"
+        f"{criterion}, {named([case for case, _ in several])}"
         f" ({_values([finding for _, finding in several])})"
-        for (criterion, what), several in together.items()
+        for criterion, several in together.items()
     ]
-    return (
-        f"{counted(len(warnings), 'warning')} as in the last {sessions} sessions:"
-        f" {'; '.join(parts)}"
-    )
-
-
-def _places(cases: Sequence[Case]) -> str:
-    """Return partitions and environments: each once if all are combined, else each pair."""
-    partitions = list(dict.fromkeys(case.partition for case in cases))
-    environments = list(dict.fromkeys(case.environment for case in cases))
-    pairs = dict.fromkeys(f"{case.partition} {case.environment}" for case in cases)
-    if len(pairs) == len(partitions) * len(environments):
-        return f"{_and(partitions)}, {_and(environments)}"
-    return _and(list(pairs))
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    count = counted(len(warnings), "warning")
+    return f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"
 
 
 def _values(findings: Sequence[Finding]) -> str:

@@ -30,7 +30,7 @@ from netproof.site.look import (
     without_python,
 )
 
-MOST_ENVIRONMENTS, MOST_NODES = 8, 16
+MOST_ENVIRONMENTS = 8
 RATES_GBIT_S = (0.01, 0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
 _MPI = re.compile(
     r"(?i)^(?:.*/)?(open-?mpi|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)\b"
@@ -297,13 +297,11 @@ def discover(
         if found.environments:
             tcp = (name for name, (_, one) in found.environments.items() if "NPtcp" in one.programs)
             trying = {name: possible[name] for name in islice(tcp, 1)}
-        free, _ = slurm.free_and_busy([partition.name], slurm.partitions())
-        count = min(partition.nodes, MOST_NODES, max(2, len(free)))
         try:
             partition.looked = look(
                 folder,
                 [*partition.access, "--exclusive"],
-                count,
+                partition.nodes,
                 {name: (setup_of_candidate(one), trying_pmi) for name, one in trying.items()},
                 wait_s,
             )

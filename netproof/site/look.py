@@ -28,6 +28,7 @@ from netproof.site.site import OWN_ENVIRONMENT
 SHELL = Path(__file__).with_name("look.sh")
 HEADER, END = "netproof-look\t1", "end"
 JOB_LIMIT_MIN = 15
+MOST_NODES = 16
 _POLL_S = 2
 _MESSAGE = 1048576
 """Bytes of a message of the programs that the job starts."""
@@ -127,15 +128,18 @@ class Looked:
 def look(
     folder: Path,
     access: Sequence[str],
-    nodes: int,
+    most: int,
     environments: Mapping[str, tuple[Sequence[str], Sequence[str]]],
     wait_s: float,
 ) -> Looked:
     """Submit the job, wait for it, and return what it found.
 
-    ``folder``: seen by the nodes; ``environments``: commands that set each up, and PMI plugins to
-    try. Raises NetproofError with Slurm's reason where the job does not run or leaves nothing.
+    ``folder``: seen by the nodes; ``most``: nodes that a job can have, of which the free ones are
+    taken; ``environments``: commands that set each up, and PMI plugins to try. Raises NetproofError
+    with Slurm's reason where the job does not run or leaves nothing.
     """
+    free, _ = slurm.free_and_busy(slurm.names_in(access), slurm.partitions())
+    nodes = min(most, MOST_NODES, max(2, len(free)))
     place = Path(tempfile.mkdtemp(prefix=".netproof-look-", dir=folder))
     try:
         shutil.copy(SHELL, place)

@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from netproof.benchmarks.gpcnet import BENCHMARK
-from netproof.commands import studies
+from netproof.commands import measure as verbs
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.experiments import literature, load, tails
@@ -265,7 +265,7 @@ def test_what_goes_together_for_a_study_is_said(arguments, said):
 @pytest.mark.parametrize("name", literature.names())
 def test_what_a_study_measures_are_classes_of_checks(name):
     text = "".join(path.read_text() for path in (ROOT / "checks").rglob("*.py"))
-    for one in studies.checks(literature.load(name)):
+    for one in verbs.checks(literature.load(name)):
         assert f"class {one}(" in text
 
 
@@ -276,7 +276,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
         asked.append(arguments)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(studies, "run_reframe", reframe)
+    monkeypatch.setattr(verbs, "run_reframe", reframe)
     monkeypatch.setattr(folders, "of_reports", lambda: tmp_path)
     found, words = measure("study", "gige-mpi-tests", "testbed:gige")
     assert (found.exit_code, words) == (2, "netproof: no study: far enough")
@@ -284,7 +284,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
     assert extras == "--session-extras=study=gige-mpi-tests"
     assert "ImbPingPong" in pattern
     why = {}
-    assert studies._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
+    assert verbs._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
     assert why == {
         "coalescing": "interrupt coalescing: say with which environment: --environment",
         "rails": "rails: say with which environment: --environment",

@@ -22,7 +22,7 @@ from netproof.verdict.session_verdict import NOTHING, ingest, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
-FOLDED = "2 warnings as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
+FOLDED = "2 warnings as in the last 3 sessions: inversion, testbed:fast-ethernet mpich"
 WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi inter-node oneway (switch fast-ethernet)"
 
 
