@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, median, stdev, variance
+from statistics import fmean, median, variance
 from typing import Any
 
 import scipy
@@ -218,7 +218,9 @@ def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = F
             continue
         best, as_good = max(sure, key=lambda value: gains[value].factor), {}
         for value, one in logs.items():
-            low, high = interval_of_difference(logs[best], one)
+            # Welch's: their variances differ.
+            difference = scipy.stats.ttest_ind(logs[best], one, equal_var=False)
+            low, high = difference.confidence_interval(1 - ERROR)
             if low <= 0 and value not in (best, already):
                 as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
         rows.append(SweepRow(at, best, as_good, gains))
@@ -275,20 +277,6 @@ def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
         time, one, other = map(math.log, times)
         logs[size] = (one + other) / 2 - time
     return logs
-
-
-def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of a difference of means with unequal variances (Welch)."""
-    variances = [stdev(one) ** 2 / len(one) for one in (first, second)]
-    middle, together = fmean(first) - fmean(second), sum(variances)
-    if together == 0:
-        return middle, middle
-    freedom = together**2 / sum(
-        variance**2 / (len(one) - 1)
-        for variance, one in zip(variances, (first, second), strict=True)
-    )
-    half = float(scipy.special.stdtrit(freedom, 1 - ERROR / 2)) * math.sqrt(together)
-    return middle - half, middle + half
 
 
 def drift_of(made: Sequence[Made]) -> float:
@@ -452,11 +440,6 @@ class Sweep(JobRecord):
             value: eager_limit_alongside(curve, default) for value, curve in curves.items()
         }
         return {None: eager_limit(default), **alongside}
-
-    def insist(self) -> None:
-        """Raise NetproofError unless each launch has its turn."""
-        if len(self.turns) != len(self.launches):
-            raise NetproofError("a sweep has not as many launches as turns")
 
 
 def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
