@@ -63,14 +63,13 @@ class MessageRange(StrEnum):
 
 @dataclass(frozen=True)
 class Made:
-    """A launch of a sweep: its value (None: the default), its place, and its curve.
+    """A launch of a sweep: its value (None: the default), its round from 1, and its curve.
 
-    ``round``: from 1; ``order``: among all launches of the job; ``undisturbed``: no other load ran.
+    ``undisturbed``: no other load ran.
     """
 
     value: str | None
     round: int
-    order: int
     curve: Curve
     undisturbed: bool = True
 
@@ -173,6 +172,7 @@ def range_of(size: int, largest: int) -> MessageRange:
 def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = False) -> SweepTable:
     """Return the result by ranges of sizes; a value must run between two defaults of its round.
 
+    ``made``: in the order in which they ran.
     A disturbed launch, or one with a disturbed neighbour, is left out. ``already``: the value that
     all nodes have, which is the default and not recommended; ``by_size``: by sizes, without values
     that have fewer than ``LEAST_ROUNDS`` rounds left. Raise NetproofError where there are no such
@@ -241,28 +241,22 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
 def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
     """Return the logarithms of each value's gains by size, a launch each; NetproofError."""
     found: dict[str, list[dict[int, float]]] = {}
-    for one in sorted(made, key=_order):
+    for place, one in enumerate(made):
         if one.value is None:
             continue
         logs = found.setdefault(one.value, [])
-        of_round = [each for each in made if each.value is None and each.round == one.round]
-        before = [each for each in of_round if each.order < one.order]
-        behind = [each for each in of_round if each.order > one.order]
-        if not before or not behind:
+        sides = (made[:place][::-1], made[place:])
+        defaults = [next((it for it in side if it.value is None), one) for side in sides]
+        if any(it is one or it.round != one.round for it in defaults):
             raise NetproofError(
                 f"{one.value} of round {one.round} does not stand between two launches of the"
                 " default"
             )
-        three = (one, max(before, key=_order), min(behind, key=_order))
-        if all(each.undisturbed for each in three):
-            logs.append(_logs(*(each.curve for each in three)))
+        if all(each.undisturbed for each in (one, *defaults)):
+            logs.append(_logs(one.curve, *(each.curve for each in defaults)))
     if not found:
         raise NetproofError("no value was measured alongside the default")
     return {value: found[value] for value in sorted(found, key=by_its_size)}
-
-
-def _order(made: Made) -> int:
-    return made.order
 
 
 def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
@@ -281,8 +275,8 @@ def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
 
 def drift_of(made: Sequence[Made]) -> float:
     """Return how much longer the last default took than the first, as a factor."""
-    defaults = sorted((one for one in made if one.value is None), key=_order)
-    first, last = defaults[0].curve, defaults[-1].curve
+    defaults = [one.curve for one in made if one.value is None]
+    first, last = defaults[0], defaults[-1]
     times = zip(first.time_us, last.time_us, strict=True)
     return median(behind / before for before, behind in times)
 
@@ -399,7 +393,7 @@ class Sweep(JobRecord):
     def table(self) -> SweepTable:
         """Return its result; NetproofError, with what disturbed it, where it has none."""
         made = [
-            Made(turn.value, turn.round, launch.order, launch.curve, not self._disturbing(launch))
+            Made(turn.value, turn.round, launch.curve, not self._disturbing(launch))
             for turn, launch in zip(self.turns, self.launches, strict=True)
         ]
         try:
