@@ -96,14 +96,11 @@ class ComparedSide:
         }
         if found:
             return found
-        for asked, what in ((self.partition, "partition"), (self.environment, "environment")):
-            known = dict.fromkeys(getattr(case, what) for case, _ in cases)
-            if asked is not None and asked not in known:
-                raise NetproofError(
-                    f"{self.session.path}: has no case of {what} {asked!r}; it has"
-                    f" {', '.join(known) or 'no case'}"
-                )
-        raise NetproofError(f"{self.session.path}: has no case of {self.name}")
+        known = dict.fromkeys(f"{case.partition} {case.environment}" for case, _ in cases)
+        raise NetproofError(
+            f"{self.session.path}: has no case of {self.name}; it has"
+            f" {', '.join(known) or 'no case'}"
+        )
 
 
 def sides(

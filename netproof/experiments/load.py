@@ -217,23 +217,6 @@ class Loaded(Congested):
     seed: int
     runs: tuple[VictimRun, ...]
 
-    def insist(self) -> None:
-        """Raise NetproofError unless each launch has times, on its planned nodes, or a fault."""
-        for run in self.runs:
-            turn = run.turn
-            named = (*turn.nodes, *turn.others)
-            each_once = len(set(named)) == len(named) and set(named) <= set(self.nodes)
-            if len(turn.nodes) != 2 or not each_once:
-                raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
-            if (run.launch is None) is not bool(run.fault):
-                raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
-            if run.launch is None:
-                continue
-            if [use.node for use in run.launch.ranks] != list(turn.nodes):
-                raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
-            if not run.times_us or min(run.times_us) <= 0:
-                raise NetproofError(f"{turn.step}: has no times, or invalid ones")
-
     @cached_property
     def impacts(self) -> tuple[Impact, ...]:
         """Return the effects, in the order of places, victims and aggressors."""

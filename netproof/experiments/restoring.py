@@ -65,18 +65,23 @@ def restore(
     failed, reasons = "", []
     for node, name, value in several:
         try:
-            ask(node, [*hook, "set", name, value], access)
-            now = ask(node, [*hook, "get", name], access)
-            if now != value:
-                raise NetproofError(f"{name} was set to {value} and is {now}")
+            put(node, hook, name, value, access)
         except NetproofError as error:
             failed += f"{node}\t{name}\t{value}\n"
-            reasons.append(f"{node}: {error}")
+            reasons.append(str(error))
     if failed:
         writing.replace(record, failed)
         raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
     record.unlink(missing_ok=True)
     return several
+
+
+def put(node: str, hook: Sequence[str], name: str, value: str, access: Sequence[str] = ()) -> None:
+    """Set a value on a node by the hook, and read it back; NetproofError if it is another."""
+    ask(node, [*hook, "set", name, value], access)
+    now = ask(node, [*hook, "get", name], access)
+    if now != value:
+        raise NetproofError(f"{node}: {name} was set to {value} and is {now}")
 
 
 def ask(node: str, command: Sequence[str], access: Sequence[str] = ()) -> str:
@@ -94,8 +99,9 @@ def ask(node: str, command: Sequence[str], access: Sequence[str] = ()) -> str:
     except FileNotFoundError:
         raise NetproofError("there is no srun") from None
     except subprocess.TimeoutExpired:
-        raise NetproofError(f"did not answer within {ANSWER_S} s") from None
+        raise NetproofError(f"{node}: did not answer within {ANSWER_S} s") from None
     if ran.returncode != 0:
         words = " | ".join(line.strip() for line in ran.stderr.splitlines() if line.strip())
-        raise NetproofError(f"{' '.join(command)} ended with status {ran.returncode}: {words}")
+        ended = f"{' '.join(command)} ended with status {ran.returncode}"
+        raise NetproofError(f"{node}: {ended}: {words}")
     return ran.stdout.strip()

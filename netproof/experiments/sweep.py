@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, median, stdev, variance
+from statistics import fmean, median, variance
 from typing import Any
 
 import scipy
@@ -63,14 +63,13 @@ class MessageRange(StrEnum):
 
 @dataclass(frozen=True)
 class Made:
-    """A launch of a sweep: its value (None: the default), its place, and its curve.
+    """A launch of a sweep: its value (None: the default), its round from 1, and its curve.
 
-    ``round``: from 1; ``order``: among all launches of the job; ``undisturbed``: no other load ran.
+    ``undisturbed``: no other load ran.
     """
 
     value: str | None
     round: int
-    order: int
     curve: Curve
     undisturbed: bool = True
 
@@ -173,6 +172,7 @@ def range_of(size: int, largest: int) -> MessageRange:
 def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = False) -> SweepTable:
     """Return the result by ranges of sizes; a value must run between two defaults of its round.
 
+    ``made``: in the order in which they ran.
     A disturbed launch, or one with a disturbed neighbour, is left out. ``already``: the value that
     all nodes have, which is the default and not recommended; ``by_size``: by sizes, without values
     that have fewer than ``LEAST_ROUNDS`` rounds left. Raise NetproofError where there are no such
@@ -218,7 +218,9 @@ def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = F
             continue
         best, as_good = max(sure, key=lambda value: gains[value].factor), {}
         for value, one in logs.items():
-            low, high = interval_of_difference(logs[best], one)
+            # Welch's: their variances differ.
+            difference = scipy.stats.ttest_ind(logs[best], one, equal_var=False)
+            low, high = difference.confidence_interval(1 - ERROR)
             if low <= 0 and value not in (best, already):
                 as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
         rows.append(SweepRow(at, best, as_good, gains))
@@ -239,28 +241,22 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
 def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
     """Return the logarithms of each value's gains by size, a launch each; NetproofError."""
     found: dict[str, list[dict[int, float]]] = {}
-    for one in sorted(made, key=_order):
+    for place, one in enumerate(made):
         if one.value is None:
             continue
         logs = found.setdefault(one.value, [])
-        of_round = [each for each in made if each.value is None and each.round == one.round]
-        before = [each for each in of_round if each.order < one.order]
-        behind = [each for each in of_round if each.order > one.order]
-        if not before or not behind:
+        sides = (made[:place][::-1], made[place:])
+        defaults = [next((it for it in side if it.value is None), one) for side in sides]
+        if any(it is one or it.round != one.round for it in defaults):
             raise NetproofError(
                 f"{one.value} of round {one.round} does not stand between two launches of the"
                 " default"
             )
-        three = (one, max(before, key=_order), min(behind, key=_order))
-        if all(each.undisturbed for each in three):
-            logs.append(_logs(*(each.curve for each in three)))
+        if all(each.undisturbed for each in (one, *defaults)):
+            logs.append(_logs(one.curve, *(each.curve for each in defaults)))
     if not found:
         raise NetproofError("no value was measured alongside the default")
     return {value: found[value] for value in sorted(found, key=by_its_size)}
-
-
-def _order(made: Made) -> int:
-    return made.order
 
 
 def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
@@ -277,24 +273,10 @@ def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
     return logs
 
 
-def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of a difference of means with unequal variances (Welch)."""
-    variances = [stdev(one) ** 2 / len(one) for one in (first, second)]
-    middle, together = fmean(first) - fmean(second), sum(variances)
-    if together == 0:
-        return middle, middle
-    freedom = together**2 / sum(
-        variance**2 / (len(one) - 1)
-        for variance, one in zip(variances, (first, second), strict=True)
-    )
-    half = float(scipy.special.stdtrit(freedom, 1 - ERROR / 2)) * math.sqrt(together)
-    return middle - half, middle + half
-
-
 def drift_of(made: Sequence[Made]) -> float:
     """Return how much longer the last default took than the first, as a factor."""
-    defaults = sorted((one for one in made if one.value is None), key=_order)
-    first, last = defaults[0].curve, defaults[-1].curve
+    defaults = [one.curve for one in made if one.value is None]
+    first, last = defaults[0], defaults[-1]
     times = zip(first.time_us, last.time_us, strict=True)
     return median(behind / before for before, behind in times)
 
@@ -411,7 +393,7 @@ class Sweep(JobRecord):
     def table(self) -> SweepTable:
         """Return its result; NetproofError, with what disturbed it, where it has none."""
         made = [
-            Made(turn.value, turn.round, launch.order, launch.curve, not self._disturbing(launch))
+            Made(turn.value, turn.round, launch.curve, not self._disturbing(launch))
             for turn, launch in zip(self.turns, self.launches, strict=True)
         ]
         try:
@@ -452,11 +434,6 @@ class Sweep(JobRecord):
             value: eager_limit_alongside(curve, default) for value, curve in curves.items()
         }
         return {None: eager_limit(default), **alongside}
-
-    def insist(self) -> None:
-        """Raise NetproofError unless each launch has its turn."""
-        if len(self.turns) != len(self.launches):
-            raise NetproofError("a sweep has not as many launches as turns")
 
 
 def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:

@@ -202,17 +202,6 @@ class Tail(MeasuredJob):
         place = bisect_right(self.watched, call, key=lambda one: one[1])
         return self.watched[min(place, len(self.watched) - 1)][0]
 
-    def insist(self) -> None:
-        """Raise NetproofError unless its ranks ran on its nodes and it was watched to its end."""
-        nodes, times = self.nodes, self.times_us
-        if [use.node for use in self.launch.ranks] != list(nodes) or len(nodes) != 2:
-            raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
-        if not times or min(times) <= 0:
-            raise NetproofError("a tail has no times, or invalid ones")
-        counts = [count for _, count in self.watched]
-        if not counts or counts != sorted(counts) or counts[-1] != len(times):
-            raise NetproofError("a tail was not watched until its last call")
-
     @cached_property
     def percentiles(self) -> Mapping[float, tuple[float, Interval]]:
         """Return the time in µs that so many in 100 calls do not exceed, with its interval.

@@ -152,16 +152,12 @@ class Setting:
         self.job, self.record, self.name = job, record, name
         self.own: dict[str, str] = {}
 
-    def _hook(self, node: str, verb: str, *words: str) -> str:
-        """Return what the hook prints on a node; raise NetproofError if it fails."""
-        return restoring.ask(node, [*self.job.partition.tuning_hook, verb, self.name, *words])
-
     def note(self) -> None:
         """Note each node's own value in the record; raise NetproofError if one is there."""
         if self.record.exists():
             raise JobError(f"{self.record}: an earlier sweep ended before everything was restored")
         for node in self.job.nodes:
-            value = self._hook(node, "get")
+            value = restoring.ask(node, [*self.job.partition.tuning_hook, "get", self.name])
             if len(value.split()) != 1:
                 raise JobError(f"{node}: the hook printed {value!r} for {self.name}, no value")
             self.own[node] = value
@@ -173,11 +169,7 @@ class Setting:
         """Set a value on every node, and read it back; empty: each node's own."""
         self._forget_carriers()
         for node in self.job.nodes:
-            wanted = value or self.own[node]
-            self._hook(node, "set", wanted)
-            now = self._hook(node, "get")
-            if now != wanted:
-                raise JobError(f"{node}: {self.name} was set to {wanted} and is {now}")
+            restoring.put(node, self.job.partition.tuning_hook, self.name, value or self.own[node])
 
     def restore(self) -> None:
         """Set each node's own value, and remove the record; raise NetproofError if one is left."""

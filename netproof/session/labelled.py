@@ -46,11 +46,7 @@ class JobRecord:
         own = {key: one for key, one in values.items() if key != "format"}
         made = codec.decode(cls, own, f"a {cls.CALLED} cannot be read")
         partition_of(made.partition_extras, f"a {cls.CALLED} cannot be read")
-        made.insist()
         return made
-
-    def insist(self) -> None:
-        """Raise NetproofError where the parts do not fit together."""
 
     @classmethod
     def of_report(cls, path: Path) -> list[Self]:

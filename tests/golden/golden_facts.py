@@ -481,16 +481,14 @@ def tuning() -> Iterator[Fact]:
     planned = dataclasses.replace(planned, library="MPICH 5.0.2", names=names)
     left = sweep.of_job(folder, "1", planned)
     yield from facts("recorded", left, "refused fell_back")
-    launches = enumerate(zip(left.turns, left.launches, strict=True), 1)
+    launches = zip(left.turns, left.launches, strict=True)
     values, sizes = (
         ("recursive_doubling", "ring", "tree"),
         tuple(2**power for power in range(2, 20)),
     )
     scattered = functools.partial(test_gains.made, own=0.02, values=values, sizes=sizes)
     several = {
-        "recorded": [
-            sweep.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
-        ],
+        "recorded": [sweep.Made(turn.value, turn.round, one.curve) for turn, one in launches],
         "ring wins, drift": scattered(
             {"ring": lambda size: 1.6 if size >= 65536 else 0.5}, drift=1.0
         ),

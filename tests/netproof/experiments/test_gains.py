@@ -64,7 +64,7 @@ def made(
         gain = (faster or {}).get(turn.value or "", lambda size: 1.0)
         each = np.exp(scatter * much * random.standard_normal(len(sizes)))
         times = pace * (25 + np.array(sizes) / 110) * each / [gain(size) for size in sizes]
-        found.append(Made(turn.value, turn.round, order, Curve(sizes, tuple(times))))
+        found.append(Made(turn.value, turn.round, Curve(sizes, tuple(times))))
     return found
 
 
@@ -210,7 +210,7 @@ def test_ranges_are_short_medium_and_long():
             "is no reading",
         ),
         (
-            lambda all_: [*all_[:1], Made(all_[1].value, 1, 2, Curve((1,), (1.0,))), *all_[2:]],
+            lambda all_: [*all_[:1], Made(all_[1].value, 1, Curve((1,), (1.0,))), *all_[2:]],
             "different sizes",
         ),
     ],

@@ -154,14 +154,10 @@ def test_a_job_without_aggressors_has_no_record_of_them(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda values: values["runs"][0].update(times_us=[]), "has no times"),
-        (lambda values: values["runs"][0].update(fault="x"), "or both"),
         (
             lambda values: values["runs"][0]["turn"].update(place="moon"),
             "runs\\[0\\].turn.place: found 'moon', expected",
         ),
-        (lambda values: values["runs"][0]["turn"]["others"].append("n99"), "its nodes are not"),
-        (lambda values: values["runs"][0]["turn"]["nodes"].reverse(), "ran on other nodes"),
         (lambda values: values.pop("seed"), "'seed' is missing"),
     ],
 )
