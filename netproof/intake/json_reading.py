@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,10 @@ from pydantic_core import from_json
 from netproof.errors import NetproofError
 from netproof.intake.loading import (
     JSON_CHARACTERS_PER_VALUE,
-    JSON_DEPTH,
+    TOO_DEEP,
     most_bytes,
     read_text,
     shown,
-    too_deep,
     too_much,
 )
 
@@ -51,19 +51,18 @@ def json_value(text: str, place: object) -> Any:
     if len(text) > most:
         raise NetproofError(too_much(place, f"{most} characters"))
     _insist_on_few(len(text), sum(map(text.count, ",[{")), place)
-    odd_numbers = _has_odd_numbers(text)
-    decoder = json.JSONDecoder(
-        object_pairs_hook=_object,
-        parse_constant=_no_number,
-        parse_float=_float if odd_numbers else None,
-        parse_int=_int if odd_numbers else None,
-    )
     try:
-        value = decoder.decode(text)
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_float,
+            parse_int=_int,
+        )
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise NetproofError(f"{place}: {too_deep(JSON_DEPTH)}") from None
+        raise NetproofError(f"{place}: {TOO_DEEP}") from None
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.colno}"
         raise NoJsonError(place, error.lineno, reason) from error
@@ -71,17 +70,6 @@ def json_value(text: str, place: object) -> Any:
         raise NetproofError(f"{place}: has half a character, which is no text: {error}") from None
     except ValueError as error:
         raise NetproofError(f"{place}: is no JSON: {error}") from error
-    level, depth = [value] if type(value) in _NESTED else [], 0
-    while level:
-        depth += 1
-        if depth > JSON_DEPTH:
-            raise NetproofError(f"{place}: {too_deep(JSON_DEPTH)}")
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if type(parent) is dict else parent)
-            if type(child) in _NESTED
-        ]
     return value
 
 
@@ -104,31 +92,14 @@ def _insist_on_few(length: int, values: int, place: object) -> None:
         raise NetproofError(too_much(place, f"{most} values"))
 
 
-_NESTED = frozenset((dict, list))
-
-_SHAPE = bytes.maketrans(b"123456789E-", b"000000000e+")
-
-
-def _has_odd_numbers(text: str) -> bool:
-    """Check for numbers of 19 digits or with an exponent of three, maybe within texts.
-
-    An expression that begins with a class of characters takes ten times as long.
-    """
-    shape = text.encode(errors="replace").translate(_SHAPE)
-    return any(odd in shape for odd in (b"0" * 19, b"e000", b"e+000"))
-
-
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"duplicate key {shown(key)}; remove one of them")
-            seen.add(key)
+        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"duplicate key {shown(key)}; remove one of them")
     return made
 
 

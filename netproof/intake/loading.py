@@ -30,20 +30,10 @@ YAML_CHARACTERS = 20_000_000
 YAML_VALUES = 2_000_000
 """Scalars, lists and mappings, each as often as aliases repeat it."""
 
-YAML_DEPTH = 40
-
-YAML_SECONDS = 120
-"""Seconds of a CPU."""
-
-JSON_DEPTH = 60
+TOO_DEEP = "lists and mappings are nested deeper than is read"
 
 JSON_CHARACTERS_PER_VALUE = 8
 """The fewest in a long text; records have 12 to 20."""
-
-
-def too_deep(depth: int) -> str:
-    """Return the message that lists and mappings are nested too deep."""
-    return f"lists and mappings are nested deeper than {depth}"
 
 
 def too_much(place: object, most: str) -> str:

@@ -199,7 +199,7 @@ def parsed(path: Path) -> Any:
 @lru_cache(maxsize=64)
 def _value(text: str, path: Path) -> Any:
     """Return what a text says: every environment includes the same files."""
-    yaml_reading.check_yaml(text, path)
+    yaml_reading.yaml_value(text, path)
     return YAML(typ="safe", pure=True).load(text)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import resource
@@ -40,9 +39,7 @@ def bomb(*, merged: bool) -> str:
         ("[\n1e999]", "^x: is no JSON: '1e999' is beyond all numbers"),
         ("[" + "9" * 400 + "]", "is beyond all numbers"),
         ("[" + "9" * 5000 + ".5]", "is beyond all numbers"),
-        ("[" * DEEP, "^x: lists and mappings are nested deeper than 60"),
-        ("[\n" * 70 + "]" * 70, "^x: lists and mappings are nested deeper than 60"),
-        ('{"a":' * 300 + "1" + "}" * 300, "nested deeper than 60"),
+        ("[" * DEEP, "^x: lists and mappings are nested deeper than is read"),
         ('["\\ud800"]', "has half a character"),
         ("[1,\n 2", "^x:2: is no JSON: .* at character"),
         ("[" + "[]," * 2_100_000 + "1]", "has more than 2000000 values"),
@@ -78,8 +75,7 @@ def test_all_other_json_is_what_json_says(value):
         ("a: -.inf\n", "^x:1: '-.inf' is no number"),
         ("a: 1.0e+999\n", "^x:1: '1.0e[+]999' is no number"),
         ("a: " + "9" * 5000, "^x: no YAML"),
-        ("[" * DEEP, "^x:1: lists and mappings are nested deeper than 40"),
-        ("".join(f"{' ' * depth}a:\n" for depth in range(60)), "^x:41: .* nested deeper than 40"),
+        ("[" * DEEP, "^x: lists and mappings are nested deeper than is read"),
         (bomb(merged=False), "has more than 2000000 values, those of aliases counted"),
         (bomb(merged=True), "has more than 2000000 values, those of aliases counted"),
         ("a: &a [*a]\n", r"^x:1: \*a is within what it names"),
@@ -186,12 +182,3 @@ def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp
     monkeypatch.setenv(loading.VARIABLE, "much")
     with pytest.raises(NetproofError, match="NETPROOF_MOST_MB is 'much'"):
         loading.read_bytes(tmp_path / "x")
-
-
-def test_a_file_is_refused_for_the_cpu_that_it_takes_and_not_for_a_busy_machine(monkeypatch):
-    hours, text = itertools.count(0, 3600), "a: [1, 2]\n"
-    monkeypatch.setattr(time, "monotonic", lambda: next(hours))
-    yaml_reading.check_yaml(text, "x.yaml")
-    monkeypatch.setattr(time, "thread_time", lambda: next(hours))
-    with pytest.raises(NetproofError, match="takes more than 120 s of a CPU to read"):
-        yaml_reading.check_yaml(text, "x.yaml")

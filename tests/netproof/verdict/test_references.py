@@ -36,7 +36,7 @@ class TestLookedUp:
         ),
         ("C: {$index: [ranks], 2: {latency_us: [.nan, null, 0.1, us]}}\n", "yaml:1: '.nan' is no"),
         ("C:\n  2: {latency_us: [1, null, .inf, us]}\n", "yaml:2: '.inf' is no number"),
-        ("C: " + "[" * 5000, "yaml:1: lists and mappings are nested deeper than 40"),
+        ("C: " + "[" * 5000, "yaml: lists and mappings are nested deeper than is read"),
         ("C: &a [1, *a]\n", r"yaml:1: \*a is within what it names"),
         (
             "C:\n  $index: [$environ]\n  '(([a-zA-Z0-9 ]+)+)+!': {}\n",
