@@ -119,7 +119,7 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     found, line_rate_mb_s = case.landmarks, case.line_rate_mb_s
     if case.curve.bandwidth_mb_s is None or line_rate_mb_s is None:
         return None
-    r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
+    r_mb_s, interval = found.asymptotic_mb_s, found.intervals.get("asymptotic_mb_s")
     what = "an asymptotic bandwidth of {}"
     largest = case.launches[0].sizes[-1] if case.launches and case.of_files else 0
     if r_mb_s is None and largest >= case.of_files > 0:

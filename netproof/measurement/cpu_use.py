@@ -8,7 +8,7 @@ little else, and their median is subtracted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from statistics import median
 from typing import Any
@@ -64,7 +64,7 @@ class NodeCost:
     slept_per_message: float | None = None
     s_per_gb: float | None = None
     us_per_message: float | None = None
-    absent: tuple[tuple[str, str], ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def never_asleep(self) -> bool:
         """Check whether its ranks polled, or worked, all of the time; False where not known."""
@@ -72,7 +72,7 @@ class NodeCost:
 
     def why(self, name: str) -> str:
         """Return why the figure of this name is None; empty where it has a value."""
-        return dict(self.absent).get(name, "")
+        return self.absent.get(name, "")
 
 
 FIGURES = tuple(
@@ -114,7 +114,7 @@ def node_costs(
         absent = {} if started else dict.fromkeys(FIGURES, why)
         found = _figures(made, started, absent) if started else {}
         place = node, made[0][0]["ranks"], made[0][0]["sharing"]
-        costs.append(NodeCost(*place, **found, absent=tuple(absent.items())))
+        costs.append(NodeCost(*place, **found, absent=absent))
     return tuple(costs)
 
 

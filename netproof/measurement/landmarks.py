@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import NormalDist, median
 from typing import Any
@@ -51,8 +51,8 @@ _FIGURES = ": "
 class Landmarks:
     """The result of ``landmarks``; None is an undefined landmark, with its reason in ``undefined``.
 
-    ``intervals``: (name, low, high) of those with a 95 % interval, in the landmark's unit; high is
-    None where it has no upper end. ``paired_mb_s``, ``paired_share``: from the healthy twin.
+    ``intervals``: the 95 % intervals of those that have one, in the landmark's unit; an upper end
+    may be infinite. ``paired_mb_s``, ``paired_share``: from the healthy twin.
     """
 
     latency_us: float | None
@@ -67,30 +67,18 @@ class Landmarks:
     half_performance_bytes: float | None
     line_rate_share: float | None
     eager_limit: EagerLimit | None
-    undefined: tuple[tuple[str, str], ...]
-    intervals: tuple[tuple[str, float, float | None], ...] = ()
+    undefined: Mapping[str, str]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
     paired_mb_s: float | None = None
     paired_share: float | None = None
 
     def why(self, landmark: str, *, figures: bool = True) -> str | None:
         """Return why the landmark of this name is None; None where it has a value.
 
-        ``figures``: with those of this curve alone. Raise NetproofError for an unknown name.
+        ``figures``: with those of this curve alone.
         """
-        _known(landmark)
-        reason = dict(self.undefined).get(landmark)
+        reason = self.undefined.get(landmark)
         return reason if figures or reason is None else reason.partition(_FIGURES)[0]
-
-    def interval(self, landmark: str) -> Interval | None:
-        """Return the 95 % interval, whose upper end may be infinite, None where there is none.
-
-        Raise NetproofError for an unknown name.
-        """
-        _known(landmark)
-        for name, low, high in self.intervals:
-            if name == landmark:
-                return low, math.inf if high is None else high
-        return None
 
 
 LANDMARK_NAMES = tuple(
@@ -99,11 +87,6 @@ LANDMARK_NAMES = tuple(
 
 ASYMPTOTIC = ("asymptotic_mb_s", "half_performance_bytes", "line_rate_share")
 """Landmarks from the line through the top of a curve."""
-
-
-def _known(landmark: str) -> None:
-    if landmark not in LANDMARK_NAMES:
-        raise NetproofError(f"{landmark!r} is no landmark: there are {', '.join(LANDMARK_NAMES)}")
 
 
 def landmarks(
@@ -182,13 +165,8 @@ def landmarks(
         )
     return Landmarks(
         **{name: found.get(name) for name in LANDMARK_NAMES},
-        undefined=tuple(reasons.items()),
-        intervals=tuple(
-            (name, low, high if high < math.inf else None)
-            for name in LANDMARK_NAMES
-            if name in intervals
-            for low, high in [intervals[name]]
-        ),
+        undefined=reasons,
+        intervals={name: intervals[name] for name in LANDMARK_NAMES if name in intervals},
     )
 
 

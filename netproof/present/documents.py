@@ -166,9 +166,7 @@ def of_measured(measured: Measured) -> dict[str, Any]:
         "line_rate_mb_s": measured.line_rate_mb_s,
         "landmarks": of_landmarks(measured.landmarks),
         "curve": {**of_curve(measured.curve), "mad_us": measured.mad_us},
-        "cpu_costs": [
-            {**dataclasses.asdict(cost), "absent": dict(cost.absent)} for cost in measured.cpu_costs
-        ],
+        "cpu_costs": [dataclasses.asdict(cost) for cost in measured.cpu_costs],
     }
 
 
@@ -176,8 +174,10 @@ def of_landmarks(landmarks: Landmarks) -> dict[str, Any]:
     """Return the landmarks of a curve, with reasons and intervals by their names."""
     return {
         **dataclasses.asdict(landmarks),
-        "undefined": dict(landmarks.undefined),
-        "intervals": {name: [low, high] for name, low, high in landmarks.intervals},
+        "intervals": {
+            name: [low, high if high < math.inf else None]
+            for name, (low, high) in landmarks.intervals.items()
+        },
     }
 
 

@@ -130,7 +130,7 @@ def interval_of(
     if variable in ratios:
         ends = interval.of_pseudomedian(ratios[variable])
         return None if ends is None else (100 * ends[0], 100 * ends[1])
-    ends = measured.landmarks.interval(variable)
+    ends = measured.landmarks.intervals.get(variable)
     if ends is None or not LANDMARKS[variable].per_cent:
         return ends
     return 100 * ends[0], 100 * ends[1]
@@ -225,7 +225,7 @@ def _of_sizes(measured: Measured, name: str) -> str:
 
 def twin_too_slow(measured: Measured) -> bool:
     """Check whether the whole interval of the healthy twin's bandwidth is too low to compare."""
-    ends = measured.landmarks.interval("paired_mb_s")
+    ends = measured.landmarks.intervals.get("paired_mb_s")
     if ends is None or measured.line_rate_mb_s is None:
         return False
     return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s

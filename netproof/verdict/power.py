@@ -161,11 +161,11 @@ def _standard_error(measured: Measured, change: Degradation, size: int | None) -
     if size is not None:
         ends = limits.interval_of(measured, f"{limits.TIME_AT}{size}")
     elif change is Degradation.LATENCY:
-        ends = measured.landmarks.interval("latency_us")
+        ends = measured.landmarks.intervals.get("latency_us")
     else:
         # The asymptotic bandwidth has no interval where times lie on no line; that of the
         # largest message serves as well.
-        ends = measured.landmarks.interval("asymptotic_mb_s") or limits.interval_of(
+        ends = measured.landmarks.intervals.get("asymptotic_mb_s") or limits.interval_of(
             measured, f"{limits.TIME_AT}{measured.curve.sizes[-1]}"
         )
     if ends is None or len(measured.launches) < 2 or not 0 < ends[0] <= ends[1] < math.inf:

@@ -165,7 +165,7 @@ def figures(section: str, one: Any, launches: list) -> Iterator[Fact]:
     yield section, "spread", spread, "over launches", len(launches)
     for name in FIGURES:
         if (value := getattr(marks, name)) is not None:
-            yield section, word(name), *with_interval(value, marks.interval(name))
+            yield section, word(name), *with_interval(value, marks.intervals.get(name))
     if marks.eager_limit is not None:
         yield from facts(section, marks, "eager_limit.size_below eager_limit.step_us")
 

@@ -403,7 +403,7 @@ def _share(judged: CaseVerdict) -> str:
     text = f"{name}: asymptotic bandwidth {found.asymptotic_mb_s:.4g} MB/s"
     if found.line_rate_share is not None:
         text += f", {found.line_rate_share:.1%} of the line rate"
-        interval = found.interval("line_rate_share")
+        interval = found.intervals.get("line_rate_share")
         if interval is not None:
             text += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
     if found.paired_share is not None:

@@ -156,7 +156,7 @@ class TestAlongsideASession:
             for n, r in enumerate(results)
             if r.case and (r.case.function, r.case.direction) == ("mpi", "bidirectional")
         )
-        undefined = (("rate_64_kib_mb_s", "65536 bytes was not measured"),)
+        undefined = {"rate_64_kib_mb_s": "65536 bytes was not measured"}
         without = {"rate_64_kib_mb_s": None, "undefined": undefined}
         measured = dataclasses.replace(result.measured)
         vars(measured)["landmarks"] = dataclasses.replace(result.measured.landmarks, **without)

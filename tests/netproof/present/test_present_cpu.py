@@ -67,7 +67,7 @@ def test_nothing_is_said_where_no_launch_only_started():
 
 
 OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
-UNKNOWN = NodeCost("gige-1", 1, 1, absent=(("cpu_s", NO_STARTS),))
+UNKNOWN = NodeCost("gige-1", 1, 1, absent={"cpu_s": NO_STARTS})
 
 
 def verdict(**costs: NodeCost) -> SimpleNamespace:

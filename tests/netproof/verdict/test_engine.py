@@ -240,7 +240,7 @@ class TestRule:
         marks = dataclasses.replace(
             subject.measured.landmarks,
             asymptotic_mb_s=None,
-            undefined=(("asymptotic_mb_s", "times lie on no line"),),
+            undefined={"asymptotic_mb_s": "times lie on no line"},
         )
         bent = dataclasses.replace(
             subject, measured=with_figures(subject.measured, landmarks=marks)

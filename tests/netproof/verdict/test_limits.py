@@ -88,7 +88,7 @@ def test_the_time_at_a_size_has_an_interval_too(pingpong):
 
 def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpong):
     landmarks = dataclasses.replace(
-        pingpong.landmarks, peak_mb_s=None, undefined=(("peak_mb_s", "no bandwidth"),)
+        pingpong.landmarks, peak_mb_s=None, undefined={"peak_mb_s": "no bandwidth"}
     )
     case = with_figures(pingpong, landmarks=landmarks)
     (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here").values()
@@ -148,7 +148,7 @@ def test_what_nobody_can_ask_for_has_no_finding(pingpong):
     case = with_figures(
         dataclasses.replace(pingpong, line_rate_mb_s=None),
         landmarks=dataclasses.replace(
-            pingpong.landmarks, line_rate_share=None, undefined=(("line_rate_share", "no link"),)
+            pingpong.landmarks, line_rate_share=None, undefined={"line_rate_share": "no link"}
         ),
     )
     assert limits.judge(case, {"line_rate_share": Limits(80, 102)}, "here") == {}
@@ -219,7 +219,7 @@ def unlike_a_line():
         whole.landmarks,
         asymptotic_mb_s=None,
         line_rate_share=None,
-        undefined=(("asymptotic_mb_s", why), ("line_rate_share", why)),
+        undefined={"asymptotic_mb_s": why, "line_rate_share": why},
     )
     return with_figures(whole, landmarks=found)
 
