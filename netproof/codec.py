@@ -53,10 +53,6 @@ _OBJECTS = ("dataclass", "model", "enum", "lax-or-strict")
 _NO_SCHEMAS = ("serialization", "metadata", "default", "config", "cls", "expected")
 
 
-class WrongKind(NetproofError):
-    """A value that is not of the kind that its type declares; the text names its place."""
-
-
 def encode(value: Any) -> Any:
     """Return plain values of dataclasses, enums, sets, tuples, mappings by text, and JSON's own.
 
@@ -95,15 +91,15 @@ def encode(value: Any) -> Any:
 def decode(kind: type[T], values: Any, place: str) -> T:
     """Return the value that ``encode`` made plain; whole numbers stay whole, also among floats.
 
-    Raise WrongKind, with ``place``, key, found and expected, where it is not of this type, and
-    NetproofError where the type itself refuses it.
+    Raise NetproofError, with ``place``, key, found and expected, where it is not of this type, or
+    the type itself refuses it.
     """
     try:
         # mypy does not see that classes are hashable.
         decoded: T = _validator(kind).validate_python(values)  # type: ignore[arg-type]
         return decoded
     except ValidationError as error:
-        raise WrongKind(_reason(error, place)) from None
+        raise NetproofError(_reason(error, place)) from None
     except NetproofError as error:
         raise NetproofError(f"{place}: {error}") from error
 

@@ -17,7 +17,6 @@ import yaml
 
 from ci.evaluation.attack_inputs import (
     DATA,
-    REFUSED,
     RIGHT,
     WRITTEN,
     Attack,
@@ -31,7 +30,7 @@ from netproof import codec
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
-from netproof.session.measured import Measured
+from netproof.session.measured import Measured, of_record
 from netproof.site import matrix, site
 from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
 from netproof.verdict.references import ReferenceFile
@@ -138,7 +137,6 @@ def _report(folder: Path) -> Judge:
     def judge(given: Input) -> str:
         path.write_text(given.text, errors="surrogatepass")
         found = session.load(path)
-        refused = [one.contradiction is not None for one in found.results]
         measured = [(one.measured, one.extras) for one in found.results]
         if measured == truth(given.origin):
             return RIGHT
@@ -147,13 +145,9 @@ def _report(folder: Path) -> Judge:
             for run in json.loads(given.text)["runs"]
             for test in run["testcases"]
         ]
-        # A case that contradicts itself is refused alone, and counts as not measured.
-        taken = [
-            (None, {}) if no or there is None else _taken(there)
-            for no, there in zip(refused, stated, strict=True)
-        ]
+        taken = [(None, {}) if there is None else _taken(there) for there in stated]
         if measured == taken:
-            return REFUSED if any(refused) else WRITTEN
+            return WRITTEN
         return "what was read stands nowhere in the report"
 
     return judge
@@ -163,7 +157,7 @@ def _taken(stated: dict[str, Any]) -> tuple[Measured, dict[str, Any]]:
     """Return what was measured by the plain values of a report, and where."""
     own = {"format", *Measured.__dataclass_fields__}
     extras = {key: one for key, one in stated.items() if key not in own}
-    return codec.decode_part(Measured, stated, "stated"), extras
+    return of_record(codec.decode(Case, stated["case"], "case"), stated), extras
 
 
 def _second_json_key(text: str, origin: str, draw: random.Random) -> Input | None:

@@ -35,9 +35,9 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
 from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
 from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
-from netproof.session import node_differences
+from netproof.session import node_facts
 from netproof.session.measured import Measured
-from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import NodeInJob
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import session_verdict
@@ -636,7 +636,7 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
             raise NetproofError(f"what the nodes of {side.name} were is not known: {why}")
         return here
 
-    return node_differences.between(nodes(compared.first), nodes(compared.second))
+    return node_facts.between(nodes(compared.first), nodes(compared.second))
 
 
 def envelope_of_cases(

@@ -31,8 +31,7 @@ from netproof.pairs.alone import LEAST_LONE, across_and_within, two_by_two
 from netproof.pairs.rounds import FEW_NODES
 from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
-from netproof.session.node_differences import facts
-from netproof.session.node_facts import named
+from netproof.session.node_facts import facts, named
 from netproof.site.hostlist import fold
 from netproof.verdict import session_verdict
 from netproof.verdict.coverage import Coverage

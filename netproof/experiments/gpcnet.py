@@ -121,11 +121,11 @@ def of_job(
 ) -> GpcnetRuns:
     """Return a job's rounds, each with its fault; NetproofError without a record."""
     ranks = nodes * Partition.model_validate(extras).ranks_per_node
-    recorded = job_files.records(folder)
+    job = job_files.JobFolder(folder)
 
     def round_of(number: int) -> GpcnetRound:
         step = f"{FOLDER}.{number}"
-        fault = job_files.failure(folder, step, recorded)
+        fault = job.failure(step)
         if fault:
             return GpcnetRound((), fault=fault)
         path = folder / f"{step}.out"

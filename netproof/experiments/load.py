@@ -251,12 +251,12 @@ def of_job(folder: Path, jobid: str) -> Loaded:
     """Return a job's launches, each with its fault; NetproofError without any."""
     planned = JobPlan.read(folder / PLAN_FILE)
     partition = planned.partition
-    turns, recorded = load_plan.read_turns(folder), job_files.records(folder)
+    turns, job = load_plan.read_turns(folder), job_files.JobFolder(folder)
     aggressions = aggressions_of(folder)
 
     def run_of(turn: VictimTurn) -> VictimRun:
         sent = aggressions.get(turn.aggressor_step)
-        if turn.beside and sent and sent[2] and turn.step not in recorded:
+        if turn.beside and sent and sent[2] and turn.step not in job.recorded:
             return VictimRun(turn, None, (), "", f"{turn.aggressor_step}: {sent[2]}")
         function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
         case = Case(*planned.where, OF_PAIRS.name, function, 2, 1)
@@ -268,9 +268,7 @@ def of_job(folder: Path, jobid: str) -> Loaded:
             return Curve((size,), (median(times),))
 
         try:
-            launch = job_files.read_launch(
-                folder, turn.step, turn.round, recorded, case, (size,), read_output
-            )
+            launch = job.launch(turn.step, case, (size,), read_output)
             nodes = [use.node for use in launch.ranks]
             if nodes != list(turn.nodes):
                 raise NetproofError(
@@ -280,6 +278,8 @@ def of_job(folder: Path, jobid: str) -> Loaded:
             wanted = partition.load_settings().repetitions
             if len(times) != wanted:
                 raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
+            if min(times) <= 0:
+                raise NetproofError(f"{turn.step}: has a repetition that took {min(times)} µs")
         except (NetproofError, OSError) as error:
             return VictimRun(turn, None, (), "", str(error))
         return VictimRun(turn, launch, tuple(times), _uncongested(turn, launch, sent))

@@ -459,20 +459,17 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
     Raise Incomplete, with the reasons, where a launch of a setting failed, or of the default, where
     the job ended before its last launch, and where no algorithm is left.
     """
-    recorded, case = job_files.records(folder), planned.case
+    job, case = job_files.JobFolder(folder), planned.case
     partition, several = planned.where, planned.turns
     asked = plan.sizes_asked(case, partition)
-    reader = job_files.reader(folder, case)
     made: dict[SweepTurn, Launch] = {}
     failed: dict[str | None, list[str]] = {}
     not_begun: dict[SweepTurn, str] = {}
     for turn in several:
         try:
-            made[turn] = job_files.read_launch(
-                folder, turn.step, turn.launch, recorded, case, asked, reader
-            )
+            made[turn] = job.launch(turn.step, case, asked)
         except (NetproofError, OSError) as error:
-            if turn.step in recorded:
+            if turn.step in job.recorded:
                 failed.setdefault(turn.value, []).append(str(error))
             else:
                 not_begun[turn] = str(error)
@@ -495,7 +492,7 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
         ran = len(several) - len(not_begun)
         reasons.append(f"the job ended after {ran} of {len(several)} launches: {late[0]}")
     if reasons:
-        raise Incomplete(reasons)
+        raise Incomplete("; ".join(reasons))
     found = dataclasses.replace(planned, jobid=jobid)
     if not planned.library:
         by_hook = planned.parameter in BY_NAME and BY_NAME[planned.parameter].by_hook
@@ -504,7 +501,7 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
     library = parameters.library_of(planned.library)
     refused = {**_lines_with(library.ignored, folder, made), **refused}
     if len(refused) == len(planned.names):
-        raise Incomplete([f"{value}: {reason}" for value, reason in refused.items()])
+        raise Incomplete("; ".join(f"{value}: {reason}" for value, reason in refused.items()))
     accepted = {turn: launch for turn, launch in made.items() if turn.value not in refused}
     fell_back = _lines_with(library.fell_back, folder, accepted)
     return dataclasses.replace(
@@ -532,7 +529,7 @@ def own_values(folder: Path) -> tuple[str, ...]:
     file = folder / restoring.OWN_FILE
     found = restoring.read(file)
     if not found:
-        raise Incomplete([f"{file}: is not there: the job did not note what its nodes had"])
+        raise Incomplete(f"{file}: is not there: the job did not note what its nodes had")
     return tuple(sorted({value for _, _, value in found}))
 
 

@@ -294,7 +294,7 @@ def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
     planned = JobPlan.read(folder / PLAN_FILE)
     seconds, size = asked_of(planned)
-    recorded = job_files.records(folder)
+    job = job_files.JobFolder(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
@@ -312,9 +312,11 @@ def of_job(folder: Path, jobid: str) -> Tail:
         looks.extend(watched(folder, of_program(text)[0]))
         return Curve((size,), (sum(read) / len(read),))
 
-    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (size,), read_output)
+    launch = job.launch(LONG, case, (size,), read_output)
     if len(times) != calls:
-        raise Incomplete([f"{LONG}: has {len(times)} of {calls} calls"])
+        raise Incomplete(f"{LONG}: has {len(times)} of {calls} calls")
+    if min(times) <= 0:
+        raise Incomplete(f"{LONG}: has a call that took {min(times)} µs")
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
     read, seen = tuple(times), tuple(looks)

@@ -18,7 +18,7 @@ from typing import Any
 from netproof.comparison.comparison import of_extras
 from netproof.intake import json_reading
 from netproof.measurement.case import Case
-from netproof.session.node_differences import OF_ITS_OWN, facts, memory_alike
+from netproof.session.node_facts import OF_ITS_OWN, facts, memory_alike
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import KEY
 

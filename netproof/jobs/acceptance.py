@@ -29,7 +29,7 @@ from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecid
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
 from netproof.session import job_files, plan, records, transport
-from netproof.session.job_files import Incomplete, JobReport, StepRecord
+from netproof.session.job_files import Incomplete, JobFolder, JobReport
 from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
@@ -76,13 +76,13 @@ class EnvironmentJob:
         return found
 
     @cached_property
-    def recorded(self) -> dict[str, StepRecord]:
-        """The steps that ran; Incomplete if the record is missing or damaged."""
-        return job_files.records(self.folder)
+    def job(self) -> JobFolder:
+        """Its launches; Incomplete if the record of the steps is missing or damaged."""
+        return JobFolder(self.folder)
 
     def made(self, subject: str) -> int:
         """Return how many launches of a subject there are."""
-        return next(n for n in itertools.count() if f"{subject}.{n + 1}" not in self.recorded)
+        return next(n for n in itertools.count() if f"{subject}.{n + 1}" not in self.job.recorded)
 
     def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
         """Return a launch of a whole curve, after the one over the link's healthy twin."""
@@ -109,9 +109,10 @@ class EnvironmentJob:
         """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
         step = f"{subject}.{number}"
         if step not in self._launches:
-            place = (self.folder, step, number, self.recorded, case, self.partition, sizes)
             twin = NEXT_TO not in subject
-            self._launches[step] = job_files.whole_launch(*place, with_twin=twin)
+            self._launches[step] = self.job.whole_launch(
+                step, case, self.partition, sizes, with_twin=twin
+            )
         return self._launches[step]
 
 
@@ -133,18 +134,15 @@ class JobOutcome:
         first = len(one.subject.measured.launches) + 1
         for number in range(first, environment.made(one.step) + 1):
             step = f"{one.step}.{number}"
-            crashes += job_files.crashes(environment.folder, step, number, environment.recorded)
+            crashes += environment.job.crashes(step)
             try:
                 launch = environment.launch(one.case, one.step, number, sizes)
                 launches.append(replace(self._with_peers(name, one, launch), further=True))
-            except Incomplete as error:
-                faults += error.reasons
             except (NetproofError, OSError) as error:
                 faults.append(str(error))
         around, parts = one.again, () if one.peers else one.dense()
         if parts and (made := environment.made(parts[0][0])):
-            reader = job_files.reader(environment.folder, one.case)
-            place = (environment.folder, one.case, parts, range(1, made + 1), reader)
+            place = (environment.folder, one.case, parts, range(1, made + 1))
             around = read_again(*place, jobid=self.jobid)
         return replace(
             one,
@@ -163,12 +161,12 @@ class JobOutcome:
         peers, loads, paces = [], [launch.loads], list(launch.paces)
         subject, number = f"{one.step}{NEXT_TO}{name}", launch.number
         for other, environment in self.environments.items():
-            if other == name or f"{subject}.{number}" not in environment.recorded:
+            if other == name or f"{subject}.{number}" not in environment.job.recorded:
                 continue
             case = replace(one.case, environment=other)
             paired = environment.launch(case, subject, number, launch.curve.sizes)
-            step = (environment.folder, f"{subject}.{number}", number, environment.recorded)
-            peers.append(Peer(other, paired.curve, job_files.crashes(*step), paired.counters))
+            crashes = environment.job.crashes(f"{subject}.{number}")
+            peers.append(Peer(other, paired.curve, crashes, paired.counters))
             loads.append(paired.loads)
             paces += paired.paces
         noisiest = max(loads, key=others_share)
@@ -205,7 +203,7 @@ class JobOutcome:
             first = one.subject.measured
             whole = first.with_launches([*first.launches, *one.launches], one.crashes)
             found[one.case.environment][one.case] = (
-                Incomplete(one.faults) if one.faults else replace(whole, again=one.again)
+                Incomplete("; ".join(one.faults)) if one.faults else replace(whole, again=one.again)
             )
         return found
 
@@ -320,7 +318,7 @@ def _until_decided(
             parts[name].launch(step)
         for environment in outcome.environments.values():
             # The records of steps are read again.
-            vars(environment).pop("recorded", None)
+            vars(environment).pop("job", None)
         cases = {
             name: [outcome.read(name, one) if is_open([one]) else one for one in several]
             for name, several in cases.items()

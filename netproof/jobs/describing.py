@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from netproof.benchmarks import registry
+from netproof.errors import NetproofError
 from netproof.jobs.job import RunningJob
 from netproof.session import node_facts
-from netproof.session.node_facts import ProvenanceError
 
 _SCRIPT = (sys.executable, "-IS", "./node.py")
 
@@ -54,7 +54,7 @@ def _addresses(job: RunningJob) -> dict[str, str]:
     """Return the IPv4 addresses that nodes found on their interface."""
     found = {}
     for node in job.nodes:
-        with suppress(ProvenanceError):
+        with suppress(NetproofError):
             path = job.folder / node_facts.NODE_FILES.replace("*", node)
             facts = node_facts.facts_of(path, node_facts.NODE_HEADER)
             if facts.get("address"):

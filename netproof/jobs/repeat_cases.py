@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +18,9 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed, others_share
-from netproof.session import job_files, node_facts
-from netproof.session.job_files import Incomplete
+from netproof.session import node_facts
+from netproof.session.job_files import JobFolder
 from netproof.session.measured import Crash, Launch, MeasuredAgain
-from netproof.session.node_facts import ProvenanceError
 from netproof.session.plan import SizeSweep
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine, limits
@@ -348,7 +347,6 @@ def read_again(
     case: Case,
     parts: Sequence[tuple[str, tuple[int, ...]]],
     launches: Iterable[int],
-    reader: Callable[[str], Curve],
     *,
     jobid: str,
 ) -> MeasuredAgain:
@@ -366,27 +364,18 @@ def read_again(
     nodes: tuple[str, ...] = ()
     try:
         nodes = node_facts.nodes_of_job(folder, jobid)
-        recorded = job_files.records(folder)
-    except Incomplete as error:
-        return MeasuredAgain((), error.reasons, nodes, jobid)
-    except ProvenanceError as error:
-        return MeasuredAgain((), (str(error),), (), jobid)
+        job = JobFolder(folder)
+    except NetproofError as error:
+        return MeasuredAgain((), (str(error),), nodes, jobid)
     for number in launches:
         for step in (f"{subject}.{number}" for subject, _ in parts):
-            before = job_files.crashes(folder, step, number, recorded)
+            before = job.crashes(step)
             crashed += before
-            made += len(before) + (step in recorded)
+            made += len(before) + (step in job.recorded)
         try:
-            several = [
-                job_files.read_launch(
-                    folder, f"{subject}.{number}", number, recorded, case, sizes, reader
-                )
-                for subject, sizes in parts
-            ]
+            several = [job.launch(f"{subject}.{number}", case, sizes) for subject, sizes in parts]
             done.append(_merged([one.curve for one in several]))
             loads.append(max((one.loads for one in several), key=others_share))
-        except Incomplete as error:
-            faults += error.reasons
         except (NetproofError, OSError) as error:
             faults.append(str(error))
     return MeasuredAgain(

@@ -269,7 +269,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
             self.measured = self.results.whole(self.case())
         except Incomplete as error:
             # ReFrame appends a cause's text to the error's own.
-            raise SanityError("; ".join(error.reasons)) from None
+            raise SanityError(str(error)) from None
         self.write_record(netproof_case=self.netproof_case, netproof_complete=True)
         return True
 

@@ -39,7 +39,6 @@ from netproof.run.jobs import Job, environments_of, mpi_case, name_of, netpipe_c
 from netproof.run.mixins import OnPartition, RecordedTest
 from netproof.run.system_here import rank_counts, tree, usable_nodes
 from netproof.session import plan
-from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord
 from netproof.site.partition import ranks_feature
 
@@ -122,8 +121,6 @@ class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
         job = self.getdep(self.launching_test())
         try:
             return read(Path(job.stagedir), str(job.job.jobid))
-        except Incomplete as error:
-            raise SanityError("; ".join(error.reasons)) from None
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
 

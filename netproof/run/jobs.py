@@ -39,7 +39,6 @@ from netproof.session import (
     provenance,
     transport,
 )
-from netproof.session.job_files import JobReport
 from netproof.site import slurm
 from netproof.verdict import limits
 from netproof.verdict.references import entries_of
@@ -78,8 +77,8 @@ class Job(
     """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
     ``seed``: of their order; 0 draws one. Its record has its nodes and software
-    (``netproof_provenance``), the end of its program (``netproof_program``) and, for the run's
-    first job, Slurm's partitions at its start (``netproof_slurm``).
+    (``netproof_provenance``) and, for the run's first job, Slurm's partitions at its start
+    (``netproof_slurm``).
     """
 
     netproof_kind = variable(str, value="launches", loggable=True)
@@ -117,14 +116,6 @@ class Job(
             "--dependency=singleton",
         ]
         return srun
-
-    def program_report(self) -> dict[str, Any]:
-        """Return what the job's program left of itself; empty if it was ended before."""
-        try:
-            values: dict[str, Any] = codec.encode(JobReport.read(Path(self.stagedir)))
-        except (NetproofError, OSError):
-            return {}
-        return values
 
     def write_plan(self, files: dict[str, str], **planned: Any) -> None:
         """Write the plan, of these fields, with its script, sources and ``files``."""
@@ -201,7 +192,6 @@ class Job(
                 f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
                 f" see {self.stderr} next to that file"
             )
-        self.write_record(netproof_program=self.program_report())
         try:
             # ReFrame's list of nodes may be from too early a moment.
             nodes = node_facts.nodes_of_job(stage, str(self.job.jobid))
@@ -329,7 +319,6 @@ class PartitionJob(Job):
                 f"the job left no {stage}/*/{job_files.LAUNCHES_FILE}, and Slurm has it as"
                 f" {self.job.state}; if it began, see {self.stderr} next to that file"
             )
-        self.write_record(netproof_program=self.program_report())
         return True
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,11 +71,7 @@ class JobReport:
 
 
 class Incomplete(NetproofError):
-    """A case that was not measured as asked; ``reasons`` has a sentence for each fault."""
-
-    def __init__(self, reasons: Sequence[str]) -> None:
-        self.reasons = tuple(reasons)
-        super().__init__("; ".join(self.reasons))
+    """A case that was not measured as asked; its text has each fault."""
 
 
 @dataclass(frozen=True)
@@ -90,230 +85,201 @@ class StepRecord:
     limit_s: int
 
 
-def reader(folder: Path, case: Case) -> Callable[[str], Curve]:
-    """Reads the curve that a step left in ``folder``, of this case only."""
-    benchmark = registry.of(case)
-
-    def read(step: str) -> Curve:
-        path = folder / f"{step}.{benchmark.suffix}"
-        return benchmark.read_launch(text_of(path), path, case)
-
-    return read
-
-
 def of_job(
     folder: Path, case: Case, partition: Partition, launches: int, *, mpi_over_tcp: bool
 ) -> Measured:
     """Read a case's launches from its job's folder; Incomplete where one is missing or wrong."""
-    benchmark = registry.of(case)
+    job = JobFolder(folder)
     asked = plan.sizes_asked(case, partition)
     line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
-    subject = benchmark.subject(case)
-    recorded = records(folder)
+    subject = registry.of(case).subject(case)
     done: list[Launch] = []
     crashed: list[Crash] = []
     reasons: list[str] = []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
-        crashed += crashes(folder, step, number, recorded)
+        crashed += job.crashes(step)
         try:
-            place = (folder, step, number, recorded, case)
-            done.append(whole_launch(*place, partition, asked, with_twin=True))
-        except Incomplete as error:
-            reasons += error.reasons
+            done.append(job.whole_launch(step, case, partition, asked, with_twin=True))
         except (NetproofError, OSError) as error:
             reasons.append(str(error))
     if reasons:
-        raise Incomplete(reasons)
+        raise Incomplete("; ".join(reasons))
     # Short bursts over an emulated link are no peak.
     peak_from = partition.line_rate_from_bytes if line_rate else 0
-    starts = _starts(folder, case, recorded)
-    return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
+    return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), job.starts(case))
 
 
-def whole_launch(
-    folder: Path,
-    step: str,
-    number: int,
-    recorded: Mapping[str, StepRecord],
-    case: Case,
-    partition: Partition,
-    sizes: tuple[int, ...],
-    *,
-    with_twin: bool,
-) -> Launch:
-    """Return a launch of a case's curve, with its twin's; Incomplete, ParseError, OSError."""
-    launch = read_launch(folder, step, number, recorded, case, sizes, reader(folder, case))
-    insist_on_pace(launch, folder, step, case, partition)
-    return _with_twin(launch, folder, step, case, partition, recorded) if with_twin else launch
+class JobFolder:
+    """The launches that a job left in ``folder``; Incomplete without a whole record of its steps.
 
-
-def _with_twin(
-    launch: Launch,
-    folder: Path,
-    step: str,
-    case: Case,
-    partition: Partition,
-    recorded: Mapping[str, StepRecord],
-) -> Launch:
-    """Add the twin's launch to a launch, if one had to be made; Incomplete, ParseError, OSError."""
-    if not plan.has_twin(partition, case.ranks_per_node):
-        return launch
-    sweep = plan.twin_sweep(partition)
-    name = plan.twin_name(step)
-    reason = failure(folder, name, recorded, ", over the healthy twin,")
-    if reason:
-        raise Incomplete([reason])
-    over_tcp = case
-    if not registry.of(case).by_protocol:
-        direction = registry.function_of(case).direction
-        where = (case.system, case.partition, case.environment)
-        over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "inter-node", direction)
-    curve = reader(folder, over_tcp)(name)
-    faults = _faults(name, curve, sweep.sizes())
-    if faults:
-        raise Incomplete(faults)
-    if over_tcp is not case:
-        function = registry.function_of(case)
-        messages = 1.0
-        if function.rated:
-            messages, _ = function.messages_on_link(case.ranks, case.ranks_per_node)
-        curve = twin.alike(curve, launch.curve, messages)
-    return dataclasses.replace(launch, twin=curve)
-
-
-def crashes(
-    folder: Path, step: str, number: int, recorded: Mapping[str, StepRecord]
-) -> tuple[Crash, ...]:
-    """The attempts at launch ``number`` that crashed before ``step``: files with ~1, ~2, …"""
-    found: list[Crash] = []
-    for attempt in itertools.count(1):
-        entry = recorded.get(f"{step}~{attempt}")
-        if entry is None:
-            return tuple(found)
-        errors = folder / f"{step}~{attempt}.err"
-        said, died = said_at_end(errors), died_first(errors)
-        said += last_printed(folder / f"{step}~{attempt}.out") if not said else []
-        words, counted = " | ".join(said), counters.of_crash(errors)
-        found.append(Crash(number, attempt, entry.order, entry.status, died, words, counted))
-    raise AssertionError("the count has no end")
-
-
-def read_launch(
-    folder: Path,
-    step: str,
-    number: int,
-    recorded: Mapping[str, StepRecord],
-    case: Case,
-    asked: tuple[int, ...],
-    read: Callable[[str], Curve],
-    *,
-    messages: bool = True,
-) -> Launch:
-    """One step of a job as launch ``number``: it ended well, where it should, with all sizes.
-
-    ``recorded``: what ``records`` says of the job; ``asked``: the sizes in bytes that it has to
-    have, and no others; ``messages``: whether to read what its ranks had to send. Raises Incomplete
-    with every reason, ParseError and OSError.
+    The steps of a launch are called SUBJECT.NUMBER.
     """
-    entry, errors = recorded.get(step), folder / f"{step}.err"
-    before = len(crashes(folder, step, number, recorded))
-    tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
-    reason = failure(folder, step, recorded, tried=tried)
-    if reason or entry is None:
-        raise Incomplete([reason])
-    curve = read(step)
-    faults = _faults(step, curve, asked)
-    said = errors.read_text(errors="replace")
-    ranks = rank_uses(errors, said)
-    if len(ranks) != case.ranks:
-        faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
-    nodes = len({use.node for use in ranks})
-    if nodes != case.ranks // case.ranks_per_node:
-        faults.append(
-            f"{errors}: {step} ran on {nodes} nodes and not on {case.ranks // case.ranks_per_node}"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.recorded = folder, records(folder)
+
+    def reader(self, case: Case) -> Callable[[str], Curve]:
+        """Return what reads the curve that a step left, of this case only."""
+        benchmark = registry.of(case)
+
+        def read(step: str) -> Curve:
+            path = self.folder / f"{step}.{benchmark.suffix}"
+            return benchmark.read_launch(text_of(path), path, case)
+
+        return read
+
+    def whole_launch(
+        self,
+        step: str,
+        case: Case,
+        partition: Partition,
+        sizes: tuple[int, ...],
+        *,
+        with_twin: bool,
+    ) -> Launch:
+        """Return a launch of a case's curve, with its twin's; Incomplete, ParseError, OSError."""
+        launch = self.launch(step, case, sizes)
+        inside, paced = case.ranks == case.ranks_per_node, len(launch.paces)
+        if partition.pace and inside and paced != disturbance.HALVES:
+            times = f"{step} reported its node's pace {paced} times"
+            raise Incomplete(f"{self.folder / step}.err: {times} and not for both of its halves")
+        return self._with_twin(launch, step, case, partition) if with_twin else launch
+
+    def _with_twin(self, launch: Launch, step: str, case: Case, partition: Partition) -> Launch:
+        """Add the twin's launch, if one had to be made; Incomplete, ParseError, OSError."""
+        if not plan.has_twin(partition, case.ranks_per_node):
+            return launch
+        name = plan.twin_name(step)
+        reason = self.failure(name, ", over the healthy twin,")
+        if reason:
+            raise Incomplete(reason)
+        over_tcp = case
+        if not registry.of(case).by_protocol:
+            direction = registry.function_of(case).direction
+            where = (case.system, case.partition, case.environment)
+            over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "inter-node", direction)
+        curve = self.reader(over_tcp)(name)
+        faults = _faults(name, curve, plan.twin_sweep(partition).sizes())
+        if faults:
+            raise Incomplete("; ".join(faults))
+        if over_tcp is not case:
+            function = registry.function_of(case)
+            messages = 1.0
+            if function.rated:
+                messages, _ = function.messages_on_link(case.ranks, case.ranks_per_node)
+            curve = twin.alike(curve, launch.curve, messages)
+        return dataclasses.replace(launch, twin=curve)
+
+    def crashes(self, step: str) -> tuple[Crash, ...]:
+        """Return the attempts at a launch that crashed before it: files with ~1, ~2, …"""
+        found: list[Crash] = []
+        while entry := self.recorded.get(name := f"{step}~{len(found) + 1}"):
+            errors, output = (self.folder / f"{name}.{kind}" for kind in ("err", "out"))
+            words = " | ".join(said_at_end(errors) or last_printed(output))
+            which = _number(step), len(found) + 1, entry.order, entry.status
+            found.append(Crash(*which, died_first(errors), words, counters.of_crash(errors)))
+        return tuple(found)
+
+    def launch(
+        self,
+        step: str,
+        case: Case,
+        asked: tuple[int, ...],
+        read: Callable[[str], Curve] | None = None,
+        *,
+        messages: bool = True,
+    ) -> Launch:
+        """Return one step as a launch: it ended well, where it should, with all sizes.
+
+        ``asked``: the sizes in bytes that it has to have, and no others; ``read``: by default the
+        case's ``reader``; ``messages``: whether to read what its ranks had to send. Raise
+        Incomplete with every reason, ParseError and OSError.
+        """
+        entry, errors = self.recorded.get(step), self.folder / f"{step}.err"
+        before = len(self.crashes(step))
+        tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
+        reason = self.failure(step, tried=tried)
+        if reason or entry is None:
+            raise Incomplete(reason)
+        curve = (read or self.reader(case))(step)
+        faults = _faults(step, curve, asked)
+        said = errors.read_text(errors="replace")
+        ranks = rank_uses(errors, said)
+        if len(ranks) != case.ranks:
+            faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
+        nodes, wanted = len({use.node for use in ranks}), case.ranks // case.ranks_per_node
+        if nodes != wanted:
+            faults.append(f"{errors}: {step} ran on {nodes} nodes and not on {wanted}")
+        if faults:
+            raise Incomplete("; ".join(faults))
+        ran_on = [use.node for use in ranks]
+        counted = counters.counters(errors, said, set(ran_on))
+        return Launch(
+            _number(step),
+            entry.order,
+            entry.start,
+            entry.wall_s,
+            ranks,
+            curve,
+            disturbance.loads(errors, said, cpu_by_node(said)),
+            counters=counted,
+            payload=self._payload(step, case, ran_on) if messages and counted else None,
+            paces=disturbance.paces(errors, said, case.environment),
+            exchanged=self._exchanged(step, case) if messages else None,
         )
-    if faults:
-        raise Incomplete(faults)
-    loads = disturbance.loads(errors, said, cpu_by_node(said))
-    counted = counters.counters(errors, said, {use.node for use in ranks})
-    return Launch(
-        number,
-        entry.order,
-        entry.start,
-        entry.wall_s,
-        ranks,
-        curve,
-        loads,
-        counters=counted,
-        payload=_payload(folder, step, case, ranks) if messages and counted is not None else None,
-        paces=disturbance.paces(errors, said, case.environment),
-        exchanged=_exchanged(folder, step, case) if messages else None,
-    )
+
+    def _payload(self, step: str, case: Case, nodes: Sequence[str] = ()) -> Payload:
+        """Return the bytes that a step had to send between its nodes; without, its ranks."""
+        printed, said = (text_of(self.folder / f"{step}.{kind}") for kind in ("out", "err"))
+        return registry.of(case).payload(case, printed, said, nodes)
+
+    def _exchanged(self, step: str, case: Case) -> Payload:
+        """Return the bytes that a step's ranks had to send to each other."""
+        try:
+            return self._payload(step, case)
+        except (NetproofError, OSError) as error:
+            # The curve is whole without it.
+            return Payload(None, str(error))
+
+    def starts(self, case: Case) -> tuple[Start, ...]:
+        """Return the launches on the ranks of a case that only start and end."""
+        stem, found = f"{plan.start_subject(case)}.", []
+        for step, entry in self.recorded.items():
+            errors = self.folder / f"{step}.err"
+            if not step.startswith(stem) or "~" in step:
+                continue
+            if entry.status != 0:
+                why = f"{errors}: {step} ended with status {entry.status}"
+                found.append(Start((), why=why))
+                continue
+            try:
+                found.append(Start(*reported(errors, case.ranks)))
+            except (NetproofError, OSError) as error:
+                found.append(Start((), why=str(error)))
+        return tuple(found)
+
+    def failure(self, step: str, what: str = "", tried: str = "") -> str:
+        """Return why a step did not end well, or ''; ``what``, ``tried``: behind its name."""
+        entry, errors = self.recorded.get(step), self.folder / f"{step}.err"
+        if entry is None:
+            why, path = _ended(self.folder), self.folder / LAUNCHES_FILE
+            return f"{path}: {step}{what} did not run; the job ended before it{why}"
+        if entry.status == 0:
+            return ""
+        # NetPIPE reports its troubles on its standard output.
+        output = self.folder / f"{step}.out"
+        printed = [f"; {output.name} ends: {line}" for line in last_printed(output)]
+        words = "".join((last_words(errors), *printed))
+        if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
+            limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
+            return f"{errors}: {step}{what} was ended at {limit}{words}"
+        return f"{errors}: {step}{what} ended with status {entry.status}{tried}{words}"
 
 
-def insist_on_pace(
-    launch: Launch, folder: Path, step: str, case: Case, partition: Partition
-) -> None:
-    """Raises Incomplete where one inside a node lacks some that the partition asks for."""
-    inside, paced = case.ranks == case.ranks_per_node, len(launch.paces)
-    if partition.pace and inside and paced != disturbance.HALVES:
-        times = f"{step} reported its node's pace {paced} times"
-        raise Incomplete([f"{folder / step}.err: {times} and not for both of its halves"])
-
-
-def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:
-    """Return the bytes that the step had to send between its nodes, by its output."""
-    printed, said = (text_of(folder / f"{step}.{kind}") for kind in ("out", "err"))
-    return registry.of(case).payload(case, printed, said, [use.node for use in ranks])
-
-
-def _exchanged(folder: Path, step: str, case: Case) -> Payload:
-    """Return the bytes that the step's ranks had to send to each other, by its output."""
-    try:
-        printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
-        return registry.of(case).payload(case, *printed)
-    except (NetproofError, OSError) as error:
-        # The curve is whole without it.
-        return Payload(None, str(error))
-
-
-def _starts(folder: Path, case: Case, recorded: Mapping[str, StepRecord]) -> tuple[Start, ...]:
-    """The launches of the job on the ranks of a case that only start and end."""
-    stem = f"{plan.start_subject(case)}."
-    return tuple(
-        _start(folder / f"{step}.err", step, entry, case)
-        for step, entry in recorded.items()
-        if step.startswith(stem) and "~" not in step
-    )
-
-
-def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
-    if entry.status != 0:
-        return Start((), why=f"{errors}: {step} ended with status {entry.status}")
-    try:
-        return Start(*reported(errors, case.ranks))
-    except (NetproofError, OSError) as error:
-        return Start((), why=str(error))
-
-
-def failure(
-    folder: Path, step: str, recorded: Mapping[str, StepRecord], what: str = "", tried: str = ""
-) -> str:
-    """Return why a step did not end well, or ''; ``what`` and ``tried`` stand behind its name."""
-    entry, errors = recorded.get(step), folder / f"{step}.err"
-    if entry is None:
-        why = _ended(folder)
-        return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{why}"
-    if entry.status == 0:
-        return ""
-    # NetPIPE reports its troubles on its standard output.
-    printed = [f"; {step}.out ends: {line}" for line in last_printed(folder / f"{step}.out")]
-    words = "".join((last_words(errors), *printed))
-    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
-        limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
-        return f"{errors}: {step}{what} was ended at {limit}{words}"
-    return f"{errors}: {step}{what} ended with status {entry.status}{tried}{words}"
+def _number(step: str) -> int:
+    """Return the number of a launch by the name of its step."""
+    return int(step.rpartition(".")[2])
 
 
 def _ended(folder: Path) -> str:
@@ -352,9 +318,9 @@ def records(folder: Path) -> dict[str, StepRecord]:
     try:
         lines = path.read_text().splitlines()
     except OSError as error:
-        raise Incomplete([f"{path}: the job left no record of its launches: {error}"]) from error
+        raise Incomplete(f"{path}: the job left no record of its launches: {error}") from error
     if not lines or lines[0] != LAUNCHES_HEADER:
-        raise Incomplete([f"{path}:1: the header {LAUNCHES_HEADER!r} is missing"])
+        raise Incomplete(f"{path}:1: the header {LAUNCHES_HEADER!r} is missing")
     recorded = {}
     for number, line in enumerate(lines[1:], 2):
         try:
@@ -364,7 +330,7 @@ def records(folder: Path) -> dict[str, StepRecord]:
             )
         except ValueError as error:
             raise Incomplete(
-                [f"{path}:{number}: {shortened(repr(line))} is no launch: {shortened(str(error))}"]
+                f"{path}:{number}: {shortened(repr(line))} is no launch: {shortened(str(error))}"
             ) from error
     return recorded
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -218,7 +217,7 @@ class Measured:
     be the peak; ``crashes``: attempts at the launches that crashed; ``starts``: launches of the job
     on the same ranks that only start and end; ``again``: launches around flagged sizes, None where
     none was asked for. Raise NetproofError where there is no launch, launches are not numbered from
-    1, or they, or those paired with them, differ in their sizes.
+    1, or differ in their sizes.
     """
 
     case: Case
@@ -234,8 +233,6 @@ class Measured:
         numbers = [launch.number for launch in self.launches]
         if numbers != list(range(1, len(numbers) + 1)):
             raise NetproofError(f"its launches are numbered {numbers}")
-        for launch in self.launches:
-            _insist_on_peers(self.case, launch)
 
     @cached_property
     def curve(self) -> Curve:
@@ -298,37 +295,18 @@ class Measured:
         return codec.decode_part(cls, values, "what was measured cannot be read")
 
 
-def whole(case: Case, values: Mapping[str, Any]) -> Measured:
-    """Return what was measured of a case, from plain values with the extras of where it ran.
+def of_record(case: Case, values: Mapping[str, Any]) -> Measured:
+    """Return a case by its plain values, its rates by the extras of where it ran.
 
-    Raise NetproofError, naming the case, where it is of another case, or its line rate is not that
-    of the partition's link; codec.WrongKind where a value is of another kind.
+    Raise NetproofError, KeyError and TypeError where it is of another case, or cannot be read.
     """
-    try:
-        found = Measured.from_json(values)
-        if found.case != case:
-            raise NetproofError(f"what was measured is of {found.case}")
-        _insist_on_link(found, values)
-    except codec.WrongKind:
-        raise
-    except NetproofError as error:
-        raise NetproofError(f"{case}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
-    return found
-
-
-def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
     extras, over_tcp = values["partition_extras"], values["environment_extras"]["mpi_over_tcp"]
-    rate = line_rate_of_case(extras, measured.case, mpi_over_tcp=over_tcp)
-    stored = measured.line_rate_mb_s
-    if (stored is None) != (rate is None) or not math.isclose(stored or 0, rate or 0):
-        raise NetproofError(f"its line rate is {stored} MB/s, and its link has {rate}")
-    from_bytes = extras["line_rate_from_bytes"] if stored else 0
-    if measured.peak_from != from_bytes:
-        raise NetproofError(
-            f"its peak is looked for from {measured.peak_from} bytes, and not from {from_bytes}"
-        )
+    rate = line_rate_of_case(extras, case, mpi_over_tcp=over_tcp)
+    peak_from = extras["line_rate_from_bytes"] if rate else 0
+    found = Measured.from_json({**values, "line_rate_mb_s": rate, "peak_from": peak_from})
+    if found.case != case:
+        raise NetproofError(f"what was measured is of {found.case}")
+    return found
 
 
 def line_rate_of_case(extras: Mapping[str, Any], case: Case, *, mpi_over_tcp: bool) -> float | None:
@@ -345,15 +323,3 @@ def line_rate_of_case(extras: Mapping[str, Any], case: Case, *, mpi_over_tcp: bo
     factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
     rails = 1 if case.function == "tcp" else max(1, len(extras.get("rails") or ()))
     return factor * rails * link.line_rate_mb_s()
-
-
-def _insist_on_peers(case: Case, launch: Launch) -> None:
-    """Peers are of other environments, each once, over the launch's sizes."""
-    names = [case.environment, *(peer.environment for peer in launch.peers)]
-    if len(set(names)) != len(names):
-        raise NetproofError(f"launch {launch.number} has peers of {', '.join(names[1:])}")
-    for peer in launch.peers:
-        if peer.curve.sizes != launch.curve.sizes:
-            raise NetproofError(
-                f"launch {launch.number} and that of {peer.environment} next to it have other sizes"
-            )

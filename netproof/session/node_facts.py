@@ -1,9 +1,11 @@
-"""Facts of each node of a job: the files that it left, read strictly."""
+"""Facts of each node of a job, from the files that it left, and differences between nodes."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -40,10 +42,6 @@ NOT_BUSY = "none"
 
 NOBODY = "none"
 """Value of a node's ``tcp_answered`` and ``tcp_unanswered`` that name no other."""
-
-
-class ProvenanceError(NetproofError):
-    """A node's file or a report's record that is not whole; the text names the place."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def unconnected(
         path = folder / PATH_FILES.replace("*", node)
         try:
             values = facts_of(path, PATH_HEADER)
-        except ProvenanceError:
+        except NetproofError:
             # Whoever reads the nodes' files says so.
             continue
         answered |= {frozenset((node, one)) for one in named(values.get("tcp_answered"))}
@@ -166,16 +164,16 @@ def unconnected(
 def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
     """The nodes of a job by Slurm's names, in Slurm's order, as it noted them from within.
 
-    ``folder`` has its ``JOB_NODES_FILE``; ``jobid`` is Slurm's. Raises ProvenanceError, naming the
+    ``folder`` has its ``JOB_NODES_FILE``; ``jobid`` is Slurm's. Raises NetproofError, naming the
     file, where that is missing, empty, cut short or of another job.
     """
     path = folder / JOB_NODES_FILE
     try:
         noted = codec.decode(dict[str, tuple[str, ...]], json_reading.json_file(path), "its nodes")
     except (NetproofError, OSError) as error:
-        raise ProvenanceError(f"{path}: cannot be read: {error}; see {folder}'s *.err") from error
+        raise NetproofError(f"{path}: cannot be read: {error}; see {folder}'s *.err") from error
     if not noted.get(jobid):
-        raise ProvenanceError(f"{path}: is of job {', '.join(noted)} and not of {jobid}")
+        raise NetproofError(f"{path}: is of job {', '.join(noted)} and not of {jobid}")
     return noted[jobid]
 
 
@@ -206,31 +204,28 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
     if count > 1:
         try:
             values, why = facts_of(path, PATH_HEADER), f"{path}: does not say"
-        except ProvenanceError as error:
+        except NetproofError as error:
             why = f"{error}; see path.*.err next to it"
     reasons = {name: why for name in _OF_THE_PATH if name not in values}
     absent = {**node.absent, **reasons, **values.get("absent", {})}
-    return _node({**vars(node), **values, "absent": absent}, path)
+    return codec.decode(Node, {**vars(node), **values, "absent": absent}, str(path))
 
 
 def facts_of(path: Path, header: str) -> dict[str, Any]:
     """Return what ``run/shell/node.py`` printed into a file of a job.
 
-    What a prolog or a wrapper printed before or after that is skipped. Raises ProvenanceError where
+    What a prolog or a wrapper printed before or after that is skipped. Raises NetproofError where
     it is not there or cut short.
     """
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError as error:
-        raise ProvenanceError(f"{path}: cannot be read: {error}") from error
+        raise NetproofError(f"{path}: cannot be read: {error}") from error
     number = next((n for n, line in enumerate(lines) if line.startswith(f"{header} ")), None)
     if number is None:
-        raise ProvenanceError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
+        raise NetproofError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
     place, text = f"{path}:{number + 1}", lines[number].removeprefix(header)
-    try:
-        return codec.decode(dict[str, Any], json_reading.json_value(text, place), place)
-    except NetproofError as error:
-        raise ProvenanceError(str(error)) from error
+    return codec.decode(dict[str, Any], json_reading.json_value(text, place), place)
 
 
 def _instead(path: Path, lines: Sequence[str]) -> str:
@@ -243,26 +238,129 @@ def _instead(path: Path, lines: Sequence[str]) -> str:
 
 
 def read_node(path: Path) -> Node:
-    """Return the node of a file; ProvenanceError where it is not whole."""
+    """Return the node of a file; NetproofError where it is not whole."""
     later = ("absent", *_OF_THE_STEP, *_OF_THE_PATH)
     values = {
         **{name: {} if name in MAPS else None for name in NAMES},
         **facts_of(path, NODE_HEADER),
     }
-    node = _node(values, path)
+    node = codec.decode(Node, values, str(path))
     for key in NAMES:
         if key not in later and getattr(node, key) in (None, {}) and not reasons(node.absent, key):
-            raise ProvenanceError(f"{path}: {key} is missing, and no line says why")
+            raise NetproofError(f"{path}: {key} is missing, and no line says why")
     return node
-
-
-def _node(values: Mapping[str, Any], path: Path) -> Node:
-    try:
-        return codec.decode(Node, values, str(path))
-    except NetproofError as error:
-        raise ProvenanceError(str(error)) from error
 
 
 def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:
     """Why a field of a node, or keys of a group of them, are not known: by key, the reason."""
     return {name: why for name, why in absent.items() if name == key or name.startswith(f"{key}.")}
+
+
+OF_ITS_OWN = (
+    *("node", "address", "bus", "absent"),
+    *("clock_s", "clock_ntp_offset_s", "clock_ahead_from_s", "clock_ahead_to_s"),
+    *("path_to", "path_asked_bytes", "path_passed_bytes", "busy"),
+    *("tcp_answered", "tcp_unanswered"),
+)
+"""Fields of ``Node`` that are not the same on sound nodes that are alike."""
+
+Fact = tuple[str, str]
+
+MEMORY_SHARE = 0.05
+"""Memory differs from this share of the larger on: firmware reserves some, hypervisors move it."""
+
+
+@dataclass(frozen=True)
+class NodeInJob:
+    """A node in one job of a session, whose ``job`` is ReFrame's name and ``jobid`` Slurm's."""
+
+    partition: str
+    environment: str
+    job: str
+    jobid: str
+    node: Node
+
+
+def memory_kib(value: str) -> int | None:
+    """Return a size of memory in KiB; None for a text that is no number."""
+    return int(value) if re.fullmatch("[0-9]{1,15}", value) else None
+
+
+def memory_alike(values: Iterable[str]) -> bool:
+    """Check whether sizes of memory are less than ``MEMORY_SHARE`` of the largest apart."""
+    several = [memory_kib(value) for value in values]
+    sizes = [one for one in several if one is not None]
+    if len(sizes) < len(several):
+        return False
+    return max(sizes) - min(sizes) < MEMORY_SHARE * max(sizes)
+
+
+def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
+    """Sentences on everything in which nodes differ that should be alike.
+
+    All nodes of a partition are compared with one another, a node in several jobs against
+    itself; programs only within an environment. What one of them could not tell counts as a
+    value of its own.
+    """
+    seen: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    reporting: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for found in nodes:
+        for scope, key, value in _values(found):
+            seen[scope, key][value].add(found.node.node)
+        for scope in (found.partition, f"{found.partition} {found.environment}"):
+            reporting[scope, ""].add(found.node.node)
+    sentences = []
+    for (scope, key), by_value in sorted(seen.items()):
+        if key.startswith("memory ") and memory_alike(by_value):
+            by_value = {next(iter(by_value)): set().union(*by_value.values())}
+        silent = reporting[scope, ""] - set().union(*by_value.values())
+        if silent:
+            by_value["not known"] = by_value.get("not known", set()) | silent
+        if len(by_value) > 1:
+            each = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
+            stated = "; ".join(f"{value} ({', '.join(sorted(on))})" for value, on in each)
+            sentences.append(f"{scope}: {key}: {stated}")
+    return tuple(sentences)
+
+
+def between(
+    first: Sequence[NodeInJob], second: Sequence[NodeInJob]
+) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Values that two runs both know and differ in, by name; of programs the hash alone."""
+    sides: list[dict[str, set[str]]] = []
+    for nodes in (first, second):
+        known: dict[str, set[str]] = defaultdict(set)
+        for found in nodes:
+            for _, key, value in _values(found):
+                known[key].add(value.split(" ")[0] if key.startswith("programs ") else value)
+        sides.append(known)
+    one, other = sides
+    return {
+        key: (tuple(sorted(one[key])), tuple(sorted(other[key])))
+        for key in one
+        if key in other
+        and one[key] != other[key]
+        and not (key.startswith("memory ") and memory_alike(one[key] | other[key]))
+    }
+
+
+def facts(node: Mapping[str, Any], apart: Collection[str] = OF_ITS_OWN) -> Iterator[Fact]:
+    """Yield name and value of what a node says, a group such as ``sysctls`` by each of its keys.
+
+    ``node``: the fields of a ``Node``; ``apart``: fields that are left out.
+    """
+    for name in NAMES:
+        value = node[name]
+        if name in apart or value is None:
+            continue
+        if name in MAPS:
+            yield from ((f"{name} {key}", text) for key, text in value.items())
+        else:
+            yield name, str(value)
+
+
+def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
+    """Yield scope, name and value of what has to be alike."""
+    for name, value in facts(vars(found.node)):
+        of_environment = f" {found.environment}" if name.startswith("programs ") else ""
+        yield f"{found.partition}{of_environment}", name, value

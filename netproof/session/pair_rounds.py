@@ -26,8 +26,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, plan
-from netproof.session.job_files import Incomplete
+from netproof.session import plan
+from netproof.session.job_files import Incomplete, JobFolder
 from netproof.session.measured import Crash, Launch, RankUse
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
@@ -134,7 +134,7 @@ def read_planned(folder: Path) -> Planned:
     except FileNotFoundError:
         return Planned()
     except (NetproofError, OSError) as error:
-        raise Incomplete([f"{path}: what was planned cannot be read: {error}"]) from error
+        raise Incomplete(f"{path}: what was planned cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -225,39 +225,7 @@ class PairRounds:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairRounds:
         """Return the rounds of plain values, beside which others stand; raise NetproofError."""
-        rounds = codec.decode_part(cls, values, "rounds of pairs cannot be read")
-        insist_on_rounds(rounds)
-        return rounds
-
-
-def insist_on_rounds(rounds: PairRounds) -> None:
-    """NetproofError unless each launch has pairs of its job's nodes, and a round each node once."""
-    own, numbers = set(rounds.nodes), set()
-    before: dict[int, set[str]] = {}
-    for one in rounds.launches:
-        place = f"launch {one.number} of pairs on {rounds.partition}"
-        if one.number in numbers:
-            raise NetproofError(f"{place} is there twice")
-        numbers.add(one.number)
-        named = [node for pair in one.pairs for node in pair.nodes]
-        if not named or any(len(pair.nodes) != 2 for pair in one.pairs):
-            raise NetproofError(f"{place} has a pair of other than two nodes, or none")
-        others = before.setdefault(one.round, set())
-        if len(set(named)) != len(named) or others & set(named):
-            raise NetproofError(f"{place} has a node that is in two pairs of round {one.round}")
-        others |= set(named)
-        foreign = sorted(set(named) - own)
-        if foreign:
-            raise NetproofError(f"{place} has {foreign[0]}, which is no node of its job")
-        if one.alone and len(one.pairs) != 1:
-            raise NetproofError(f"{place} is of one pair alone, and has {len(one.pairs)}")
-        if one.stream and not one.alone:
-            raise NetproofError(f"{place} is a stream, and of pairs that are not alone")
-        if one.both_ways and one.alone:
-            raise NetproofError(f"{place} goes both ways at once, and has a pair alone")
-        ran_on = {use.rank: use.node for use in one.ranks}
-        if ran_on != dict(enumerate(named)):
-            raise NetproofError(f"{place}: its ranks ran on other nodes than its pairs are of")
+        return codec.decode_part(cls, values, "rounds of pairs cannot be read")
 
 
 def read(
@@ -271,19 +239,19 @@ def read(
     ``where``: system, partition and environment; ``known``: launches by number that were read
     before and are not read again. Raises Incomplete where the job left no record.
     """
-    recorded = job_files.records(folder)
+    job = JobFolder(folder)
     planned = read_planned(folder).launches
     done: list[PairLaunch] = []
     faults: list[str] = []
     crashes: list[Crash] = []
-    made = [name for name in recorded if name.startswith(f"{SUBJECT}.") and "~" not in name]
+    made = [name for name in job.recorded if name.startswith(f"{SUBJECT}.") and "~" not in name]
     if len(made) > len(planned):
         faults.append(
             f"{folder / PLANNED_FILE}: has {len(planned)} launches, and {len(made)} were made"
         )
     for number, launch in enumerate(planned[: len(made)], 1):
         step = f"{SUBJECT}.{number}"
-        crashes += job_files.crashes(folder, step, number, recorded)
+        crashes += job.crashes(step)
         if known and number in known:
             done.append(known[number])
             continue
@@ -294,12 +262,8 @@ def read(
             payloads: list[int] = []
             reader = _reader(folder, function, len(launch.pairs), curves, payloads)
             asked = sizes(most_bytes, stream=launch.stream)
-            ran = job_files.read_launch(
-                folder, step, number, recorded, case, asked, reader, messages=False
-            )
+            ran = job.launch(step, case, asked, reader, messages=False)
             done.append(_as_planned(ran, launch, curves, asked, payloads[0]))
-        except Incomplete as error:
-            faults += [f"{_of_pair(launch)}{reason}" for reason in error.reasons]
         except (NetproofError, OSError) as error:
             faults.append(f"{_of_pair(launch)}{error}")
     return tuple(done), tuple(faults), tuple(crashes)
@@ -336,14 +300,12 @@ def _as_planned(
     ran_on, nodes = [use.node for use in launch.ranks], planned.nodes()
     if ran_on != list(nodes):
         raise Incomplete(
-            [
-                f"{SUBJECT}.{launch.number} ran on {', '.join(ran_on)}, and was to run on"
-                f" {', '.join(nodes)}, in this order"
-            ]
+            f"{SUBJECT}.{launch.number} ran on {', '.join(ran_on)}, and was to run on"
+            f" {', '.join(nodes)}, in this order"
         )
     for curve in curves:
         if curve.sizes != asked:
-            raise Incomplete([f"{SUBJECT}.{launch.number}: a pair has the sizes {curve.sizes}"])
+            raise Incomplete(f"{SUBJECT}.{launch.number}: a pair has the sizes {curve.sizes}")
     pairs = tuple(PairCurve(*one) for one in zip(planned.pairs, curves, strict=True))
     ran = {name: getattr(launch, name) for name in _AS_IT_RAN}
     return PairLaunch(**{**vars(planned), **ran, "pairs": pairs, "payload": payload})

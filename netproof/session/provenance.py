@@ -21,13 +21,13 @@ from typing import Any
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.session.node_differences import NodeInJob, differences
 from netproof.session.node_facts import (
     CLOCK_FILE,
     NODE_FILES,
     Node,
-    ProvenanceError,
+    NodeInJob,
     clock_window,
+    differences,
     read_node,
     with_clock,
     with_path,
@@ -135,7 +135,7 @@ def software(configuration: Path, references: Path, checkout: Path) -> Software:
     """Return the software of the session: ask Slurm and git, and hash the files of two folders.
 
     ``configuration``: the folder of the sites' ``*.py``; ``references``: that of their
-    ``*.yaml``; ``checkout``: a folder within the repository. Raises ProvenanceError where a
+    ``*.yaml``; ``checkout``: a folder within the repository. Raises NetproofError where a
     folder or a file cannot be read.
     """
     absent: dict[str, str] = {}
@@ -143,7 +143,7 @@ def software(configuration: Path, references: Path, checkout: Path) -> Software:
     def ask(key: str, *command: str) -> str | None:
         try:
             return _output(command)
-        except ProvenanceError as error:
+        except NetproofError as error:
             absent[key] = str(error)
             return None
 
@@ -167,22 +167,22 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     """Plain values for the report: the software, and every node of a job.
 
     ``folder`` has a file of ``NODE_FILES`` from each of ``nodes``, those of ``nodes_of_job``.
-    Raises ProvenanceError where a node's file is missing, foreign or not whole. Without the files
+    Raises NetproofError where a node's file is missing, foreign or not whole. Without the files
     of the step on paths, or the moments of the step, the nodes say why these are not known.
     """
     found = {}
     for path in sorted(folder.glob(NODE_FILES)):
         node = read_node(path)
         if node.node in found:
-            raise ProvenanceError(f"{path}: node {node.node} has another file too")
+            raise NetproofError(f"{path}: node {node.node} has another file too")
         found[node.node] = node
     missing, foreign = sorted(set(nodes) - set(found)), sorted(set(found) - set(nodes))
     if missing:
-        raise ProvenanceError(
+        raise NetproofError(
             f"{folder}: no {NODE_FILES} of {', '.join(missing)}; see its node.*.err"
         )
     if foreign:
-        raise ProvenanceError(f"{folder}: {', '.join(foreign)} wrote a file and is not of the job")
+        raise NetproofError(f"{folder}: {', '.join(foreign)} wrote a file and is not of the job")
     window = clock_window(folder / CLOCK_FILE)
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
@@ -196,7 +196,7 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
 
 
 def of_report(report: Mapping[str, Any], path: str) -> OfSession:
-    """Return the provenance of a report's document; ProvenanceError where it is damaged."""
+    """Return the provenance of a report's document; NetproofError where it is damaged."""
     nodes: list[NodeInJob] = []
     ran_with: dict[str, Software] = {}
     unknown: dict[str, str] = {}
@@ -215,17 +215,12 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
             how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
             unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
             continue
-        place = f"{path}: {job}: {KEY}"
-        try:
-            record = codec.decode(dict[str, Any], record, "a record")
-            known = codec.decode(Software, record["software"], "software")
-            described = codec.decode(tuple[Node, ...], record["nodes"], "nodes")
-            kind = tuple[tuple[SlurmNode, ...], ...]
-            earlier = codec.decode(kind, record["earlier"], "earlier")
-            jobid = str(test["jobid"])
-        except (NetproofError, KeyError) as error:
-            raise ProvenanceError(f"{place}: is not whole: {error}") from error
-        ran_with[job] = known
+        place = f"{path}: {job}: {KEY}: is not whole"
+        record = codec.decode(dict[str, Any], record, place)
+        ran_with[job] = codec.decode(Software, record.get("software"), place)
+        described = codec.decode(tuple[Node, ...], record.get("nodes"), place)
+        kind, jobid = tuple[tuple[SlurmNode, ...], ...], str(test["jobid"])
+        earlier = codec.decode(kind, record.get("earlier"), place)
         where = (test["partition"], test["environ"], job, jobid)
         nodes += [NodeInJob(*where, node) for node in described]
         tries = (Requeued(test["partition"], job, jobid, tried) for tried in earlier)
@@ -251,22 +246,22 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
 def _hashed(kind: str, folder: Path, pattern: str) -> dict[str, str]:
     paths = sorted(folder.glob(pattern))
     if not paths:
-        raise ProvenanceError(f"{folder}: has no {pattern} to tell the {kind} from")
+        raise NetproofError(f"{folder}: has no {pattern} to tell the {kind} from")
     try:
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
     except OSError as error:
-        raise ProvenanceError(f"{error.filename}: cannot be read: {error}") from error
+        raise NetproofError(f"{error.filename}: cannot be read: {error}") from error
 
 
 def _output(command: Sequence[str]) -> str:
     if shutil.which(command[0]) is None:
-        raise ProvenanceError(f"{command[0]} is not installed")
+        raise NetproofError(f"{command[0]} is not installed")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProvenanceError(f"{' '.join(command)}: {error}") from error
+        raise NetproofError(f"{' '.join(command)}: {error}") from error
     if done.returncode:
-        raise ProvenanceError(f"{' '.join(command)}: {done.stderr.strip() or 'failed'}")
+        raise NetproofError(f"{' '.join(command)}: {done.stderr.strip() or 'failed'}")
     return done.stdout.strip()
 
 
@@ -310,9 +305,6 @@ def partition_nodes(
 
 
 def partitions_of(values: Any, place: str) -> list[PartitionNodes]:
-    """Return what Slurm said of the partitions, from the record in a report; ProvenanceError."""
-    try:
-        found = codec.decode(tuple[PartitionNodes, ...], values, "partitions")
-    except NetproofError as error:
-        raise ProvenanceError(f"{place}: is not whole: {error}") from error
+    """Return what Slurm said of the partitions, from the record in a report; NetproofError."""
+    found = codec.decode(tuple[PartitionNodes, ...], values, f"{place}: is not whole")
     return sorted(found, key=lambda one: one.partition)

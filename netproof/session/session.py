@@ -41,10 +41,9 @@ class CheckResult:
     launches, check, curves or configurations, as netproof.run has them. ``skipped``: why a job was
     skipped, and with it the tests that wait for it. ``references``: the run's findings by its
     references, None where it made none. ``failed_job``: test of the same configuration that failed,
-    so that this one did not run; None where it is not known. ``contradiction``: how parts of what
-    was measured contradict each other, so that ``measured`` is None. ``rounds``: of a test that
-    read rounds of pairs. ``transport``: of a job whose MPI library was asked. ``extras``: where it
-    measured: ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``.
+    so that this one did not run; None where it is not known. ``rounds``: of a test that read rounds
+    of pairs. ``transport``: of a job whose MPI library was asked. ``extras``: where it measured:
+    ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``.
     """
 
     name: str
@@ -63,7 +62,6 @@ class CheckResult:
     skipped: SkipReason | None = None
     references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
-    contradiction: str | None = None
     rounds: PairRounds | None = None
     transport: ReportedTransport | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
@@ -215,7 +213,8 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
     Raise NetproofError for anything else.
     """
     try:
-        results, counted = [], 0
+        results: list[CheckResult] = []
+        counted = 0
         for tests, run in zip(_tests(document), document["runs"], strict=True):
             left = {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"}
             failed = {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name}
@@ -223,13 +222,17 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
             tests.reverse()
             for values in run["testcases"]:
                 # Of one case at a time, plain values and the records made of them are there.
-                results.append(_result(tests.pop(), left, failed))
+                test = tests.pop()
+                try:
+                    results.append(_result(test, left, failed))
+                except NetproofError as error:
+                    raise NetproofError(f"{test.display_name}: {error}") from None
+                except (KeyError, TypeError, ValueError, AttributeError) as error:
+                    raise NetproofError(f"{test.display_name}: cannot be read: {error!r}") from None
                 for key in _BULKY & values.keys():
                     del values[key]
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NetproofError(f"{path}: is no report of ReFrame's: {error!r}") from error
     if len(results) != counted:
         raise NetproofError(
             f"{path}: reports {len(results)} test cases, and its header counts others"
@@ -328,7 +331,7 @@ def _result(
     ``left``: why jobs were skipped, ``failed``: names of jobs that failed, both by the test's key.
     """
     values, name = test.netproof_measured, test.display_name
-    case, found, contradiction, extras = None, None, None, {}
+    case, found, rounds, extras = None, None, None, {}
     if test.netproof_case is not None:
         # Ranks a node are the partition's, known where the test came that far.
         described = codec.decode(dict[str, Any], (values or {}).get("case", {}), name)
@@ -336,19 +339,10 @@ def _result(
         where["ranks_per_node"] = described.get("ranks_per_node", 0)
         case = codec.decode(Case, {**test.netproof_case, **where}, name)
     if values is not None and case is not None:
-        try:
-            found = measured.whole(case, values)
-            extras = {key: one for key, one in values.items() if key not in _MEASURED_KEYS}
-        except codec.WrongKind as error:
-            raise NetproofError(f"{name}: {error}") from None
-        except NetproofError as error:
-            contradiction, found = str(error), None
-    rounds = None
+        extras = {key: one for key, one in values.items() if key not in _MEASURED_KEYS}
+        found = measured.of_record(case, values)
     if test.netproof_pairs is not None:
-        try:
-            rounds = PairRounds.from_json(test.netproof_pairs)
-        except NetproofError as error:
-            raise NetproofError(f"{name}: {error}") from None
+        rounds = PairRounds.from_json(test.netproof_pairs)
         extras = {"partition_extras": test.netproof_pairs["partition_extras"]}
     waited_for = [test.key, *test.dependencies_actual]
     skipped, failed_jobs, result = [], [], test.result
@@ -376,7 +370,6 @@ def _result(
         skipped=skipped[0] if skipped else None,
         references=test.netproof_references or None,
         failed_job=failed_jobs[0] if failed_jobs else None,
-        contradiction=contradiction,
         rounds=rounds,
         transport=test.netproof_transport,
         extras=extras,

@@ -262,8 +262,6 @@ def _case(
     measured = result.measured
     if result.kind != "check":
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
-    if result.contradiction is not None:
-        raise NetproofError(result.contradiction)
     row = dict.fromkeys(TABLES["cases"].names) | {
         **_columns(case, KEY),
         "ranks_per_node": case.ranks_per_node or None,
@@ -288,9 +286,10 @@ def _case(
 def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str, Any]:
     extras, environment = values["partition_extras"], values["environment_extras"]
     landmarks = dataclasses.asdict(measured.landmarks)
-    intervals = (
-        dict(zip(("landmark", "low", "high"), one, strict=True)) for one in landmarks["intervals"]
-    )
+    intervals = [
+        {"landmark": name, "low": low, "high": high if high < math.inf else None}
+        for name, (low, high) in measured.landmarks.intervals.items()
+    ]
     return {
         "jobid": values["jobid"],
         "seed": values["seed"],
@@ -300,7 +299,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
         **{name: landmarks[name] for name in LANDMARK_COLUMNS},
-        "intervals": list(intervals),
+        "intervals": intervals,
         "cpu_costs": _plain(measured.cpu_costs),
         "partition_extras": json.dumps(extras),
         "environment_extras": json.dumps(environment),

@@ -10,20 +10,17 @@ import glob
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, reduce
-from operator import and_
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from netproof.criteria.findings import READABLE
 from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmark_table import RATES
 from netproof.session import packed, session
 from netproof.session.provenance import OfSession, of_report
@@ -31,7 +28,7 @@ from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
 from netproof.store.folder import PARQUET, SESSION, Damaged, Store, StoredSession, verify
-from netproof.store.tables import KEY, PATH_COLUMNS, POINT, TABLES
+from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""
@@ -141,22 +138,17 @@ def document(store: Store, stored: StoredSession, key: str = "") -> dict[str, An
 def load(store: Store, stored: StoredSession, key: str = "") -> Session:
     """Return a stored session as ``session.load`` read it; its ``path`` is in the store.
 
-    ``key`` as for ``document``. Raise NetproofError where the file is missing or damaged, or
-    contradicts itself.
+    ``key`` as for ``document``. Raise NetproofError where the file is missing or damaged.
     """
     folder = store.path(stored)
     try:
-        found = session.of_document(folder, document(store, stored, key))
-        for result in found.results:
-            if result.contradiction:
-                raise NetproofError(f"{folder / SESSION}: {result.contradiction}")
+        return session.of_document(folder, document(store, stored, key))
     except Damaged:
         raise
     except NetproofError as error:
         raise NetproofError(
             f"{error}; move {folder} out of the store and add the session's report again"
         ) from error
-    return found
 
 
 def whole(store: Store, stored: StoredSession) -> Session:
@@ -245,35 +237,6 @@ def provenance(store: Store, stored: StoredSession) -> OfSession:
 def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
     return list(store.table(stored, "cases", columns).to_pylist(maps_as_pydicts="strict"))
-
-
-class StoredCurves:
-    """Curves of a session's cases, by its tables, which are read on request."""
-
-    def __init__(self, store: Store, stored: StoredSession) -> None:
-        self._table = cache(lambda name: store.table(stored, name))
-
-    def repeated(self, case: Case) -> tuple[Curve, tuple[Curve, ...]] | None:
-        """Return the median curve of a case and the curves of its repeats; None without any."""
-        if not self._rows("repeats", case).num_rows:
-            return None
-        repeats = self._rows("repeat_curves", case)
-        return median_curve(_curves(self._rows("curves", case))), tuple(_curves(repeats))
-
-    def _rows(self, table: str, case: Case) -> pa.Table:
-        same = (pc.field(name) == getattr(case, name) for name in KEY)
-        return self._table(table).filter(reduce(and_, same))
-
-
-def _curves(rows: pa.Table) -> list[Curve]:
-    several: dict[int, list[dict[str, Any]]] = {}
-    for row in rows.to_pylist():
-        several.setdefault(row["launch"], []).append(row)
-    columns = ([tuple(one[name] for one in rows) for name in POINT] for rows in several.values())
-    return [
-        Curve(sizes, times, *(None if None in one else one for one in others))
-        for sizes, times, *others in columns
-    ]
 
 
 def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:

@@ -197,19 +197,12 @@ def cases_of(session: Session, matrix: Matrix) -> tuple[dict[Key, CheckResult], 
 
 def subjects_of(ran: Mapping[Key, CheckResult], matrix: Matrix) -> dict[Key, Subject]:
     """Return the complete cases of results by their keys, with today's settings."""
-    return {key: subject(one, matrix) for key, one in ran.items() if complete(one) is not None}
+    return {key: subject(one, matrix) for key, one in ran.items() if one.measured}
 
 
 def last_results(session: Session) -> dict[Key, CheckResult]:
     """Return the result of each case by its key: the last run of it counts."""
     return {one.case.key(): one for one in session.results if one.case is not None}
-
-
-def complete(result: CheckResult) -> Measured | None:
-    """Return the measurement of a case; None where it was not complete."""
-    if not result.measured or result.contradiction is not None:
-        return None
-    return result.measured
 
 
 def skipped_by(session: Session) -> dict[Key, SkipReason]:
@@ -260,8 +253,6 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     """Return why a case was not measured or fails its references, and why that was expected."""
     if result is None:
         return (NOT_IN_SESSION,), ""
-    if result.contradiction is not None:
-        return (result.contradiction,), ""
     if result.result not in GOOD_RESULTS:
         return (reason_of(result),), ""
     if result.measured is None:

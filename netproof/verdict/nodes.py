@@ -1,8 +1,8 @@
 """Whether the nodes of a partition are alike, and as the site states them.
 
 All jobs of a session are taken together, so that nodes of different jobs are compared too. Names,
-addresses, places on the bus and clocks may differ (``node_differences.OF_ITS_OWN``); memory by less
-than ``node_differences.MEMORY_SHARE``, and clocks by the partition's ``clock_offset_ms``. A site
+addresses, places on the bus and clocks may differ (``node_facts.OF_ITS_OWN``); memory by less
+than ``node_facts.MEMORY_SHARE``, and clocks by the partition's ``clock_offset_ms``. A site
 lists further facts that may differ in the partition's ``may_differ``.
 """
 
@@ -18,9 +18,8 @@ from statistics import median_low
 
 from netproof.criteria import Level
 from netproof.errors import shortened
-from netproof.session import node_differences, node_facts
-from netproof.session.node_differences import NodeInJob, memory_alike, memory_kib
-from netproof.session.node_facts import Node, named
+from netproof.session import node_facts
+from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
@@ -202,7 +201,7 @@ def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
         node = found.node
         for name in (one.name for one in dataclasses.fields(Node)):
             why = node.absent.get(name)
-            if name in node_differences.OF_ITS_OWN or name == "interface":
+            if name in node_facts.OF_ITS_OWN or name == "interface":
                 continue
             if name not in node_facts.GROUPS:
                 add(found, name, "", getattr(node, name), why)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,6 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted
 from netproof.intake import loading
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.measurement.landmark_table import EagerLimit
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
@@ -36,13 +36,12 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Key
-from netproof.verdict.judge import complete, last_results
+from netproof.verdict.judge import last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
 from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, listed
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
-    from netproof.store.questions import StoredCurves
 
 FORMAT = 4
 """Version of the document; raised when a key changes its meaning or goes."""
@@ -227,9 +226,7 @@ class StoredVerdict:
                 found.append(f"the references of {counted(len(other))} ({listed(other)})")
         return tuple(found)
 
-    def on(
-        self, session: Session, rows: Sequence[Mapping[str, Any]], curves: StoredCurves
-    ) -> Verdict:
+    def on(self, session: Session, rows: Sequence[Mapping[str, Any]]) -> Verdict:
         """Return the verdict on its session; ``rows``: its rows of ``COLUMNS``.
 
         Raise NetproofError where it has not all parts.
@@ -248,7 +245,7 @@ class StoredVerdict:
             judged = codec.decode(CaseVerdict, plain, "cases")
             nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
             row = by_key.get(_key(vars(judged.case)), {})
-            cases.append(StoredCase(judged, row, nodes, results, curves))
+            cases.append(StoredCase(judged, row, nodes, results))
         of_pairs = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)] if self.pairs else []
         rounds_judged = tuple(
@@ -273,7 +270,6 @@ class StoredCase(CaseVerdict):
     """
 
     _row: Mapping[str, Any]
-    _curves: StoredCurves
 
     def __init__(
         self,
@@ -281,13 +277,12 @@ class StoredCase(CaseVerdict):
         row: Mapping[str, Any],
         nodes: tuple[str, ...],
         results: Callable[[], Mapping[Key, CheckResult]],
-        curves: StoredCurves,
     ) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured")}
-        vars(self).update(own, _row=row, _nodes=nodes, _results=results, _curves=curves)
+        vars(self).update(own, _row=row, _nodes=nodes, _results=results)
 
     result = property(lambda self: self._results().get(self.case.key()))
-    measured = property(lambda self: self.result and complete(self.result))
+    measured = property(lambda self: self.result and self.result.measured)
     ran = property(lambda self: self._row.get("result", NEVER_RAN[0]) not in NEVER_RAN)
     failed_job = property(lambda self: self._row.get("failed_job"))
     complete = property(lambda self: bool(self._row.get("complete")))
@@ -301,13 +296,11 @@ class StoredCase(CaseVerdict):
         values = {one.name: self._row[one.name] for one in dataclasses.fields(Landmarks)}
         limit = values["eager_limit"]
         values["eager_limit"] = None if limit is None else EagerLimit(**limit)
-        values["undefined"] = tuple(values["undefined"].items())
-        values["intervals"] = tuple(tuple(one.values()) for one in values["intervals"])
+        values["intervals"] = {
+            one["landmark"]: (one["low"], math.inf if one["high"] is None else one["high"])
+            for one in values["intervals"]
+        }
         return Landmarks(**values)
-
-    def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
-        """Return its curve and those of its repeats, where it has flags that were repeated."""
-        return self._curves.repeated(self.case) if self.flags() else None
 
 
 def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -> bytes:
@@ -393,7 +386,7 @@ def on_session(
 
     rows = questions.cases(store, stored, COLUMNS)
     with _naming(store, stored):
-        return found, found.on(session, rows, questions.StoredCurves(store, stored))
+        return found, found.on(session, rows)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix

@@ -13,7 +13,6 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import counted
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session.left import SkipReason
@@ -91,12 +90,6 @@ class CaseVerdict:
     def landmarks(self) -> Landmarks | None:
         """Landmarks of its curve; None where it was not measured whole."""
         return None if self.measured is None else self.measured.landmarks
-
-    def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
-        """Return its curve and those of its repeats, where it has flags that were repeated."""
-        if not self.flags() or self.measured is None or self.again is None:
-            return None
-        return self.measured.curve, self.again.launches
 
     @cached_property
     def level(self) -> Level:

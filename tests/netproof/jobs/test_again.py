@@ -18,7 +18,8 @@ from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import netpipe_sweeps
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import job_files, session
+from netproof.session import session
+from netproof.session.job_files import JobFolder
 from netproof.session.measured import MeasuredAgain
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -79,8 +80,9 @@ def test_loads_of_other_launches_are_refused():
 
 
 @pytest.fixture
-def job(tmp_path) -> Path:
+def job(tmp_path, monkeypatch) -> Path:
     """Folder of a job of two launches, each of a sweep and a call for one more size."""
+    monkeypatch.setattr(JobFolder, "reader", lambda folder, case: reader)
     (tmp_path / "launches.tsv").write_text(
         "step\tstart\tend\tstatus\tlimit_s\n"
         + "".join(
@@ -110,7 +112,7 @@ PARTS = (("tcp-from-8", (8, 12)), ("tcp-from-5", (5, 8)))
 
 
 def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
-    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7")
     assert measured.launches == (Curve((5, 8, 12), (99.0, 10.0, 10.0)),) * 2
     assert measured.faults == ()
     assert measured.nodes == ("gige-1", "gige-2")
@@ -119,7 +121,7 @@ def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
 def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
     record = job / "launches.tsv"
     record.write_text(record.read_text().replace("from-5.2\t1.0\t2.0\t0", "from-5.2\t1.0\t2.0\t1"))
-    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7")
     assert len(measured.launches) == 1
     (fault,) = measured.faults
     assert "tcp-from-5.2 ended with status 1" in fault
@@ -127,14 +129,14 @@ def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
 
 def test_a_job_that_does_not_say_which_nodes_it_had_measured_nothing(job):
     (job / "job_nodes.json").unlink()
-    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7")
+    measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7")
     assert measured.launches == measured.nodes == ()
     assert "job_nodes.json: cannot be read" in measured.faults[0]
 
 
 def test_a_job_that_left_nothing_says_so(tmp_path):
     job_nodes(tmp_path)
-    measured = repeat_cases.read_again(tmp_path, CASE, PARTS, 3, reader, jobid="7")
+    measured = repeat_cases.read_again(tmp_path, CASE, PARTS, 3, jobid="7")
     assert measured.launches == ()
     assert "the job left no record of its launches" in measured.faults[0]
 
@@ -144,10 +146,10 @@ PINGPONG = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
 
 
 def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
-    reads = job_files.reader(CRASHED_ONCE, PINGPONG)
+    reads = JobFolder(CRASHED_ONCE).reader(PINGPONG)
     parts = (("PingPong", reads("PingPong.1").sizes),)
     (jobid,) = json.loads((CRASHED_ONCE / "job_nodes.json").read_text())
-    done = repeat_cases.read_again(CRASHED_ONCE, PINGPONG, parts, (1,), reads, jobid=jobid)
+    done = repeat_cases.read_again(CRASHED_ONCE, PINGPONG, parts, (1,), jobid=jobid)
     assert (len(done.launches), done.faults, done.made) == (1, (), 2)
     (crash,) = done.crashes
     assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
@@ -155,7 +157,7 @@ def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
 
 
 def test_calls_that_make_one_launch_are_counted_each(job):
-    assert repeat_cases.read_again(job, CASE, PARTS, (1, 2), reader, jobid="7").made == 4
+    assert repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7").made == 4
 
 
 def test_more_crashes_than_starts_are_refused():

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import imb, netpipe, osu
+from netproof.errors import NetproofError
 from netproof.jobs import __main__ as program
 from netproof.jobs import job as jobs_job
 from netproof.session import job_files, node_facts, plan
@@ -149,11 +150,9 @@ def test_what_prints_no_figure_in_time_is_ended_and_not_launched_again(tmp_path)
     assert said_of(tmp_path, "Bcast.2") == (
         "netproof.jobs: Bcast.2 was not launched, since Bcast.1 had no figure"
     )
-    records = job_files.records(tmp_path / "job")
-    assert "first_figure_s" in job_files.failure(tmp_path / "job", "Bcast.1", records)
-    assert "was not launched, since Bcast.1" in job_files.failure(
-        tmp_path / "job", "Bcast.2", records
-    )
+    left = job_files.JobFolder(tmp_path / "job")
+    assert "first_figure_s" in left.failure("Bcast.1")
+    assert "was not launched, since Bcast.1" in left.failure("Bcast.2")
 
 
 @pytest.mark.slow
@@ -280,8 +279,9 @@ def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path
         "slurmstepd-gige-1: error: *** STEP 8.2 ON gige-1 CANCELLED AT 2026-11-22T10:07:18 ***\n"
         "srun: error: gige-1: task 0: Exited with exit code 1\n"
     )
-    recorded = {"PingPong.1~1": job_files.StepRecord(1, 0.0, 1.0, 139, 60)}
-    (crash,) = job_files.crashes(tmp_path, "PingPong.1", 1, recorded)
+    record = f"{job_files.LAUNCHES_HEADER}\nPingPong.1~1\t0.0\t1.0\t139\t60\n"
+    (tmp_path / job_files.LAUNCHES_FILE).write_text(record)
+    (crash,) = job_files.JobFolder(tmp_path).crashes("PingPong.1")
     assert crash.nodes == ("gige-2",)
     assert "gige-2: task 1: Exited with exit code 139" in crash.said
 
@@ -315,7 +315,7 @@ def test_a_job_asks_slurm_for_its_nodes_and_one_without_an_answer_ends(tmp_path,
     (slurm / "scontrol").write_text("#!/bin/bash\nexit 1\n")
     planned(step("Bcast.1", "true")).write(tmp_path)
     assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
-    with pytest.raises(node_facts.ProvenanceError, match="cannot be read"):
+    with pytest.raises(NetproofError, match="cannot be read"):
         node_facts.nodes_of_job(tmp_path, "1")
     assert "the job's nodes are not known" in JobReport.read(tmp_path).faults[0]
 

@@ -12,7 +12,7 @@ from netproof.intake import json_reading
 from netproof.jobs import pair_rounds
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session import job_files
+from netproof.session.job_files import JobFolder
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import PLAN_FILE
 from netproof.site.partition import Partition
@@ -73,13 +73,13 @@ def test_deciding_takes_a_moment_for_each_node_and_not_for_each_two(made):
 
 
 def test_a_launch_is_read_once_while_the_job_decides(tmp_path, monkeypatch):
-    read, reader = [], job_files.read_launch
+    read, reader = [], JobFolder.launch
 
     def reading(folder, step, *others, **named):
         read.append(step)
         return reader(folder, step, *others, **named)
 
-    monkeypatch.setattr(job_files, "read_launch", reading)
+    monkeypatch.setattr(JobFolder, "launch", reading)
     job = MadeJob(tmp_path / "job", 8, noise=0.05)
     launches = job.run()
     assert launches > 2

@@ -201,7 +201,7 @@ class TestUndecided:
         assert undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
 
     def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
-        undefined = (("line_rate_share", "the top is no line"),)
+        undefined = {"line_rate_share": "the top is no line"}
         landmarks = dataclasses.replace(
             pingpong.landmarks, line_rate_share=None, undefined=undefined
         )

@@ -64,21 +64,18 @@ def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
 
 
 @pytest.mark.parametrize(("count", "whole"), [(0, False), (1, False), (2, True)])
-def test_a_launch_inside_a_node_has_a_pace_for_both_halves(count, whole):
+def test_a_launch_inside_a_node_has_a_pace_for_both_halves(tmp_path, monkeypatch, count, whole):
     case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
     launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * count)
     partition = types.SimpleNamespace(pace=["pace"])
-    asked = (launch, Path("job"), "mpi-intra-node-oneway.1", case, partition)
+    (tmp_path / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
+    monkeypatch.setattr(job_files.JobFolder, "launch", lambda *asked: launch)
+    job, step = job_files.JobFolder(tmp_path), "mpi-intra-node-oneway.1"
     if whole:
-        job_files.insist_on_pace(*asked)
+        assert job.whole_launch(step, case, partition, (1,), with_twin=False) is launch
         return
-    with pytest.raises(job_files.Incomplete) as caught:
-        job_files.insist_on_pace(*asked)
-    (why,) = caught.value.reasons
-    assert (
-        f"job/mpi-intra-node-oneway.1.err: mpi-intra-node-oneway.1 reported its node's pace {count}"
-        in why
-    )
+    with pytest.raises(job_files.Incomplete, match=rf"{step}\.err: .* node's pace {count} times"):
+        job.whole_launch(step, case, partition, (1,), with_twin=False)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +126,8 @@ def test_it_is_none_of_a_launchs_last_words(tmp_path):
     records = tmp_path / job_files.LAUNCHES_FILE
     head = "step\tstart\tend\tstatus\tlimit_s\n"
     records.write_text(f"{head}mpi-intra-node-oneway.1\t1.0\t2.0\t126\t60\n")
-    recorded = job_files.records(tmp_path)
     case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
     with pytest.raises(job_files.Incomplete) as caught:
-        job_files.read_launch(tmp_path, "mpi-intra-node-oneway.1", 1, recorded, case, (1,), None)
-    (why,) = caught.value.reasons
-    assert "NPmpi: Permission denied" in why
-    assert "netproof pace" not in why
+        job_files.JobFolder(tmp_path).launch("mpi-intra-node-oneway.1", case, (1,))
+    assert "NPmpi: Permission denied" in str(caught.value)
+    assert "netproof pace" not in str(caught.value)

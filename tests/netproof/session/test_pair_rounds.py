@@ -148,23 +148,10 @@ def test_a_plan_that_is_cut_short_is_named(folder: Path):
         read(folder)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda one: one["launches"].append(one["launches"][0]), "is there twice"),
-        (lambda one: one["nodes"].remove(NODES[0]), "which is no node of its job"),
-        (lambda one: one["launches"][0].update(alone=True), "of one pair alone, and has 2"),
-        (lambda one: one["launches"][0].update(stream=True), "a stream, and of pairs that are not"),
-        (lambda one: one["launches"][1].update(round=1), "in two pairs of round 1"),
-        (lambda one: one["launches"][0]["pairs"].pop(), "its ranks ran on other nodes"),
-        (lambda one: one["launches"][0].update(pairs=[]), "other than two nodes, or none"),
-        (lambda one: one.pop("seed"), "cannot be read"),
-    ],
-)
-def test_rounds_that_contradict_themselves_are_refused(change, said: str):
+def test_rounds_that_are_not_whole_are_refused():
     kept = json.loads(json.dumps(rounds().as_json()))
-    change(kept)
-    with pytest.raises(NetproofError, match=said):
+    del kept["seed"]
+    with pytest.raises(NetproofError, match="cannot be read: 'seed' is missing"):
         PairRounds.from_json(kept)
 
 

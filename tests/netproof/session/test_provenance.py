@@ -19,9 +19,9 @@ import pytest
 
 from netproof import codec
 from netproof.benchmarks import registry
-from netproof.session import node_differences, node_facts, plan, provenance
-from netproof.session.node_differences import NodeInJob
-from netproof.session.node_facts import ProvenanceError
+from netproof.errors import NetproofError
+from netproof.session import node_facts, plan, provenance
+from netproof.session.node_facts import NodeInJob
 from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
@@ -213,7 +213,7 @@ def test_the_clocks_offset_is_that_of_what_keeps_it(tmp_path, program, prints, o
 def test_a_nodes_file_that_is_not_whole_is_refused(tmp_path, change, reason):
     path = tmp_path / "node.gige-1.txt"
     path.write_text(change((NODES / "same" / "node.gige-1.txt").read_text()))
-    with pytest.raises(ProvenanceError) as raised:
+    with pytest.raises(NetproofError) as raised:
         node_facts.read_node(path)
     assert str(raised.value).startswith(str(path))
     assert reason in str(raised.value)
@@ -395,7 +395,7 @@ def test_a_jobs_own_list_that_is_not_whole_is_refused(tmp_path, text, reason):
     path = tmp_path / "job_nodes.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ProvenanceError) as raised:
+    with pytest.raises(NetproofError) as raised:
         node_facts.nodes_of_job(tmp_path, "17")
     assert str(raised.value).startswith(f"{path}: ")
     assert reason in str(raised.value)
@@ -403,9 +403,9 @@ def test_a_jobs_own_list_that_is_not_whole_is_refused(tmp_path, text, reason):
 
 def test_a_job_whose_node_left_no_file_is_refused(tmp_path):
     shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
-    with pytest.raises(ProvenanceError, match=r"no node\.\*\.txt of gige-2"):
+    with pytest.raises(NetproofError, match=r"no node\.\*\.txt of gige-2"):
         provenance.of_job(tmp_path, ["gige-1", "gige-2"], SOFTWARE)
-    with pytest.raises(ProvenanceError, match="gige-1 wrote a file and is not of the job"):
+    with pytest.raises(NetproofError, match="gige-1 wrote a file and is not of the job"):
         provenance.of_job(tmp_path, [], SOFTWARE)
 
 
@@ -443,7 +443,7 @@ def test_a_file_of_another_format_is_refused(tmp_path, kind):
     path.write_text(path.read_text().replace(f"{kind} 4", f"{kind} 1"))
     wanted = rf"{kind}\.gige-1\.txt:1: the header 'netproof-{kind} 4' is missing: found 'netproof"
     if kind == "node":
-        with pytest.raises(ProvenanceError, match=wanted):
+        with pytest.raises(NetproofError, match=wanted):
             provenance.of_job(tmp_path, GIGE, SOFTWARE)
     else:
         (first, *_) = provenance.of_job(tmp_path, GIGE, SOFTWARE)["nodes"]
@@ -464,11 +464,11 @@ def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known
 
 
 def test_nodes_that_are_alike_differ_in_nothing():
-    assert node_differences.differences(in_job("same")) == ()
+    assert node_facts.differences(in_job("same")) == ()
 
 
 def test_nodes_that_differ_say_in_what():
-    assert node_differences.differences(in_job("differ")) == (
+    assert node_facts.differences(in_job("differ")) == (
         "gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)",
     )
 
@@ -478,21 +478,21 @@ def test_an_offload_or_a_sysctl_of_one_node_is_a_difference():
     offloads = {**second.node.offloads, "generic-receive-offload": "on"}
     sysctls = {**second.node.sysctls, "net.ipv4.tcp_sack": "0"}
     other = dataclasses.replace(second.node, offloads=offloads, sysctls=sysctls)
-    assert node_differences.differences([first, dataclasses.replace(second, node=other)]) == (
+    assert node_facts.differences([first, dataclasses.replace(second, node=other)]) == (
         "gige: offloads generic-receive-offload: off (gige-1); on (gige-2)",
         "gige: sysctls net.ipv4.tcp_sack: 0 (gige-2); 1 (gige-1)",
     )
 
 
 def test_a_node_that_changes_between_jobs_says_so():
-    told = node_differences.differences([*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]])
+    told = node_facts.differences([*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]])
     assert told == ("gige: mtu: 1400 (gige-2); 1500 (gige-2)",)
 
 
 def test_what_one_node_cannot_tell_is_a_difference():
     first, second, *_ = in_job("same")
     silent = dataclasses.replace(second, node=dataclasses.replace(second.node, driver=None))
-    assert node_differences.differences([first, silent]) == (
+    assert node_facts.differences([first, silent]) == (
         "gige: driver: not known (gige-2); veth (gige-1)",
     )
 
@@ -504,15 +504,15 @@ def test_programs_may_differ_between_environments_and_not_within_one():
     )
     assert any(
         sentence.startswith("gige mpich: programs NPtcp: ")
-        for sentence in node_differences.differences([first, other])
+        for sentence in node_facts.differences([first, other])
     )
     elsewhere = dataclasses.replace(other, environment="openmpi4")
-    assert node_differences.differences([first, elsewhere]) == ()
+    assert node_facts.differences([first, elsewhere]) == ()
 
 
 def test_two_runs_differ_in_what_their_nodes_have_not_alike_and_in_nothing_else():
     before = in_job("same")
-    assert node_differences.between(before, in_job("same", "8", "intelmpi")) == {}
+    assert node_facts.between(before, in_job("same", "8", "intelmpi")) == {}
     after = [
         dataclasses.replace(
             found,
@@ -532,7 +532,7 @@ def test_two_runs_differ_in_what_their_nodes_have_not_alike_and_in_nothing_else(
         for found in before
     ]
     node = before[0].node
-    assert node_differences.between(before, after) == {
+    assert node_facts.between(before, after) == {
         "kernel": ((node.kernel,), ("6.6.1",)),
         "sysctls net.core.rmem_max": ((node.sysctls["net.core.rmem_max"],), ("1",)),
     }
@@ -566,7 +566,7 @@ def test_a_checkout_without_git_has_a_reason(tmp_path, monkeypatch):
     stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", tmp_path)
     assert stated.git_revision is stated.git_changed is None
     assert "not a git repository" in stated.absent["git_revision"]
-    with pytest.raises(ProvenanceError, match=r"has no \*\.py to tell the configuration from"):
+    with pytest.raises(NetproofError, match=r"has no \*\.py to tell the configuration from"):
         provenance.software(tmp_path, ROOT / "reference-values", ROOT)
 
 
@@ -623,7 +623,7 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
     document = json.loads(path.read_text())
     jobs = [test for test in document["runs"][0]["testcases"] if test.get(provenance.KEY)]
     jobs[0][provenance.KEY]["nodes"][0].pop("mtu")
-    with pytest.raises(ProvenanceError, match=r"netproof_provenance: is not whole: .*mtu"):
+    with pytest.raises(NetproofError, match=r"netproof_provenance: is not whole: .*mtu"):
         provenance.of_report(document, "run-0.json")
 
 
@@ -647,7 +647,7 @@ def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
     store = Store.create(tmp_path / "store")
     assert questions.provenance(store, ingest(store, path).stored) == gathered
     first[provenance.SLURM_KEY][0]["nodes"][0].pop("state")
-    with pytest.raises(ProvenanceError, match=r"netproof_slurm: is not whole: .*state"):
+    with pytest.raises(NetproofError, match=r"netproof_slurm: is not whole: .*state"):
         provenance.of_report(document, "run-0.json")
 
 
@@ -701,17 +701,17 @@ def test_what_a_prolog_or_a_wrapper_prints_before_and_after_is_skipped(tmp_path)
 def test_a_file_without_its_header_is_quoted_and_an_empty_one_has_the_steps_error(tmp_path):
     path = tmp_path / "node.n1.txt"
     path.write_text("Welcome\n")
-    with pytest.raises(ProvenanceError, match=r"node\.n1\.txt:1: the header .* found 'Welcome'$"):
+    with pytest.raises(NetproofError, match=r"node\.n1\.txt:1: the header .* found 'Welcome'$"):
         node_facts.read_node(path)
     path.with_suffix(".err").write_text("slurmstepd: error: execve(): python3: No such file\n")
-    with pytest.raises(ProvenanceError, match=r"found 'Welcome'; it said: .*python3: No such file"):
+    with pytest.raises(NetproofError, match=r"found 'Welcome'; it said: .*python3: No such file"):
         node_facts.read_node(path)
     path.with_suffix(".err").unlink()
     path.write_text("")
-    with pytest.raises(ProvenanceError, match=r"the file is empty, and so is node\.n1\.err"):
+    with pytest.raises(NetproofError, match=r"the file is empty, and so is node\.n1\.err"):
         node_facts.read_node(path)
     path.with_suffix(".err").write_text("slurmstepd: error: execve(): bash: No such file\n")
-    with pytest.raises(ProvenanceError, match=r"is empty; it said: .*execve\(\): bash: No such"):
+    with pytest.raises(NetproofError, match=r"is empty; it said: .*execve\(\): bash: No such"):
         node_facts.read_node(path)
 
 

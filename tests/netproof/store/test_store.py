@@ -304,25 +304,6 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     assert sum(one.crashed for one in counts) == len(added)
 
 
-@pytest.mark.parametrize(
-    ("environment", "sizes", "why"),
-    [("mpich", None, "has peers of mpich"), ("openmpi9", 3, "next to it have other sizes")],
-)
-def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why):
-    def change(document):
-        found = next(
-            test["netproof_measured"]
-            for test in document["runs"][0]["testcases"]
-            if (test.get("netproof_measured") or {"case": {}})["case"].get("environment") == "mpich"
-        )
-        for launch in found["launches"]:
-            curve = {key: row and row[:sizes] for key, row in launch["curve"].items()}
-            launch["peers"] = [{"environment": environment, "curve": curve, "crashes": []}]
-
-    with pytest.raises(NetproofError, match=why):
-        ingest(Store.create(tmp_path / "store"), altered(tmp_path, change, SICK))
-
-
 @pytest.mark.slow
 def test_the_store_judges_nothing():
     parts = ("folder", "ingest", "questions", "tables")

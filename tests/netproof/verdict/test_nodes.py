@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from netproof.criteria import Level
-from netproof.session import node_differences, provenance
-from netproof.session.node_differences import NodeInJob
-from netproof.session.node_facts import Node
+from netproof.session import node_facts, provenance
+from netproof.session.node_facts import Node, NodeInJob
 from netproof.session.provenance import OfSession, Software
 from netproof.site import site
 from netproof.site.keys import FACTS
@@ -63,7 +62,7 @@ def sentences(found: Iterable[NodeInJob], site: Partition = SITE) -> list[str]:
 
 def test_every_fact_that_is_judged_may_be_told_to_differ_by_its_name():
     fields = {field.name for field in dataclasses.fields(Node)}
-    judged_as = (fields - {*node_differences.OF_ITS_OWN, "interface"}) | {
+    judged_as = (fields - {*node_facts.OF_ITS_OWN, "interface"}) | {
         "clock",
         "path",
         "tcp",
@@ -175,8 +174,8 @@ def test_memory_that_a_virtual_machine_gives_back_between_jobs_is_no_difference(
         for jobid, kib in (("9", 7563379), ("10", tenth_of_a_gib))
     )
     assert judged([*before, *after]) == ()
-    assert node_differences.differences([*before, *after]) == ()
-    assert node_differences.between(before, after) == {}
+    assert node_facts.differences([*before, *after]) == ()
+    assert node_facts.between(before, after) == {}
 
 
 @pytest.mark.parametrize(("share", "differs"), [(0.04, False), (0.06, True), (0.5, True)])
@@ -185,7 +184,7 @@ def test_memory_differs_between_nodes_from_a_twentieth_on(key, share, differs):
     kib = int(in_job()[0].node.memory[key])
     other = with_changed("gige-2", memory={key: str(int(kib * (1 - share)))})
     assert bool(sentences(other)) is differs
-    assert bool(node_differences.differences(other)) is differs
+    assert bool(node_facts.differences(other)) is differs
 
 
 def test_memory_that_is_no_number_is_told_as_it_is():
