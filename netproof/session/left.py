@@ -33,10 +33,6 @@ class SkipReason:
     why: str
     planned: bool
 
-    def __post_init__(self) -> None:
-        if not self.why.strip():
-            raise NetproofError("does not say why a case was left")
-
 
 def write(path: Path, cases: Mapping[Case, SkipReason]) -> None:
     """Write the file; OSError where it cannot be written."""

@@ -192,12 +192,6 @@ class MeasuredAgain:
     made: int = 0
     crashes: tuple[Crash, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.loads and len(self.loads) != len(self.launches):
-            raise NetproofError(f"{len(self.launches)} launches, and loads of {len(self.loads)}")
-        if len(self.crashes) > self.made:
-            raise NetproofError(f"{len(self.crashes)} crashes of {self.made} starts")
-
     def undisturbed(self, settings: DisturbanceSettings) -> list[Curve]:
         """The launches that nothing disturbed."""
         loads = self.loads or ((),) * len(self.launches)
@@ -216,8 +210,7 @@ class Measured:
     both, None where the messages cross no link; ``peak_from``: the least message in bytes that can
     be the peak; ``crashes``: attempts at the launches that crashed; ``starts``: launches of the job
     on the same ranks that only start and end; ``again``: launches around flagged sizes, None where
-    none was asked for. Raise NetproofError where there is no launch, launches are not numbered from
-    1, or differ in their sizes.
+    none was asked for. Raise NetproofError where there is no launch, or they differ in their sizes.
     """
 
     case: Case
@@ -230,9 +223,6 @@ class Measured:
 
     def __post_init__(self) -> None:
         insist_alike([launch.curve for launch in self.launches])
-        numbers = [launch.number for launch in self.launches]
-        if numbers != list(range(1, len(numbers) + 1)):
-            raise NetproofError(f"its launches are numbered {numbers}")
 
     @cached_property
     def curve(self) -> Curve:

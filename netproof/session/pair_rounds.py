@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,8 +80,7 @@ class PlannedLaunch:
     """Disjoint pairs that a launch is to measure, while all other nodes are idle.
 
     ``round``: its number from 1, 0 until it is planned; ``alone``: whether it is one pair, all
-    others silent; ``why``: for the report; ``stream``, ``both_ways``: in which ways. Raises
-    NetproofError if a node is there twice.
+    others silent; ``why``: for the report; ``stream``, ``both_ways``: in which ways.
     """
 
     round: int
@@ -91,12 +89,6 @@ class PlannedLaunch:
     why: str = ""
     stream: bool = False
     both_ways: bool = False
-
-    def __post_init__(self) -> None:
-        counts = Counter(self.nodes())
-        twice = [node for node, count in counts.items() if count > 1]
-        if twice:
-            raise NetproofError(f"a round has {twice[0]} twice")
 
     @property
     def function(self) -> str:

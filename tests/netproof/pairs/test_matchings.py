@@ -22,7 +22,6 @@ from netproof.pairs.rounds import (
     suspects_round,
     tournament,
 )
-from netproof.session.pair_rounds import PlannedLaunch
 
 
 def met(rounds):
@@ -167,11 +166,6 @@ def test_longest_paths_of_a_large_side_take_turns():
 
 def test_one_leaf_has_no_longest_paths():
     assert across(tree(1, 4), names(4), 1) == [()]
-
-
-def test_a_node_is_in_a_round_once():
-    with pytest.raises(NetproofError, match="n1 twice"):
-        PlannedLaunch(1, (("n0", "n1"), ("n1", "n2")))
 
 
 def test_things_on_the_way_are_switches_and_uplinks_that_some_pairs_cross():
