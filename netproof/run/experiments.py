@@ -143,7 +143,7 @@ class ExperimentCheck(JobRead):
     def is_there(self) -> bool:
         """Check that something is whole."""
         found = self.left_by_job(self.getdep(self.launching_test()).result)
-        self.write_record(**{found.KEY: found.as_json()})
+        self.write_record(**{found.KEY: codec.encode(found)})
         return True
 
 

@@ -35,14 +35,9 @@ class JobRecord:
         """Return the partition as checks see it."""
         return partition_of(self.partition_extras, f"a {self.CALLED}")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``."""
-        values: dict[str, Any] = codec.encode(self)
-        return values
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Return what ``as_json`` wrote; NetproofError for any other values."""
+        """Return the record of its plain values; NetproofError for any others."""
         own = {key: one for key, one in values.items() if key != "format"}
         made = codec.decode(cls, own, f"a {cls.CALLED} cannot be read")
         partition_of(made.partition_extras, f"a {cls.CALLED} cannot be read")

@@ -274,11 +274,6 @@ class Measured:
         alongside = (peer.crashes for launch in self.launches for peer in launch.peers)
         return (*self.crashes, *chain.from_iterable(alongside))
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        values: dict[str, Any] = codec.encode(self)
-        return values
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Measured:
         """Return the case of plain values, beside which others may stand; raise NetproofError."""

@@ -104,7 +104,7 @@ def cases_of(
     }
     cases: list[dict[str, Any]] = []
     for case, one in measured.items():
-        found = {"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: one.as_json()}
+        found = {"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: codec.encode(one)}
         cases.append({"case": dataclasses.asdict(case), **found})
     return {"shared": shared, "cases": cases}
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from made_site import SMALL, written_site
 
+from netproof import codec
 from netproof.measurement.case import Case
 from netproof.session import job_files, plan, session
 from netproof.site import site
@@ -153,7 +154,7 @@ def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
     for name, check in checks.items():
         # A busy machine's values may miss their references, and need not pass here.
         assert check.measured is not None, check.reason
-        kept = {**check.extras, **check.measured.as_json()}
+        kept = {**check.extras, **codec.encode(check.measured)}
         assert kept["case"]["environment"] == "intelmpi"
         assert kept["seed"] > 0
         # One of them, and others after it where it was disturbed.

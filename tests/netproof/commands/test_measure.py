@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.commands import measure as verbs
 from netproof.commands.cli import app
@@ -42,7 +43,7 @@ def report(tmp_path):
     def made(job: MeasuredJob, **settings: float) -> Path:
         criteria = {"disturbance": {"others": 1, "steal": 1}}
         extras = {**job.partition_extras, "load": settings, "criteria": criteria}
-        kept = dataclasses.replace(job, partition_extras=extras).as_json()
+        kept = codec.encode(dataclasses.replace(job, partition_extras=extras))
         session = json.loads((SESSIONS / "netpipe.json").read_text())
         (only,) = session["runs"]
         only["testcases"] = [{**only["testcases"][0], job.KEY: kept}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from netproof import codec
 from netproof.comparison.comparison import compare, sides
 from netproof.session.measured import Measured
 from netproof.verdict import power
@@ -31,7 +32,7 @@ def with_times(result, factor):
 
 def with_launches(result, launches, **values):
     """The result with these launches, of plain values, in the place of its own."""
-    whole = {**result.measured.as_json(), "launches": launches, **values}
+    whole = {**codec.encode(result.measured), "launches": launches, **values}
     return dataclasses.replace(result, measured=Measured.from_json(whole))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from made_sides import first_launches, of, timed, with_launches, with_results, with_times
 
+from netproof import codec
 from netproof.comparison import comparison
 from netproof.comparison.comparison import Outcome, Range, compare, sides
 from netproof.measurement.curve import median_curve
@@ -52,7 +53,7 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
     def noisy(result):
         base = np.array(result.measured.curve.time_us)
         launches = []
-        for launch in result.measured.as_json()["launches"]:
+        for launch in codec.encode(result.measured)["launches"]:
             times = base * np.exp(0.1 * random.standard_normal(len(base)))
             launches.append({**launch, "curve": {**launch["curve"], "time_us": times.tolist()}})
         return with_launches(result, launches)

@@ -11,6 +11,7 @@ import pytest
 from made_sides import first_launches, of, timed, with_launches, with_results, with_times
 from rich.console import Console
 
+from netproof import codec
 from netproof.comparison.comparison import Outcome, compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared import blocks
@@ -160,7 +161,7 @@ def test_a_side_that_was_disturbed_is_told(healthy):
     }
 
     def disturbed(result):
-        values = result.measured.as_json()["launches"]
+        values = codec.encode(result.measured)["launches"]
         return with_launches(result, [{**launch, "loads": [busy]} for launch in values])
 
     compared = compare(*sides(healthy, with_results(healthy, disturbed, "noisy.json")))
@@ -176,7 +177,7 @@ def test_a_side_that_was_disturbed_is_told(healthy):
 def with_cost(result, seconds):
     """The result with this CPU time of each rank for 10⁸ bytes, and none to start and to end."""
     launches = []
-    for launch in result.measured.as_json()["launches"]:
+    for launch in codec.encode(result.measured)["launches"]:
         ranks = [{**rank, "cpu_s": seconds} for rank in launch["ranks"]]
         exchanged = {"messages": 1000, "bytes": 10**8, "why": ""}
         launches.append({**launch, "ranks": ranks, "exchanged": exchanged})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.errors import NetproofError
 from netproof.experiments import gpcnet
@@ -100,7 +101,7 @@ def test_a_percentile_that_is_better_than_the_mean_is_not_believed():
 
 def test_a_report_keeps_all_of_it():
     kept = runs(GpcnetRound(RECORDED), GpcnetRound((), fault="it said no"))
-    assert GpcnetRuns.from_json(json.loads(json.dumps(kept.as_json()))) == kept
+    assert GpcnetRuns.from_json(json.loads(json.dumps(codec.encode(kept)))) == kept
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_a_report_keeps_all_of_it():
     ],
 )
 def test_what_is_damaged_is_refused(key, value, said):
-    values = {**runs(GpcnetRound(RECORDED)).as_json(), key: value}
+    values = {**codec.encode(runs(GpcnetRound(RECORDED))), key: value}
     with pytest.raises(NetproofError, match=said):
         GpcnetRuns.from_json(json.loads(json.dumps(values)))
 

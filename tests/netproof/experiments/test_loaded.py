@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.experiments import load
 from netproof.experiments.load import Impact, Loaded, Statistic, VictimRun
@@ -40,7 +41,7 @@ def test_a_recorded_job_is_whole(recorded):
 
 
 def test_a_report_keeps_all_of_it(recorded):
-    values = json.loads(json.dumps(recorded.as_json()))
+    values = json.loads(json.dumps(codec.encode(recorded)))
     assert Loaded.from_json(values) == recorded
 
 
@@ -162,7 +163,7 @@ def test_a_job_without_aggressors_has_no_record_of_them(folder):
     ],
 )
 def test_what_a_report_cannot_have_is_refused(recorded, change, said):
-    values = json.loads(json.dumps(recorded.as_json()))
+    values = json.loads(json.dumps(codec.encode(recorded)))
     change(values)
     with pytest.raises(NetproofError, match=said):
         Loaded.from_json(values)

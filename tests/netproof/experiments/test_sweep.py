@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.experiments import parameters, sweep
 from netproof.experiments.sweep import Sweep, turns
@@ -146,7 +147,7 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
     alike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
     assert alike.already == "65536"
     assert alike.table.best is None
-    assert Sweep.from_json(json.loads(json.dumps(alike.as_json()))).own == alike.own
+    assert Sweep.from_json(json.loads(json.dumps(codec.encode(alike)))).own == alike.own
     own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t1500\n")
     unlike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
     assert unlike.already is None
@@ -157,7 +158,7 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
 
 
 def test_a_sweep_comes_back_from_a_report_as_it_was(measured):
-    back = Sweep.from_json(json.loads(json.dumps(measured.as_json())))
+    back = Sweep.from_json(json.loads(json.dumps(codec.encode(measured))))
     assert back.launches == measured.launches
     assert back.table == measured.table
     assert [turn.value for turn in back.turns] == [turn.value for turn in measured.turns]
@@ -173,7 +174,7 @@ def test_a_sweep_comes_back_from_a_report_as_it_was(measured):
 )
 def test_what_is_no_sweep_is_refused(measured, change, said):
     with pytest.raises(NetproofError, match=said):
-        Sweep.from_json({**measured.as_json(), **change})
+        Sweep.from_json({**codec.encode(measured), **change})
 
 
 def test_launches_that_failed_are_counted_by_value_with_the_reason_of_the_first(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.experiments import tails
 from netproof.experiments.tails import (
@@ -60,7 +61,7 @@ def test_a_recorded_job_is_whole(recorded):
 
 
 def test_a_report_keeps_all_of_it(recorded):
-    assert Tail.from_json(json.loads(json.dumps(recorded.as_json()))) == recorded
+    assert Tail.from_json(json.loads(json.dumps(codec.encode(recorded)))) == recorded
 
 
 def test_two_trials_tell_what_starting_takes_and_what_a_call_takes(folder):
@@ -130,7 +131,7 @@ def test_a_job_that_drew_no_long_launch_says_so(folder):
 )
 def test_what_is_none_is_refused(recorded, change, said):
     with pytest.raises(NetproofError, match=said):
-        Tail.from_json({**recorded.as_json(), **change})
+        Tail.from_json({**codec.encode(recorded), **change})
 
 
 def with_times(tail: Tail, times: list[float], **load: float) -> Tail:

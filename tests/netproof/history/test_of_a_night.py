@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from made_nights import RECORDED, MadeNights, by
 
+from netproof import codec
 from netproof.commands import night as command
 from netproof.commands.night import Night, summary
 from netproof.session.measured import Measured
@@ -32,7 +33,7 @@ def twice_as_long(values: dict[str, Any]) -> None:
             bandwidth_mb_s=None if rates is None else tuple(rate / 2 for rate in rates),
         )
         launches.append(replace(launch, curve=curve))
-    values |= measured.with_launches(launches).as_json()
+    values |= codec.encode(measured.with_launches(launches))
 
 
 def tonight(folder: Path, night: int, nights: MadeNights) -> Path:

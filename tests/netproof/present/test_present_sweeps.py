@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from netproof import codec
 from netproof.experiments import parameters
 from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, SweepTable, turns
 from netproof.measurement.case import Case
@@ -263,6 +264,6 @@ def test_a_barrier_has_one_row_and_no_size():
 
 def test_a_sweep_comes_back_from_a_report_as_it_was():
     one = algorithms_of()
-    back = Sweep.from_json(json.loads(json.dumps(one.as_json())))
+    back = Sweep.from_json(json.loads(json.dumps(codec.encode(one))))
     assert back.table == one.table
     assert (back.names, back.refused, back.fell_back) == (one.names, one.refused, one.fell_back)

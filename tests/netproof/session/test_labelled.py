@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.session import labelled
 
@@ -48,7 +49,7 @@ def recorded_sweep() -> Sweep:
 
 def test_what_tests_kept_is_read(tmp_path):
     sweep = recorded_sweep()
-    assert Sweep.of_report(report(tmp_path, kept=sweep.as_json())) == [sweep]
+    assert Sweep.of_report(report(tmp_path, kept=codec.encode(sweep))) == [sweep]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_what_tests_kept_is_read(tmp_path):
     ],
 )
 def test_what_cannot_be_read_names_report_and_test(tmp_path, change, reason):
-    path = report(tmp_path, kept=recorded_sweep().as_json() | change)
+    path = report(tmp_path, kept=codec.encode(recorded_sweep()) | change)
     with pytest.raises(NetproofError, match=rf"run\.json: Sweep: {reason}"):
         Sweep.of_report(path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS
 from netproof.session import job_files, session
@@ -70,7 +71,7 @@ def test_user_and_system_time_are_told_apart(job, partition):
 
 def test_what_was_measured_is_the_same_from_plain_values(job, partition):
     found = measured(job, "mpi", partition)
-    values = json.loads(json.dumps(found.as_json()))
+    values = json.loads(json.dumps(codec.encode(found)))
     assert Measured.from_json(values) == found
     assert len(values["starts"]) == 2
     assert found.with_launches(found.launches[:1]).starts == found.starts
@@ -97,7 +98,7 @@ def test_a_job_without_them_says_so_and_is_complete(partition):
     found = job_files.of_job(DATA / "jobs" / "netpipe", case, partition, 1, mpi_over_tcp=True)
     assert found.starts == ()
     assert {cost.why("cores") for cost in found.cpu_costs} == {NO_STARTS}
-    assert "starts" not in found.as_json()
+    assert "starts" not in codec.encode(found)
 
 
 def test_output_that_does_not_tell_what_was_sent_is_the_reason_why_it_is_not_known(job):

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from netproof import codec
 from netproof.criteria import score
 from netproof.errors import NetproofError
 from netproof.session import session
@@ -65,7 +66,7 @@ def launches_of(test: dict, factors: list[float]) -> None:
 def recomputed(measured: dict) -> None:
     """Put what follows from the launches in its place."""
     whole = Measured.from_json(measured)
-    measured.update(whole.with_launches(whole.launches).as_json())
+    measured.update(codec.encode(whole.with_launches(whole.launches)))
 
 
 @pytest.fixture

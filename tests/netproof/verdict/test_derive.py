@@ -17,6 +17,7 @@ from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -401,7 +402,7 @@ class TestCasesThatMakeNone:
                 columns = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
                 left = Curve(*zip(*(one for one in columns if one[0] != 65536), strict=True))
                 launch = dataclasses.replace(launch, curve=left)
-                values |= found.with_launches([launch]).as_json()
+                values |= codec.encode(found.with_launches([launch]))
 
         _, _, err = baseline(*changed(here, lose))
         assert "rate_64_kib_mb_s: left as it is: 2 of 3 sessions define it" in err

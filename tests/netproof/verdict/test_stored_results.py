@@ -94,7 +94,7 @@ def figures(values: dict) -> dict:
     rate = functions * links.Link(extras["link_mbit_s"], extras["mtu"]).line_rate_mb_s()
     rate = rate if values["line_rate_mb_s"] else None
     peak_from = extras["line_rate_from_bytes"] if rate else 0
-    return Measured(case, launches, rate, peak_from).as_json()
+    return codec.encode(Measured(case, launches, rate, peak_from))
 
 
 def made_with(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.criteria.slower import ENVELOPE
@@ -531,7 +532,7 @@ class TestBaseline:
         def one_more(test: dict) -> None:
             found = Measured.from_json(test["netproof_measured"])
             more = found.with_launches([*found.launches, found.launches[-1]])
-            test["netproof_measured"] |= more.as_json()
+            test["netproof_measured"] |= codec.encode(more)
             disturbed(test, 1)
 
         reports = [report(tmp_path, number, one_more) for number in (1, 2, 3)]

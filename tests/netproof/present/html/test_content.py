@@ -194,7 +194,7 @@ def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, ju
             launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
             rate, case = values["line_rate_mb_s"], Case(**values["case"])
             from_bytes = values["partition_extras"]["line_rate_from_bytes"] if rate else 0
-            values.update(Measured(case, launches, rate, from_bytes).as_json())
+            values.update(codec.encode(Measured(case, launches, rate, from_bytes)))
             slow = [size for size in curve["sizes"] if size >= 4096] or slow
     path = tmp_path / "slow.json"
     path.write_text(json.dumps(document))
