@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -89,6 +91,28 @@ def _activated(enter: str, outside: frozenset[tuple[str, str]]) -> dict[str, str
         check=True,
     ).stdout
     return dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
+
+
+@pytest.fixture(scope="session")
+def charts_of() -> Callable[[str], list[Any]]:
+    """``charts_of(page)``: its charts as in the page, with what they share in its place."""
+
+    def charts(page: str) -> list[Any]:
+        scripts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
+        *several, parts = map(json.loads, scripts)
+
+        def whole(value: Any) -> Any:
+            if isinstance(value, list):
+                return list(map(whole, value))
+            if not isinstance(value, dict):
+                return value
+            if "part" in value:
+                return whole(parts[value["part"]])
+            return {key: whole(one) for key, one in value.items()}
+
+        return list(map(whole, several))
+
+    return charts
 
 
 @pytest.fixture(scope="session")

@@ -269,7 +269,7 @@ def _small_charts(sweep: Sweep) -> ChartFigure:
     several = _TICKS if edge >= 2 else _FINE_TICKS
     small = template(
         "gains",
-        sizes={**size_axis(rows), "labelSeparation": 10},
+        sizes={**size_axis(), "labelSeparation": 10},
         domain=[1 / edge, edge],
         ticks=[tick for tick in several if 1 / edge < tick < edge],
         algorithms=names,

@@ -33,6 +33,8 @@ _ROW = 22
 """Height of a row of dots."""
 _DIGITS = 5
 """Significant digits of a figure in a chart: a pixel is coarser."""
+_DECADES = range(-3, 10)
+"""Of times in µs, to a quarter of an hour, and of Mbit/s."""
 
 MARKS = {
     "failed": "M-1,-1L1,1M1,-1L-1,1",
@@ -124,26 +126,21 @@ def present(rows: Rows, key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _labelled_sizes(rows: Rows) -> list[int]:
-    largest = max(row["size_bytes"] for row in rows)
-    return [4**power for power in range(16) if 4**power <= largest]
-
-
-def size_axis(rows: Rows) -> dict[str, Any]:
-    """Return the axis of message sizes, labelled at powers of 4 up to the largest."""
-    sizes = {"sizes": _labelled_sizes(rows)}
-    axis: dict[str, Any] = filled(_parts()["channels"]["size"]["axis"], sizes)
+def size_axis() -> dict[str, Any]:
+    """Return the axis of message sizes, labelled at powers of 4."""
+    axis: dict[str, Any] = _parts()["channels"]["size"]["axis"]
     return axis
 
 
 def ticks(values: Sequence[float]) -> list[float]:
-    """Return figures to label: of each decade all, 1, 2 and 5, or 1, by the number of decades."""
-    least, most = min(values), max(values)
-    decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    span = math.log10(most / least)
+    """Return figures to label: of each decade all, 1, 2 and 5, or 1, by the number of decades.
+
+    An axis leaves out those beyond its ends, and so the charts of a page have the same.
+    """
+    span = math.log10(max(values) / min(values))
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if span <= 1 else (1, 2, 5) if span <= 4 else (1,)
     # Rounded, since 3 times 0.1 has 17 digits.
-    return [round(step * 10.0**decade, 9) for decade in decades for step in steps]
+    return [_rounded(step * 10.0**decade) for decade in _DECADES for step in steps]
 
 
 def curves(rows: Sequence[Mapping[str, Any]]) -> Rows:
@@ -173,8 +170,7 @@ class ChartFigure:
     ``chart``: its specification without data, None where there is nothing to draw; ``data``: a row
     a point, by the names of its layers; ``sentences``: for below it, at most two lines, and
     ``hint`` one for a reader who can pick; ``notes``: beside its data; ``missing``: what is not in
-    it, and why; ``table``: the data in words; ``data_of``: the name of a chart on the page that
-    has the same data, and the table.
+    it, and why; ``table``: the data in words;
     """
 
     title: str
@@ -186,7 +182,6 @@ class ChartFigure:
     notes: Sequence[str] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     table: DataTable | None = None
-    data_of: str = ""
 
     @property
     def rows(self) -> Rows:
@@ -195,9 +190,8 @@ class ChartFigure:
 
     def for_page(self) -> dict[str, Any]:
         """Return the specification for a page, with only the data that it names, as curves."""
-        datasets = {} if self.data_of else {name: curves(r) for name, r in self._named().items()}
-        more = {"dataOf": f"chart-{self.data_of}"} if self.data_of else {"datasets": datasets}
-        made: dict[str, Any] = mapped(self._specification(**more), shown)
+        datasets = {name: curves(rows) for name, rows in self._named().items()}
+        made: dict[str, Any] = mapped(self._specification(datasets=datasets), shown)
         return made
 
     def for_file(self) -> dict[str, Any]:
@@ -259,7 +253,7 @@ def curve_chart(
         **{"colour title": heading, "dash legend": None if by == "environment" else strokes},
         "colour legend": strokes if by == "partition" else {"symbolOpacity": 1},
         **{"bands": bands, "faded band": 0.03 if bands else 0},
-        **{"sizes": _labelled_sizes(rows), "times": ticks(times)},
+        "times": ticks(times),
         **{"partitions": partitions, "dashes": _looks(partitions, looks.partitions, DASHES)},
     }
     x, y = _KINDS[kind]
@@ -274,19 +268,21 @@ def curve_chart(
         for mark, shape in reversed(MARKS.items())
         for colour in [FAINT if mark == "not confirmed" else f"var(--{mark})"]
     ]
-    layers = filled([*parts["below"][y], *parts["curves"], *flags], channels)
-    layers = [layer for layer in layers if layer["data"]["name"] in data]
+    chart = filled(
+        {**parts["chart"], "layer": [*parts["below"][y], *parts["curves"], *flags]}, channels
+    )
+    chart["layer"] = [layer for layer in chart["layer"] if layer["data"]["name"] in data]
     # One launch has no spread.
     unknown = set() if any(row["launches"] > 1 for row in rows) else {"mad_us"}
     known = {
         name: {key for row in several for key, value in row.items() if value is not None} - unknown
         for name, several in data.items()
     }
-    for layer in layers:
+    for layer in chart["layer"]:
         encoding, there = layer["encoding"], known[layer["data"]["name"]]
         if "tooltip" in encoding:
             encoding["tooltip"] = [tip for tip in encoding["tooltip"] if tip["field"] in there]
-    made: dict[str, Any] = filled({**parts["chart"], "layer": layers}, values)
+    made: dict[str, Any] = filled(chart, values)
     return made
 
 

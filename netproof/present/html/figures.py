@@ -381,8 +381,8 @@ def of_netpipe(
     for kind, what in (("throughput", ""), ("signature", ", throughput against time")):
         title = f"{where}: {kind}{what}"
         chart = curve_chart(kind, title, data, looks) if rows else None
-        more: dict[str, Any] = {"data_of": f"{name}-throughput"} if found else own
         sentences = [*([REFERENCES] if references else []), *_marked(flagged)]
+        more: dict[str, Any] = {} if found else own
         found.append(ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **more))
     return found
 

@@ -42,7 +42,7 @@ VEGA_LITE = "6.4"
 
 
 _LEAST_PART = 60
-"""Characters from which a part of a chart's specification is on the page once, for all charts."""
+"""Characters from which a part of a chart or of its data is on the page once, for all charts."""
 
 _parts: ContextVar[dict[str, int]] = ContextVar("parts of charts on the page, with their places")
 
@@ -94,10 +94,7 @@ def environment() -> Environment:
 
 
 def chart_json(specification: dict[str, Any]) -> Markup:
-    """Return a chart's specification for the page; ``chart_parts`` has what charts have in common.
-
-    Its data stay within.
-    """
+    """Return a chart for the page; ``chart_parts`` has what charts, and their data, share."""
     parts = _parts.get({})
 
     def shortened(value: Any) -> Any:
@@ -105,14 +102,12 @@ def chart_json(specification: dict[str, Any]) -> Markup:
             value = {key: shortened(one) for key, one in value.items()}
         elif isinstance(value, list | tuple):
             value = list(map(shortened, value))
-        else:
+        elif not isinstance(value, str):
             return value
         text = _compact(value)
         return value if len(text) < _LEAST_PART else {"part": parts.setdefault(text, len(parts))}
 
-    data = {"datasets": specification["datasets"]} if "datasets" in specification else {}
-    chart = {key: shortened(one) for key, one in specification.items() if key not in data}
-    return _escaped(_compact({**chart, **data}))
+    return _escaped(_compact({key: shortened(one) for key, one in specification.items()}))
 
 
 def _compact(value: Any) -> str:

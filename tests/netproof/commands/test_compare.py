@@ -186,15 +186,15 @@ def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
     ],
 )
 def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart(
-    tmp_path, by, held, drawn
+    tmp_path, charts_of, by, held, drawn
 ):
     status, _, _ = compared(HEALTHY, "--by", by, *held, "--to", str(tmp_path))
     assert status == 0
     page = (tmp_path / "index.html").read_text()
     assert f"By {by}: " in page
-    *charts, _ = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    charts = charts_of(page)
     assert len(charts) == 3
-    found = set(re.findall(r'"configuration": ?"([^"]+)"', charts[0]))
+    found = {one["configuration"] for one in charts[0]["datasets"]["points"]}
     assert drawn <= found
     assert len(found) == (2 if held else 4)
 

@@ -6,7 +6,7 @@
 
   const parts = JSON.parse(document.getElementById("chart-parts").textContent);
 
-  // A part of a specification, with those within that all charts of the page share.
+  // A part of a chart, with those within that charts of the page share.
   function whole(value) {
     if (Array.isArray(value)) return value.map(whole);
     if (value === null || typeof value !== "object") return value;
@@ -25,14 +25,11 @@
     );
   }
 
-  // The specification of a chart, with its own data or that of another chart on the page.
+  // The specification of a chart, its data as rows.
   function specification(made) {
-    const datasets = made.dataOf
-      ? JSON.parse(document.getElementById(made.dataOf).textContent).datasets
-      : made.datasets;
-    const named = Object.entries(datasets).map(([name, curves]) => [name, curves.flatMap(rows)]);
-    const { datasets: _, ...chart } = made;
-    return { ...whole(chart), datasets: Object.fromEntries(named) };
+    const chart = whole(made);
+    const named = Object.entries(chart.datasets).map(([name, curves]) => [name, curves.flatMap(rows)]);
+    return { ...chart, datasets: Object.fromEntries(named) };
   }
 
   function draw(place) {

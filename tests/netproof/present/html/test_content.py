@@ -217,7 +217,7 @@ def test_a_reason_does_not_name_its_case_again(sick):
 
 def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):
     throughput, signature = Report(two_switches).pair(("inter-node", "oneway", "fast-ethernet"))
-    assert signature.data_of == throughput.name
+    assert signature.rows == throughput.rows
     assert {row["configuration"] for row in throughput.rows} == {
         "mpich TCP",
         "mpich MPI",

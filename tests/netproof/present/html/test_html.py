@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +12,7 @@ from jinja2 import UndefinedError
 from netproof.present import html
 from netproof.present.document import EVERY, Cell, DataTable, Headline, Sentences
 from netproof.present.html.charts import ChartFigure
-from netproof.present.html.folder import chart_json, environment
+from netproof.present.html.folder import environment
 from netproof.present.wording import file_name
 
 HOSTILE = """</script><script>alert('x')</script>" onclick="y" & \u2028"""
@@ -125,38 +124,49 @@ def test_a_name_that_a_page_is_not_given_stops_it():
         made("<p>{{ verdit }}</p>")
 
 
-def test_no_text_ends_the_script_that_its_data_are_in():
-    inside = chart_json({"datasets": {HOSTILE: [HOSTILE]}})
-    assert "<" not in inside
-    assert json.loads(inside)["datasets"] == {HOSTILE: [HOSTILE]}
-    assert made("<script>{{ x }}</script>", x=inside) == f"<script>{inside}</script>"
+CHARTS = (
+    "{% for one in c %}{{ page.figure(one) }}{% endfor %}"
+    '<script type="application/json">{{ chart_parts() }}</script>'
+)
 
 
-def test_charts_of_a_page_share_what_they_have_in_common():
-    colour = {"field": "environment", "scale": {"range": ["var(--series-0)", "var(--series-1)"]}}
-    charts = [{"layer": [{"encoding": {"color": colour}}], "datasets": {}} for _ in range(2)]
+def drawn(*charts: ChartFigure) -> str:
+    """A page of charts."""
     html.folder._parts.set({})
-    page = made("{% for one in c %}{{ one|chart_json }} {% endfor %}/{{ chart_parts() }}", c=charts)
-    several, parts = page.split("/")
+    return made(CHARTS, c=charts)
 
-    def whole(value):
-        if isinstance(value, list):
-            return list(map(whole, value))
-        if not isinstance(value, dict):
-            return value
-        if "part" in value:
-            return whole(json.loads(parts)[value["part"]])
-        return {key: whole(one) for key, one in value.items()}
 
-    assert [whole(json.loads(one)) for one in several.split()] == charts
-    assert page.count("var(--series-0)") == 1
+def test_no_text_ends_the_script_that_its_data_are_in(charts_of):
+    rows = [{"size_bytes": at, "why": HOSTILE, "at": HOSTILE[:20]} for at in range(100)]
+    chart = {"mark": HOSTILE[:20], "data": {"name": "points"}, "size_bytes why at": {}}
+    page = drawn(ChartFigure("a", chart, {"points": rows}))
+    assert HOSTILE[:20].count("<") == 2
+    [found] = charts_of(page)
+    assert found["mark"] == HOSTILE[:20]
+    [curve] = found["datasets"]["points"]
+    assert (curve["at"], curve["size_bytes"]) == (HOSTILE[:20], list(range(100)))
+    assert curve["why"] == HOSTILE.replace("\u2028", "\\u2028")
+
+
+def test_charts_of_a_page_share_what_they_have_in_common(charts_of):
+    colour = {"field": "environment", "scale": {"range": ["var(--series-0)", "var(--series-1)"]}}
+    rows = [{"size_bytes": at, "why": "a reason " * 10} for at in range(1000, 1038)]
+    chart = {"layer": [{"data": {"name": "points"}, "color": colour}], "size_bytes why": 0}
+    page = drawn(*(ChartFigure(name, chart, {"points": rows}) for name in "ab"))
+    first, second = charts_of(page)
+    assert (first.pop("description"), second.pop("description")) == ("a", "b")
+    assert first == second
+    assert first["layer"] == chart["layer"]
+    assert first["datasets"]["points"][0]["size_bytes"][-1] == 1037
+    for shared in ("var(--series-0)", "1037", "a reason a reason a reason a reason a reason a re"):
+        assert page.count(shared) == 1
 
 
 def test_the_first_cell_heads_its_row_and_numbers_are_marked():
     mixed = DataTable(("a", "b"), (("1", "2"),), (1,))
     for table, head, row in (
         (DataTable("ab", ["12"]), "<th>a<th>b", "<th>1<td>2"),
-        (DataTable("ab", ["12"], EVERY), "<th n>a<th n>b", "<th n>1<td>2"),
+        (DataTable("ab", ["12"], EVERY), "<th n>a<th n>b", "<th>1<td>2"),
         (mixed, "<th>a<th n>b", "<th>1<td>2"),
         (DataTable("abc", ["123"], (1,)), "<th>a<th n>b<th>c", "<th>1<td n>2<td>3"),
     ):
@@ -164,9 +174,10 @@ def test_the_first_cell_heads_its_row_and_numbers_are_marked():
         found = re.findall(r"<(t[hd])( scope=\"\w+\")?( class=\"n\")?>(\w)", page)
         short = ["".join(["<", tag, " n" if n else "", ">", text]) for tag, _, n, text in found]
         assert "".join(short) == head + row
-    box, table, *_ = Outline(made("{{ page.data_table(t) }}", t=mixed)).elements
-    # The style of such a table has its cells on the right.
-    assert (box[1]["class"], table[1]["class"]) == ("scroll", "figures")
+    # The style of such tables has these cells on the right.
+    for table, looks in ((mixed, "figures"), (DataTable("ab", ["12"], EVERY), "figures all")):
+        box, inside, *_ = Outline(made("{{ page.data_table(t) }}", t=table)).elements
+        assert (box[1]["class"], inside[1]["class"]) == ("scroll", looks)
 
 
 def test_a_file_name_leaves_no_folder_and_is_never_empty():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -59,12 +58,9 @@ def test_every_study_has_a_page_with_its_parts_in_their_order(gathered, name):
 
 
 @pytest.mark.slow
-def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
+def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered, charts_of):
     _, made = page(gathered, "gige-synthetic")
-    charts = [
-        json.loads(one) for one in re.findall(r'<script type="application/json">(.*?)<', made)
-    ]
-    (scores, *_) = [one for one in charts if "times as fast" in one["description"]]
+    scores = next(one for one in charts_of(made) if "times as fast" in one["description"])
     rows = [
         {key: one[0] if isinstance(one, list) else one for key, one in row.items()}
         for row in scores["datasets"]["points"]
