@@ -20,7 +20,7 @@ from ci.spack_envs.program import Spack
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
 from netproof.site import spack
-from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination, SpackFileError
+from netproof.site.spack import RECORDS, BuildRecord, Combination, SpackFileError
 
 NOTE = "concretized.json"
 """File beside a stored lock with its sources."""
@@ -59,6 +59,12 @@ class Wanted:
     install: bool = True
 
 
+def chosen_site(folder: Path = spack.FOLDER) -> str:
+    """Return the name of the site that was chosen last, empty for none."""
+    path = spack.builds(folder) / "site"
+    return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+
+
 def build(
     combination: Combination, program: Spack, wanted: Wanted, folder: Path = spack.FOLDER
 ) -> Outcome:
@@ -66,7 +72,7 @@ def build(
     begun = time.monotonic()
     own = spack.build_folder(combination, folder)
     log = own / RECORDS / "build.log"
-    site = spack.chosen_site(folder)
+    site = chosen_site(folder)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         with _alone(own / RECORDS / "busy", combination.name):
@@ -103,10 +109,7 @@ def build(
                 now["files"],
                 packages,
             )
-            _write(
-                own / RECORDS / "built.json",
-                {"format": RECORD_FORMAT, **dataclasses.asdict(record)},
-            )
+            _write(own / RECORDS / "built.json", dataclasses.asdict(record))
     except BusyError as error:
         return Outcome(combination.name, "left alone", 0.0, log, str(error))
     except NetproofError as error:

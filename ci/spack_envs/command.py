@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
 def show(options: argparse.Namespace) -> int:
     """Print the table of combinations with the state of each."""
     table = spack.table(options.folder)
-    site = spack.chosen_site(options.folder)
+    site = build.chosen_site(options.folder)
     columns = Columns(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("environment", "state", "built", "site", "MPI", "compiler", "hash"):
         columns.add_column(heading)
@@ -111,7 +111,7 @@ def build_all(options: argparse.Namespace) -> int:
         release.insist(found.release, options.folder)
     if options.site:
         _choose(options.site, options.folder)
-    site = spack.chosen_site(options.folder) or NO_SITE
+    site = build.chosen_site(options.folder) or NO_SITE
     at_a_time = min(len(chosen), options.jobs)
     wanted = build.Wanted(
         max(1, options.jobs // at_a_time),
@@ -178,7 +178,7 @@ def upgrade(options: argparse.Namespace) -> int:
     found = program.find(options.place / "spack" / "bin")
     if options.site:
         _choose(options.site, options.folder)
-    site = spack.chosen_site(options.folder)
+    site = build.chosen_site(options.folder)
     failed = False
     for combination in spack.table(options.folder).build:
         print(f"{combination.name}:")

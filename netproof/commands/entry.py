@@ -72,9 +72,11 @@ def _open_standard_streams(program: str) -> None:
     Python has no stream where the descriptor was closed, and the next file that is opened would get
     its number.
     """
-    closed = [number for number in range(3) if not _is_open(number)]
-    for _ in closed:
-        os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
@@ -83,14 +85,6 @@ def _open_standard_streams(program: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def _flushed(status: int, program: str) -> int:

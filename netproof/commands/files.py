@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from netproof.commands.options import Form, refused, verb
+from netproof.commands.options import Form, verb
 from netproof.errors import NetproofError
 from netproof.measurement.links import Transport
 
@@ -76,12 +76,9 @@ def judge(
             fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
         )
     if page is not None:
-        from netproof.present.html import folder as report
+        from netproof.present.html.folder import write_page
 
-        try:
-            page = report.write_page(page, lambda: judged_files.page(judged))
-        except NetproofError as error:
-            return refused("no report", error)
+        page = write_page(page, lambda: judged_files.page(judged))
     if form is Form.JSON:
         documents.write(judged_files.document(judged), sys.stdout)
     else:

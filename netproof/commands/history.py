@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands.options import Form, printed, refused, session_and_system, verb
+from netproof.commands.options import Form, printed, session_and_system, verb
 from netproof.errors import NetproofError
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
 
@@ -85,10 +85,7 @@ def show(
         )
     shown = verdict if selection.everything else verdict.of(selection)
     if plot is not None:
-        try:
-            write(shown, plot)
-        except OSError as error:
-            return refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
+        write(shown, plot)
     for sentence in shown.nights.unread:
         terminal.say(terminal.console(stderr=True), sentence, "yellow")
     if verdict.not_kept:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -37,38 +37,35 @@ ROUNDS = 5
 """Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
-def _report(subject: str, environment: str | None, measured: Callable[[Where], Path]) -> Path:
-    """Return the report that a verb's argument names, or else the one that measuring there leaves.
-
-    Raise typer.BadParameter for a place without an environment.
-    """
-    report, where = session_and_system([subject])
-    if report is not None:
-        return report
-    if environment is None:
-        raise typer.BadParameter("say with what: --environment")
-    return measured(Where.of(where or "", environment, full=True))
-
-
 def _insist_on_number(nodes: int, least: int) -> None:
     if 0 < nodes < least:
         raise typer.BadParameter(f"--nodes: give {least} at least, or 0 for all")
 
 
-def _show(
+def _answered(
     key: str,
-    several: Sequence[Any],
-    answer: Callable[[Any], tuple[str, list[Block]]],
-    document: Callable[[Any], dict[str, Any]],
-    report: Path,
+    subject: str,
+    environment: str | None,
+    measured: Callable[[Where], Path],
     form: Form,
     folder: Path | None = None,
 ) -> int:
-    """Print what was measured and its figures: the answer of each, or all as a document.
+    """Print the answers of the report that is named, or of the one that measuring there leaves.
 
-    ``key``: of all in the document; ``folder``: to write a page into, None for no page. Return the
-    exit status of what has bounds.
+    ``key``: of the experiment, and of all answers in the document; ``folder``: to write a page
+    into, None for no page. Return the exit status of what has bounds. Raise typer.BadParameter for
+    a place without an environment.
     """
+    report, where = session_and_system([subject])
+    if report is None:
+        if environment is None:
+            raise typer.BadParameter("say with what: --environment")
+        report = measured(Where.of(where or "", environment, full=True))
+    from netproof.present.document import Cell
+    from netproof.present.loads import ANSWERS
+
+    of_report, answer, document = ANSWERS[key]
+    several = of_report(report)
 
     def page() -> str:
         from netproof.present.html.folder import answers_page
@@ -76,8 +73,6 @@ def _show(
         return answers_page(_PAGES[key], [*map(answer, several)])
 
     def blocks() -> Iterator[Block]:
-        from netproof.present.document import Cell
-
         for title, shown in map(answer, several):
             yield from (Cell(title, "strong"), *shown)
         yield f"report {report}"
@@ -118,12 +113,7 @@ def load(
         return where.measure("load.py", settings, load.FOLDER, where.partition, what)
 
     _insist_on_number(nodes, 4)
-    report = _report(subject, environment, measured)
-    from netproof.experiments.load import Loaded
-    from netproof.present.loads import load_answer, load_document
-
-    several = Loaded.of_report(report)
-    return _show("load", several, load_answer, load_document, report, form, page)
+    return _answered("load", subject, environment, measured, form, page)
 
 
 @verb("tails are inconclusive")
@@ -150,12 +140,7 @@ def tails(
         what = f"single calls of {size} bytes for {seconds:g} s"
         return where.measure("load.py", settings, tails.FOLDER, where.partition, what)
 
-    report = _report(subject, environment, measured)
-    from netproof.experiments.tails import Tail
-    from netproof.present.loads import tail_answer, tail_document
-
-    several = Tail.of_report(report)
-    return _show("tails", several, tail_answer, tail_document, report, form, page)
+    return _answered("tails", subject, environment, measured, form, page)
 
 
 @verb("GPCNeT is inconclusive")
@@ -186,12 +171,7 @@ def gpcnet(
         return where.measure("load.py", settings, gpcnet.FOLDER, where.partition, what)
 
     _insist_on_number(nodes, 10)
-    report = _report(subject, environment, measured)
-    from netproof.experiments.gpcnet import GpcnetRuns
-    from netproof.present.loads import gpcnet_answer, gpcnet_document
-
-    several = GpcnetRuns.of_report(report)
-    return _show("gpcnet", several, gpcnet_answer, gpcnet_document, report, form)
+    return _answered("gpcnet", subject, environment, measured, form)
 
 
 @verb("cannot tune")
@@ -224,7 +204,7 @@ def tune(
     def measured(place: Where) -> Path:
         return measured_setting(place, parameter or "", protocol, path, given, rounds)
 
-    return _show_sweeps(_report(subject, environment, measured), page, form)
+    return _answered("sweeps", subject, environment, measured, form, page)
 
 
 @verb("cannot tune")
@@ -247,14 +227,7 @@ def algorithms(
     def measured(where: Where) -> Path:
         return _measured_algorithms(where, function or "", ranks, given, rounds)
 
-    return _show_sweeps(_report(subject, environment, measured), page, form)
-
-
-def _show_sweeps(report: Path, page: Path | None, form: Form) -> int:
-    from netproof.experiments import sweep
-    from netproof.present.sweeps import answer, document
-
-    return _show("sweeps", sweep.results(report), answer, document, report, form, page)
+    return _answered("sweeps", subject, environment, measured, form, page)
 
 
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:

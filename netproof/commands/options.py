@@ -102,7 +102,8 @@ def session_and_system(
 def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]]:
     """Make a function that returns an exit status a verb.
 
-    A NetproofError is printed with ``cannot`` before it, and the status is 2.
+    A NetproofError, or why a file cannot be used, is printed with ``cannot`` before it, and the
+    status is 2.
     """
 
     def decorated(function: Callable[..., int]) -> Callable[..., None]:
@@ -112,6 +113,11 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
                 status = function(*arguments, **named)
             except NetproofError as error:
                 status = refused(cannot, error)
+            except OSError as error:
+                # One of a stream names no file.
+                if error.filename is None:
+                    raise
+                status = refused(cannot, f"{error.filename}: cannot be used: {error.strerror}")
             raise typer.Exit(status)
 
         return call

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netproof.commands.options import Form, printed, subjects, verb
-from netproof.errors import NetproofError
 from netproof.verdict import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
@@ -50,10 +49,7 @@ def derive(
     text = edited(references, {(one.check, one.case): one.entries for one in made if one.entries})
     changed = diff(path, references.text, text)
     if write and changed:
-        try:
-            writing.replace(path, text)
-        except OSError as error:
-            raise NetproofError(str(error)) from error
+        writing.replace(path, text)
     out, errors = terminal.console(), terminal.console(stderr=True)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in changed:

@@ -157,10 +157,7 @@ def report(
     with terminal.working("gathering what the report shows"):
         nights = _nights(store, judged.matrix.cases[0].system)
         gathered = Report(judged, wanted, shlex.join(again), switch, power, nights)
-    try:
-        write(gathered, target)
-    except OSError as error:
-        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
+    write(gathered, target)
     shown = target / (MAIN if HTML in wanted else "charts")
     terminal.say(terminal.console(), f"report {shown}")
     return 0

@@ -54,8 +54,6 @@ _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
 _UNABLE = re.compile(r"(?i)unable to locate|unknown module|unknown: |cannot be loaded|not found")
 """Messages of modules for one that is missing, in Tcl and in Lua."""
 
-_CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
-
 
 @dataclass
 class CheckedSite:
@@ -96,8 +94,7 @@ def document(checked: CheckedSite) -> dict[str, Any]:
         "system": checked.system,
         "verdict": "fail" if checked.faults else "pass",
         "faults": [
-            {"file": fault.path, "place": fault.place, "key": fault.key, "reason": fault.reason}
-            for fault in checked.faults
+            documents.some(one, "place", "key", "reason", file="path") for one in checked.faults
         ],
         "right": checked.right,
         "not_checked": checked.unchecked,
@@ -362,7 +359,7 @@ def _slurm(
         needed = max((nodes_of(job, expected) for job in several), default=0)
         access = entry.get("access", [])
         named = slurm.names_in(access)
-        for option in slurm.own_in(access):
+        for option in slurm.options_in(access, slurm.OWN):
             checked.wrong(
                 place,
                 "access",
@@ -371,7 +368,7 @@ def _slurm(
             )
         if not named:
             none = "names no partition of Slurm's"
-            if any(_CHOOSES_NODES.match(option) for option in access):
+            if slurm.options_in(access, slurm.CHOOSING):
                 checked.unchecked.append(f"{place}: {' '.join(access)} {none}, but chooses nodes")
             else:
                 remedy = f"add '--partition=NAME', of {', '.join(known)}"
@@ -468,7 +465,7 @@ _REMEDIES = {
 def _access(entry: Mapping[str, Any]) -> list[str]:
     """Return a job's options: it takes whole nodes unless the site says otherwise."""
     access = entry.get("access", [])
-    return access if slurm.sharing_in(access) else [*access, "--exclusive"]
+    return access if slurm.options_in(access, slurm.SHARING) else [*access, "--exclusive"]
 
 
 def _refused(entry: Mapping[str, Any], refusal: str) -> str:

@@ -136,15 +136,11 @@ def document(found: ShownMatrix) -> dict[str, Any]:
         ],
         "jobs": [
             {
-                "partition": job.partition,
-                "environment": job.environment,
+                **documents.some(job, "partition", "environment", "benchmark", "ranks"),
                 "mpi": found.mpi[job.environment],
-                "benchmark": job.benchmark,
-                "ranks": job.ranks,
                 "contention_domain": domain_of(job, found.matrix),
-                "expected_seconds": found.expected[job].seconds,
+                **documents.some(found.expected[job], "why", expected_seconds="seconds"),
                 "time_limit_s": found.limits_s[job.partition],
-                "why": found.expected[job].why,
                 "cases": [documents.of_case(case) for case in cases],
             }
             for job, cases in found.jobs.items()

@@ -45,7 +45,7 @@ def init(
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write a site's first files. Raises NetproofError where they cannot be written."""
+    """Write a site's first files."""
     from netproof.present import terminal
 
     # A site's folder that its owner's group can write is refused; Python's own one is in it too.
@@ -57,8 +57,6 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         (folder / "site-config" / "__pycache__").mkdir(exist_ok=True)
-    except OSError as error:
-        raise NetproofError(str(error)) from error
     finally:
         os.umask(mask)
     out = terminal.console()
@@ -94,16 +92,15 @@ def discover(
     from netproof.site import discover
 
     _insist_on_new(system, folder)
-    try:
-        folder.mkdir(0o755, parents=True, exist_ok=True)
-    except OSError as error:
-        raise NetproofError(str(error)) from error
+    folder.mkdir(0o755, parents=True, exist_ok=True)
     trust.insist(folder, "the folder of the site")
     with terminal.working("asking Slurm, modules and a job in each partition"):
         found = discover.discover(folder.absolute(), partition or (), interface, 60 * wait)
-    text = discover.site_text(system, found)
-    references = discover.references_text(system)
-    _write(folder, {**first_files(system), **_own_files(system, text, references)})
+    own = {
+        f"site-config/{system}.py": discover.site_text(system, found),
+        f"reference-values/{system}.yaml": discover.references_text(system),
+    }
+    _write(folder, {**first_files(system), **own})
     out = terminal.console()
     for one in found.left_out:
         terminal.say(out, f"not measured: {one}", "yellow")
@@ -115,10 +112,6 @@ def discover(
     terminal.say(out, f"  cd {shlex.quote(str(folder))} && . ./activate")
     terminal.say(out, f"  netproof site check --job {system} && netproof run {system}")
     return 0
-
-
-def _own_files(system: str, text: str, references: str) -> dict[str, str]:
-    return {f"site-config/{system}.py": text, f"reference-values/{system}.yaml": references}
 
 
 def first_files(system: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from netproof.commands.options import subjects, verb
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, counted
 from netproof.verdict import CANNOT, FAILED, PASSED
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def check(store: Path) -> int:
         for fault in found:
             terminal.say(out, fault, "red")
     count = len(sessions)
-    said = "1 session" if count == 1 else f"{count} sessions"
-    terminal.say(out, f"{said}: {count - damaged} verified, {damaged} damaged")
+    said = f"{counted(count, 'session')}: {count - damaged} verified, {damaged} damaged"
+    terminal.say(out, said)
     return FAILED if damaged else PASSED
 
 

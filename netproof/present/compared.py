@@ -47,15 +47,23 @@ _MOST_OF_NODES = 12
 """Differences of nodes that are printed; another driver has dozens of settings of its own."""
 
 
+def _on_nodes(compared: Comparison) -> tuple[list[dict[str, Any]] | None, str | None]:
+    """Return what differs between the nodes of both sides, or why it is not known."""
+    try:
+        found = comparison.differing(compared).items()
+    except NetproofError as error:
+        return None, str(error)
+    return [{"what": what, "first": one, "second": other} for what, (one, other) in found], None
+
+
 def node_diffs(compared: Comparison) -> list[str]:
     """Return the differences of nodes, which show whether anything else changed."""
-    try:
-        found = comparison.differing(compared)
-    except NetproofError as error:
-        return [f"nodes: {error}"]
+    found, unknown = _on_nodes(compared)
+    if found is None:
+        return [f"nodes: {unknown}"]
     sentences = [
-        f"nodes: {what} {', '.join(first)} and {', '.join(second)}"
-        for what, (first, second) in list(found.items())[:_MOST_OF_NODES]
+        f"nodes: {one['what']} {', '.join(one['first'])} and {', '.join(one['second'])}"
+        for one in found[:_MOST_OF_NODES]
     ]
     if len(found) > _MOST_OF_NODES:
         sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --format json has")
@@ -311,14 +319,7 @@ def uncompared(compared: Comparison) -> list[str]:
 
 def document(compared: Comparison) -> dict[str, Any]:
     """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-    on_nodes, unknown = None, None
-    try:
-        on_nodes = [
-            {"what": what, "first": one, "second": other}
-            for what, (one, other) in comparison.differing(compared).items()
-        ]
-    except NetproofError as error:
-        unknown = str(error)
+    on_nodes, unknown = _on_nodes(compared)
     return {
         "format": FORMAT,
         "first": _side(compared.first),

@@ -32,20 +32,17 @@ def export(store: Path, name: str, form: str, folder: Path) -> None:
     """Write a session into ``folder``, which has to be new or empty, and print what was written.
 
     ``name``: as ``Store.find`` takes it. Raises NetproofError where the session cannot be read, or
-    ``folder`` holds files already or cannot be written.
+    ``folder`` holds files already, and OSError where it cannot be written.
     """
     opened = Store(store)
     stored = opened.find(name)
     with terminal.working(f"writing session {stored.name}"):
         texts, left_out = _WRITERS[form](opened, stored)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()):
-                raise NetproofError(f"{folder}: is not empty; name a new folder")
-            for file, text in texts.items():
-                (folder / file).write_text(text, newline="")
-        except OSError as error:
-            raise NetproofError(f"{folder}: cannot be written: {error}") from error
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise NetproofError(f"{folder}: is not empty; name a new folder")
+        for file, text in texts.items():
+            (folder / file).write_text(text, newline="")
     out, count = terminal.console(), counted(len(texts), "file")
     terminal.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
     if left_out:

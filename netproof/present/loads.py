@@ -7,10 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from netproof.benchmarks.gpcnet import TIME
+from netproof.experiments import sweep
 from netproof.experiments.gpcnet import GpcnetRuns
 from netproof.experiments.load import (
     CauseKind,
@@ -23,6 +25,7 @@ from netproof.experiments.load import (
 )
 from netproof.experiments.tails import BOUNDED, Tail
 from netproof.measurement.interval import Side
+from netproof.present import sweeps
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import of_interval, some
 from netproof.present.html.charts import ChartFigure, Rows, dots, template
@@ -374,3 +377,17 @@ def tail_document(tail: Tail) -> dict[str, Any]:
         "segments_sent_again": tail.sent_again,
         **some(tail, "disturbed", "most", "beyond", "undecided"),
     }
+
+
+_Answering = tuple[
+    Callable[[Path], Sequence[Any]],
+    Callable[[Any], tuple[str, list[Block]]],
+    Callable[[Any], dict[str, Any]],
+]
+ANSWERS: dict[str, _Answering] = {
+    "load": (Loaded.of_report, load_answer, load_document),
+    "gpcnet": (GpcnetRuns.of_report, gpcnet_answer, gpcnet_document),
+    "tails": (Tail.of_report, tail_answer, tail_document),
+    "sweeps": (sweep.results, sweeps.answer, sweeps.document),
+}
+"""Of each experiment how its report is read, its answer, and its plain values."""

@@ -85,49 +85,32 @@ def risk_blocks(
 ) -> Iterator[Block]:
     """Yield a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
     head = (*CASE, "landmark", "agreed", "launches ±", "sessions ±")
-    last = f"for {RISK:.0%} each"
-    bounded = [(one, one.bound) for one in risks if one.bound is not None]
-    unbounded = [one for one in risks if one.bound is None]
-    if bounded:
-        yield Cell(
-            f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse", "heading"
-        )
-        rows = [
-            (
-                *_cells(one),
-                f"{bound:.0%}",
-                f"{one.seller():.1%}",
-                f"{one.buyer(margin):.1%}",
-                _planned(one),
-            )
-            for one, bound in bounded
-        ]
-        heads = (*head, "bound", "seller risks", "buyer risks", last)
-        yield DataTable(heads, rows, (3, *range(5, 11)))
-    if unbounded:
-        yield Cell("without bounds", "heading")
-        rows = [(*_cells(one), _planned(one)) for one in unbounded]
-        yield DataTable((*head, last), rows, (3, 5, 6, 7))
+    heads = (*head, "bound", "seller risks", "buyer risks", f"for {RISK:.0%} each")
+    rows = [_risk_row(one, margin) for one in sorted(risks, key=lambda one: one.bound is None)]
+    unbounded = sum(one.bound is None for one in risks)
+    groups = {
+        f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse": len(risks)
+        - unbounded,
+        "without bounds": unbounded,
+    }
+    groups = {heading: count for heading, count in groups.items() if count}
+    yield DataTable(heads, rows, (3, *range(5, 11)), groups=groups)
     whys = [f"{case}: nothing can be said: {reason}" for case, reason in without.items()]
     yield Sentences(whys, look="warned")
 
 
-def _cells(one: ReferenceRisk) -> tuple[str, ...]:
-    agreed, sessions = f"{one.agreed:.5g} {one.unit}", f"{one.scatter.between:.1%}"
-    return (*case_cells(one.case), one.variable, agreed, _within(one), sessions)
-
-
-def _planned(one: ReferenceRisk) -> str:
-    if one.plan is None:
-        return "no plan: they scatter too much"
-    sessions, launches = counted(one.plan.sessions, "session"), one.plan.launches
-    return f"{sessions} of {counted(launches, 'launch', 'launches')}, bound {one.plan.bound:.1%}"
-
-
-def _within(one: ReferenceRisk) -> str:
-    """Return how launches scatter; unknown for single ones, whose scatter is part of sessions'."""
-    scatter = one.scatter
-    return "-" if scatter.launches == scatter.sessions else f"{scatter.within:.1%}"
+def _risk_row(one: ReferenceRisk, margin: float) -> tuple[str, ...]:
+    scatter, planned, risks = one.scatter, "no plan: they scatter too much", ("-", "-", "-")
+    # That of single launches is part of their sessions'.
+    within = "-" if scatter.launches == scatter.sessions else f"{scatter.within:.1%}"
+    if one.bound is not None:
+        risks = (f"{one.bound:.0%}", f"{one.seller():.1%}", f"{one.buyer(margin):.1%}")
+    if one.plan is not None:
+        sessions = counted(one.plan.sessions, "session")
+        launches = counted(one.plan.launches, "launch", "launches")
+        planned = f"{sessions} of {launches}, bound {one.plan.bound:.1%}"
+    agreed = (f"{one.agreed:.5g} {one.unit}", within, f"{scatter.between:.1%}")
+    return (*case_cells(one.case), one.variable, *agreed, *risks, planned)
 
 
 def of_risk(one: ReferenceRisk) -> dict[str, Any]:

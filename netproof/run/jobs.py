@@ -142,7 +142,7 @@ class Job(
     @run_after("setup")
     def share_nodes(self) -> None:
         """Share nodes where the partition's access says so, with CPUs for launches inside."""
-        if slurm.sharing_in(self.current_partition.access):
+        if slurm.options_in(self.current_partition.access, slurm.SHARING):
             self.exclusive_access = False
             self.job.options += [f"--mincpus={max(2, self.site_partition().ranks_per_node)}"]
 

@@ -98,7 +98,7 @@ class PairLaunches(Job, InPairs):
             return
         access = self.current_partition.access
         self.num_tasks, usable = usable_nodes(access, self.num_tasks)
-        if len(usable) > self.num_tasks and not slurm.choosing_in(access):
+        if len(usable) > self.num_tasks and not slurm.options_in(access, slurm.CHOOSING):
             turn = first_turn(self.current_partition.name) + self.turn
             self.left_to_others = of_other_turns(usable, self.num_tasks, turn)
             self.job.options += [f"--exclude={fold(self.left_to_others)}"]

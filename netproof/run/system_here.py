@@ -58,7 +58,7 @@ def pair_turns(partition: str) -> int:
     One where a job can have them all, or a single one, and where that is not known.
     """
     (own,) = (one for one in _partitions() if one.name == partition)
-    if slurm.choosing_in(own.access):
+    if slurm.options_in(own.access, slurm.CHOOSING):
         return 1
     try:
         count, usable = usable_nodes(own.access, own.extras["nodes"])
@@ -106,7 +106,10 @@ def slurm_now() -> list[provenance.PartitionNodes]:
         return [provenance.PartitionNodes(one.name, (), str(error)) for one in several]
     return [
         provenance.partition_nodes(
-            one.name, slurm.names_in(one.access), slurm.choosing_in(one.access), known
+            one.name,
+            slurm.names_in(one.access),
+            slurm.options_in(one.access, slurm.CHOOSING),
+            known,
         )
         for one in several
     ]

@@ -40,14 +40,17 @@ _BLOCK = re.compile(
     r"(?P<kind>BlockName|AggregatedBlock)=(?P<name>\S+) BlockIndex=\d+"
     r"(?: Nodes=(?P<nodes>\S+))? BlockSize=(?P<size>\d+)\s*"
 )
-_CHOOSING_OPTION = re.compile(
-    r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
+CHOOSING = re.compile(
+    r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation|clusters)\b|-[wxCFM])"
 )
-_OWN_OPTION = re.compile(
-    r"--(nodes|ntasks|ntasks-per-node|time|job-name|dependency|array|output|error)(?=[= ]|$)"
-    r"|-[NntJdaoe]"
+"""Options that choose among a partition's nodes."""
+OWN = re.compile(
+    r"^(?:--(nodes|ntasks|ntasks-per-node|time|job-name|dependency|array|output|error)(?=[= ]|$)"
+    r"|-[NntJdaoe])"
 )
-_SHARING_OPTION = re.compile(r"(?<!\S)(?:--(?:oversubscribe|exclusive)\b|-s\b)")
+"""Options that netproof chooses for each job."""
+SHARING = re.compile(r"(?<!\S)(?:--(?:oversubscribe|exclusive)\b|-s\b)")
+"""Options on whether a job shares its nodes."""
 _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
 
@@ -140,19 +143,9 @@ def names_in(access: Sequence[str]) -> list[str]:
     ]
 
 
-def choosing_in(access: Sequence[str]) -> list[str]:
-    """Return the ``access`` options of ReFrame that choose among a partition's nodes."""
-    return [option for option in access if _CHOOSING_OPTION.search(option)]
-
-
-def own_in(access: Sequence[str]) -> list[str]:
-    """Return the ``access`` options of ReFrame that netproof chooses for each job."""
-    return [option for option in access if _OWN_OPTION.match(option)]
-
-
-def sharing_in(access: Sequence[str]) -> list[str]:
-    """Return the ``access`` options of ReFrame on whether a job shares its nodes."""
-    return [option for option in access if _SHARING_OPTION.search(option)]
+def options_in(access: Sequence[str], kind: re.Pattern[str]) -> list[str]:
+    """Return ReFrame's ``access`` options that are ``CHOOSING``, ``OWN`` or ``SHARING``."""
+    return [option for option in access if kind.search(option)]
 
 
 def partitions() -> dict[str, SlurmPartition]:

@@ -23,6 +23,7 @@ import jsonschema
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from netproof import codec
 from netproof.errors import NetproofError, shortened
 from netproof.intake import json_reading, loading, trust, yaml_reading
 
@@ -31,7 +32,6 @@ FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").r
 """Folder of the table, the fragments and the environments; a setting: clones can share it."""
 RECORDS = ".netproof"
 """Folder of a build's records, in the environment's own folder."""
-RECORD_FORMAT = 2
 CHOSEN = "chosen.yaml"
 """In site/ of a build's copy: the externals of the chosen site, made from its packages.yaml."""
 BUILDS = "NETPROOF_SPACK_BUILDS"
@@ -186,14 +186,9 @@ def parsed(path: Path) -> Any:
     """Return a file's content, of any kind, which nobody may change. Raises SpackFileError."""
     try:
         return _value(loading.read_text(path), path)
-    except NetproofError as error:
-        raise SpackFileError(path, "", str(error).removeprefix(f"{path}:").strip()) from error
-    except UnicodeDecodeError as error:
-        raise SpackFileError(path, "", f"is no UTF-8 text: {error.reason}") from error
-    except OSError as error:
-        raise SpackFileError(path, "", f"cannot be read: {error.strerror}") from error
-    except YAMLError as error:
-        raise SpackFileError(path, "", f"is no YAML: {' '.join(str(error).split())}") from error
+    except (NetproofError, OSError, UnicodeDecodeError, YAMLError) as error:
+        why = " ".join(str(error).removeprefix(f"{path}:").split())
+        raise SpackFileError(path, "", f"cannot be read: {why}") from error
 
 
 @lru_cache(maxsize=64)
@@ -346,12 +341,6 @@ def missing_program(combination: Combination, folder: Path = FOLDER) -> str:
         if shutil.which(name, path=os.pathsep.join(map(str, places))) is None:
             return f"{name} in {' or '.join(map(str, places))}"
     return ""
-
-
-def chosen_site(folder: Path = FOLDER) -> str:
-    """Return the name of the site that was chosen last, empty for none."""
-    path = builds(folder) / "site"
-    return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
 
 def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
@@ -527,13 +516,10 @@ def _record(own: Path) -> BuildRecord | None:
     path = own / RECORDS / "built.json"
     if not path.exists():
         return None
-    remedy = f"run ci/spack-envs clean {own.name}, and build it again"
     try:
-        content = json_reading.json_file(path)
-        if content.pop("format", None) != RECORD_FORMAT:
-            raise SpackFileError(path, "format", f"is not {RECORD_FORMAT}; {remedy}")
-        return BuildRecord(**content)
-    except (NetproofError, ValueError, TypeError) as error:
+        return codec.decode_part(BuildRecord, json_reading.json_file(path), "a build")
+    except NetproofError as error:
+        remedy = f"run ci/spack-envs clean {own.name}, and build it again"
         raise SpackFileError(path, "", f"is no record of a build, {error}; {remedy}") from error
 
 

@@ -673,7 +673,7 @@ def test_a_partition_has_the_nodes_of_those_that_its_access_names(access, nodes,
         for name, there in {"a": ("n2", "n1"), "b": ("n3", "n1")}.items()
     }
     found = provenance.partition_nodes(
-        "p", slurm.names_in(access), slurm.choosing_in(access), known
+        "p", slurm.names_in(access), slurm.options_in(access, slurm.CHOOSING), known
     )
     assert tuple(node.name for node in found.nodes) == nodes
     assert found.why == why

@@ -217,4 +217,4 @@ def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
 @pytest.mark.parametrize("option", ["--oversubscribe", "-s", "--exclusive=user", "-A net -s"])
 def test_a_site_says_in_its_access_that_jobs_share_nodes(option):
     access = ["--partition=shared", option, "--exclude=n1", "--share-of=1", "-sx"]
-    assert slurm.sharing_in(access) == [option]
+    assert slurm.options_in(access, slurm.SHARING) == [option]
