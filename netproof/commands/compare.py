@@ -41,7 +41,7 @@ def compare(
     elif second is not None or label is not None:
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
     from netproof.comparison import comparison
-    from netproof.present import compared, documents, terminal
+    from netproof.present import compared, terminal
 
     failed: dict[str, str] = {}
     if by is None:
@@ -73,7 +73,6 @@ def compare(
                 raise NetproofError("; ".join(failed.values()))
         title = f"By {by}: {', '.join(values)}"
         document = {
-            "format": documents.FORMAT,
             "by": by,
             "values": list(values),
             "comparisons": [compared.document(one) for one in several],

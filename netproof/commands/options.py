@@ -65,16 +65,10 @@ def subjects(
 def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
     """Raise NetproofError for a session that is missing, before anything is loaded."""
     for name in sessions:
-        if os.path.exists(name):
-            continue
-        if store is None or name.suffix == ".json" or os.sep in str(name):
+        # Anything else may be a name in the store.
+        of_file = store is None or name.suffix == ".json" or os.sep in str(name)
+        if of_file and not os.path.exists(name):
             raise NetproofError(f"{name}: {NO_REPORT}")
-        from netproof.store import Store
-
-        opened = Store(store)
-        # Of several that begin so, the verb takes the one of the system that is named.
-        if not any(one.name.startswith(str(name)) for one in opened.sessions()):
-            opened.find(str(name))
 
 
 def _is_system(argument: str) -> bool:

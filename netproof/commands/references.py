@@ -121,7 +121,6 @@ def risk(
     printed(
         form,
         lambda: {
-            "format": documents.FORMAT,
             "margin": margin,
             "risks": [{**documents.of_case(one.case), **power.of_risk(one)} for one in found],
             "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],

@@ -31,7 +31,6 @@ from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
 from netproof.site.discover import associations, module_says, plugins_of
 from netproof.site.discover import modules_system as modules_system_here
-from netproof.site.hostlist import fold
 from netproof.site.look import differing, lacking, look, setup_of
 from netproof.site.matrix import (
     Matrix,
@@ -44,6 +43,7 @@ from netproof.site.matrix import (
 )
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site import SiteError
+from netproof.site.slurm import fold
 from netproof.verdict.limits import Limits, of_references
 from netproof.verdict.references import NotThere, ReferenceFile
 
@@ -90,7 +90,6 @@ def document(checked: CheckedSite) -> dict[str, Any]:
     from netproof.present import documents
 
     return {
-        "format": documents.FORMAT,
         "system": checked.system,
         "verdict": "fail" if checked.faults else "pass",
         "faults": [

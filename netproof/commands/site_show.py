@@ -88,6 +88,13 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
                 unknown = f"{store}: holds no session of {name}"
     entries = partitions_in(configuration, name)
     environments = environments_in(configuration, name)
+
+    def pairs_in(partition: str) -> tuple[str, ...]:
+        named = entries[partition]["environs"]
+        there = [(one, environments[one]) for one in named if one in environments]
+        features = [(one, entry.get("features", []), entry["extras"]) for one, entry in there]
+        return pair_environments(expected.partitions[partition].pair_settings(), features)
+
     return ShownMatrix(
         name,
         paths[name],
@@ -96,21 +103,7 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
         expected_seconds(several, known),
         {one: entry["extras"]["mpi"] for one, entry in environments.items()},
         {one: time_limit_s(entry) for one, entry in entries.items()},
-        {
-            one: pair_environments(
-                shown.pair_settings(),
-                [
-                    (
-                        called,
-                        environments[called].get("features", []),
-                        environments[called]["extras"],
-                    )
-                    for called in entries[one]["environs"]
-                    if called in environments
-                ],
-            )
-            for one, shown in expected.partitions.items()
-        },
+        {one: pairs_in(one) for one in expected.partitions},
         known.sessions,
         unknown,
     )
@@ -119,7 +112,6 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
 def document(found: ShownMatrix) -> dict[str, Any]:
     """Return plain values for ``json``; times in seconds."""
     return {
-        "format": documents.FORMAT,
         "system": found.system,
         "file": str(found.path),
         "cases": len(found.matrix.cases),

@@ -32,7 +32,7 @@ from netproof.pairs.rounds import FEW_NODES
 from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
 from netproof.session.node_facts import facts, named
-from netproof.site.hostlist import fold
+from netproof.site.slurm import fold
 from netproof.verdict import session_verdict
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.nodes import NodeFindingKind

@@ -36,10 +36,10 @@ from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation
 from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
-from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 from netproof.site.partition import Partition
+from netproof.site.slurm import fold
 
 MOST_NAMED = 6
 """Most pairs that never met whose nodes are named: all of a partition of four nodes."""

@@ -14,7 +14,7 @@ from netproof.comparison.comparison import ComparedCase, ComparedSide, Compariso
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
-from netproof.present.documents import FORMAT, of_case, of_common, some
+from netproof.present.documents import of_case, of_common, some
 from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
@@ -321,7 +321,6 @@ def document(compared: Comparison) -> dict[str, Any]:
     """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
     on_nodes, unknown = _on_nodes(compared)
     return {
-        "format": FORMAT,
         "first": _side(compared.first),
         "second": _side(compared.second),
         "summary": summary(compared),

@@ -9,7 +9,7 @@ from typing import Any
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.document import Cell
-from netproof.present.documents import FORMAT, some
+from netproof.present.documents import some
 from netproof.present.wording import counted
 from netproof.verdict.session_verdict import JudgedSession
 
@@ -118,7 +118,6 @@ def _wrapped(
 def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:
     """Return the diagnoses of a session; docs/reference/json.md describes the keys."""
     return {
-        "format": FORMAT,
         "session": str(judged.session.path),
         "system": judged.matrix.cases[0].system,
         "started": judged.session.info.get("time_start"),

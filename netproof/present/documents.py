@@ -31,10 +31,12 @@ _WORDS = {PASSED: "pass", FAILED: "fail", INCONCLUSIVE: "cannot be judged"}
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
-    """Write a document as JSON, in characters that ``out`` has: all of it, or nothing on an error.
+    """Write a document as JSON, with its format, in characters that ``out`` has.
 
-    Raises ValueError for a number that JSON does not have.
+    All of it is written, or nothing on an error. Raises ValueError for a number that JSON does not
+    have.
     """
+    document = {"format": FORMAT, **document}
     made = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
     try:
         made.encode(out.encoding or "utf-8")
@@ -62,7 +64,6 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         program, _ = judged.stored.bounds.netproof
         stored = {"at": judged.stored.judged, "netproof": program, "differs": judged.differs}
     return {
-        "format": FORMAT,
         "session": str(session.path),
         "system": matrix.cases[0].system,
         "started": session.info.get("time_start"),

@@ -23,7 +23,7 @@ from netproof.history.history_verdict import (
 from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.documents import FORMAT, of_case, some
+from netproof.present.documents import of_case, some
 from netproof.present.html.charts import FILE_LINE, SERIES, ChartFigure, shown, template
 from netproof.present.wording import columns, counted, number, readable, sparkline
 from netproof.store import StoredSession
@@ -297,7 +297,6 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
     return {
-        "format": FORMAT,
         "system": verdict.system,
         "unread": nights.unread,
         "sessions": [

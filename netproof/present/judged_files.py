@@ -123,7 +123,6 @@ def summary(judged: FilesVerdict) -> str:
 def document(judged: FilesVerdict) -> dict[str, Any]:
     """Return plain values for ``json``. Sizes in bytes, times in µs, bandwidths in 10⁶ bytes/s."""
     return {
-        "format": documents.FORMAT,
         **documents.some(judged, "status", "faults", "notes"),
         "curves": [_curve(one) for one in judged.curves],
     }

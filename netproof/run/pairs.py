@@ -30,8 +30,8 @@ from netproof.run.waiting import with_fewer
 from netproof.session import job_files, pair_rounds, plan
 from netproof.session.pair_rounds import PairRounds
 from netproof.site import slurm
-from netproof.site.hostlist import fold
 from netproof.site.partition import makes_pairs
+from netproof.site.slurm import fold
 
 
 class InPairs(OnPartition):

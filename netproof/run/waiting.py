@@ -22,8 +22,8 @@ from netproof import codec
 from netproof.errors import NetproofError
 from netproof.session.left import SkipReason
 from netproof.site import slurm
-from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
+from netproof.site.slurm import fold
 
 ASK_EVERY_S = 5
 """Seconds between two queries to Slurm about a pending job."""

@@ -32,8 +32,7 @@ from netproof.session.node_facts import (
     with_clock,
     with_path,
 )
-from netproof.site.hostlist import fold
-from netproof.site.slurm import SlurmNode, SlurmPartition, node_of
+from netproof.site.slurm import SlurmNode, SlurmPartition, fold, node_of
 
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""

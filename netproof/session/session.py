@@ -21,7 +21,7 @@ from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.transport import ReportedTransport
-from netproof.site.hostlist import unfold
+from netproof.site.slurm import unfold
 
 PAIRS_KEY = "netproof_pairs"
 """The key under which a test of the report has its rounds of pairs."""

@@ -22,8 +22,8 @@ from netproof.criteria.rate import LineRateSettings
 from netproof.errors import NetproofError, shortened
 from netproof.measurement.links import Link
 from netproof.site import slurm
-from netproof.site.hostlist import fold
 from netproof.site.site import OWN_ENVIRONMENT
+from netproof.site.slurm import fold
 
 SHELL = Path(__file__).with_name("look.sh")
 HEADER, END = "netproof-look\t1", "end"

@@ -16,8 +16,8 @@ from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession, PartitionNodes
 from netproof.session.session import CheckResult, Session
-from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
+from netproof.site.slurm import fold
 
 _DRAINED = ("drain", "maint", "reserved")
 

@@ -21,8 +21,8 @@ from netproof.errors import shortened
 from netproof.session import node_facts
 from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
-from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
+from netproof.site.slurm import fold
 
 FOLDED_FROM = 4
 """Keys of a group in which the same nodes differ, from which on one sentence reports them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from importlib.resources import files
@@ -64,15 +65,22 @@ SCHEMA = jsonschema.Draft202012Validator(
 )
 
 
+def written(document: dict) -> dict:
+    """What a verb prints."""
+    out = io.StringIO()
+    documents.write(document, out)
+    return json.loads(out.getvalue())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.glob("*.json")))
 def test_a_verdict_is_as_the_schema_in_the_wheel_says(judge, name):
-    document = json.loads(json.dumps(documents.of_judged(judge(name))))
+    document = written(documents.of_judged(judge(name)))
     assert [f"{one.json_path}: {one.message}" for one in SCHEMA.iter_errors(document)] == []
 
 
 def test_the_schema_refuses_a_key_that_it_does_not_have_and_one_that_is_missing(judge):
-    document = json.loads(json.dumps(documents.of_judged(judge("sick.json", "testbed:gige"))))
+    document = written(documents.of_judged(judge("sick.json", "testbed:gige")))
     document["cases"][0]["told"] = "x"
     del document["cases"][1]["findings"]
     wrong = {one.json_path for one in SCHEMA.iter_errors(document)}

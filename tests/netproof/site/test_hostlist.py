@@ -6,7 +6,7 @@ import pytest
 from reframe.utility import nodelist_abbrev
 
 from netproof.errors import NetproofError
-from netproof.site.hostlist import fold, unfold
+from netproof.site.slurm import fold, unfold
 
 
 @pytest.mark.parametrize(
