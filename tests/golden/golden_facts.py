@@ -283,8 +283,9 @@ def jobs() -> Iterator[Fact]:
             count = len([*folder.glob(found[0].replace(".1.", ".[0-9]."))])
             try:
                 one = job_files.of_job(folder, case, partition, count, mpi_over_tcp=True)
-            except job_files.Incomplete as error:
-                yield from facts(of_case(folder.name, case), error, "reasons")
+            except job_files.Incomplete:
+                # Sentences are no facts.
+                yield of_case(folder.name, case), "reasons", 1
                 continue
             subjects[case.key()] = Subject.of_extras(one, made_sessions.extras(), {})
             yield from measured(of_case(folder.name, case), one)

@@ -104,6 +104,6 @@ def test_a_job_without_them_says_so_and_is_complete(partition):
 def test_output_that_does_not_tell_what_was_sent_is_the_reason_why_it_is_not_known(job):
     case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
     (job / "tcp-intra-node-oneway.1.out").unlink()
-    found = job_files._exchanged(job, "tcp-intra-node-oneway.1", case)
+    found = job_files.JobFolder(job)._exchanged("tcp-intra-node-oneway.1", case)
     assert (found.messages, found.bytes) == (None, None)
     assert "tcp-intra-node-oneway.1.out" in found.why
