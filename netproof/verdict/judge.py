@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
-from netproof.errors import NetproofError, counted
+from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import records
@@ -30,14 +30,10 @@ from netproof.verdict.verdict import (
     FailedTest,
     StoredResults,
     Verdict,
-    listed,
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 """Levels of a finding that keep its case from passing."""
-
-MOST_NODES = 4
-"""Nodes that a sentence on a case names."""
 
 MISSED = "failed to meet reference"
 """Beginning of ReFrame's message that a check failed its references."""
@@ -164,8 +160,7 @@ def _whole(
     faults, findings = judged.faults, judged.findings
     if measured is not None:
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
-        more = len(names) - MOST_NODES
-        where = f". On {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
+        where = f". On {listed(names)}"
         faults = tuple(fault + where for fault in faults)
         findings = tuple(dataclasses.replace(one, reason=one.reason + where) for one in findings)
     findings = (*findings, *by_criteria)
