@@ -342,8 +342,8 @@ def _notes_on_cases(
         taken = " that may take part" if alongside.left_out else ""
         are = ("case of other configurations is", "cases of other configurations are")
         notes.append(
-            f"{counted(len(looked_for), *are)} in no session of {alongside.store}{taken} as passed:"
-            f" {listed([*map(str, looked_for)])}"
+            f"{counted(len(looked_for), *are)} in no session of {alongside.store}{taken} in which"
+            f" they passed: {listed([*map(str, looked_for)])}"
         )
     return notes
 
