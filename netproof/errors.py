@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 NO_REPORT = "is not there; ReFrame leaves no report where no test ran, and prints why"
 
@@ -28,6 +29,14 @@ def without_middle(text: str) -> str:
 def counted(count: int, one: str = "case", several: str | None = None) -> str:
     """Return ``1 case``, ``2 cases``; ``several``: the plural where it is not ``one`` with an s."""
     return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first three of many names, and the number of further ones."""
+    more = len(names) - 3
+    # The last one takes no more room than its count.
+    shown = names if more <= 1 else names[:3]
+    return f"{', '.join(shown)}{f' and {more} more' if more > 1 else ''}"
 
 
 def line_of(found: re.Match[str]) -> int:

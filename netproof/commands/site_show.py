@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, listed
 from netproof.measurement.case import Case
 from netproof.present import documents
 from netproof.present.document import EVERY, Block, Cell, DataTable
@@ -28,7 +28,6 @@ from netproof.site.partition import pair_environments, time_limit_s
 from netproof.site.site import insist
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
-from netproof.verdict.verdict import listed
 
 _PARTITIONS = (
     *("partition", "switch", "card", "Mbit/s", "MTU", "interface", "nodes", "ranks", "a node"),

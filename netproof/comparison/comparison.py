@@ -27,7 +27,7 @@ from netproof.criteria.findings import CannotJudgeError, undefined
 from netproof.criteria.score import SEED, percentile_interval, resampled_medians, score
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, listed
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import costliest
@@ -43,7 +43,7 @@ from netproof.site.matrix import Matrix
 from netproof.verdict import session_verdict
 from netproof.verdict.engine import Key, Subject, group
 from netproof.verdict.judge import faults_of
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, listed
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 Floats = NDArray[np.float64]
 

@@ -283,22 +283,21 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
         shares = [_between(times, smaller[0], larger[0], size) / times[size] for times in each]
         interval = intervals.of_median(shares)
         by_one_side = _by_one_side(middle, smaller, larger, size) / middle[size]
-        for level, bound in ((Level.FAIL, settings.fail), (Level.WARN, settings.warn)):
-            if bound is not None and interval and max(interval[1], by_one_side) < bound:
-                value = median(shares)
-                yield settings.finding(
-                    value,
-                    f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
-                    f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
-                    f" expected: {value:.3g} of the rate{in_brackets(interval)}",
-                    "measure the sizes around it, and look at buffers and segment sizes of the"
-                    " library and the link",
-                    interval=interval,
-                    decided=(level, bound),
-                    size=size,
-                    compared_sizes=(smaller[0], larger[0]),
-                )
-                break
+        decided = settings.level(max(interval[1], by_one_side) if interval else math.inf)
+        if decided[0] in FLAGGED:
+            value = median(shares)
+            yield settings.finding(
+                value,
+                f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
+                f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
+                f" expected: {value:.3g} of the rate{in_brackets(interval)}",
+                "measure the sizes around it, and look at buffers and segment sizes of the"
+                " library and the link",
+                interval=interval,
+                decided=decided,
+                size=size,
+                compared_sizes=(smaller[0], larger[0]),
+            )
 
 
 @lru_cache(maxsize=1024)
@@ -373,9 +372,8 @@ def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
     alone = DECLINE_ALONE if case.of_files else None
     warn = alone if interval is None else settings.warn
     sure = value if interval is None else min(value, interval[0])
-    bounds = ((Level.FAIL, settings.fail), (Level.WARN, warn))
-    beyond = [one for one in bounds if one[1] is not None and sure >= one[1]]
-    if not beyond:
+    decided = replace(settings, warn=warn).level(sure)
+    if decided[0] not in FLAGGED:
         return None
     down = next(size for size, (fall, _) in falls.items() if fall >= min(warn or value, value))
     return settings.finding(
@@ -385,7 +383,7 @@ def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
         f" bytes on: {value:.3g} times less{in_brackets(interval)}",
         _DECLINE_ADVICE.get(case.layer) or case.layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
         interval=interval,
-        decided=beyond[0],
+        decided=decided,
         size=down,
         others=tuple(size for size in sizes if size > down),
         compared_sizes=(peak,),

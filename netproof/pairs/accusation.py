@@ -32,17 +32,16 @@ from netproof.pairs.model import (
     Topology,
     named,
     table_of,
-    tails,
 )
 from netproof.pairs.search import (
     LEAST_ROUNDS,
     alternatives,
     chance,
     contrasts,
-    contrasts_of_nodes,
     explained,
     nominal_levels,
     posterior,
+    posterior_of_node,
     unusual,
 )
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
@@ -367,12 +366,9 @@ def judge_table(
     cleared = np.nan_to_num(scipy.special.stdtr(fit.freedom, -bound), nan=1.0) <= clearing
     # A node that is far from the others in some round is judged by the shape of the noise.
     odd = np.bincount(table.nodes_of_rows, np.tile((1 - fit.weights) * (fit.owner < 0), 2), count)
-    numbers = np.flatnonzero(odd > _ODD)
-    if len(numbers):
-        found, scales = contrasts_of_nodes(fit, numbers)
-        chances = tails(found, scales, fit.shape, counts)
-        deviates = -scipy.special.ndtri(np.clip(chances, 1e-300, 1 - 1e-12))
-        cleared[numbers] = scipy.special.stdtr(fit.freedom, -deviates) <= clearing
+    for number in np.flatnonzero(odd > _ODD):
+        where = posterior_of_node(fit, int(number))
+        cleared[number] = where is not None and _at_least(where, fit, counts) <= clearing
     among = {
         Kind.NODE: count,
         # All pairs that the rounds of a run can show.
@@ -461,8 +457,13 @@ def _counts(fit: Fit, place: int, level: float, counts: float) -> bool:
     where = posterior(fit, place, beyond=True)
     if where is None or where.quantile(0.5) <= counts / 2:
         return False
-    deviate = -float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
-    return float(scipy.special.stdtr(fit.freedom, -deviate)) > level
+    return _at_least(where, fit, counts) > level
+
+
+def _at_least(where: Posterior, fit: Fit, counts: float) -> float:
+    """Return the probability that an effect counts, with as little known of the noise as is."""
+    deviate = float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
+    return float(scipy.special.stdtr(fit.freedom, deviate))
 
 
 def _effect(where: Posterior, freedom: float, quantity: PairQuantity, rounds: int) -> Effect:

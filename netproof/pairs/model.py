@@ -488,41 +488,6 @@ class Posterior:
         return float(np.interp(share, np.exp(self.logs).cumsum(), self.points))
 
 
-def tails(contrasts: Floats, scales: Floats, shape: NoiseShape, bound: float) -> Floats:
-    """Return for each row of contrasts the probability that its effect is at least a bound.
-
-    The same as ``Posterior``, for many at once; contrasts of infinite scale are left out.
-    """
-    found = []
-    share = np.linspace(0, 1, _TAIL_POINTS)
-    for some, wide in zip(
-        np.array_split(contrasts, len(contrasts) // _AT_ONCE + 1),
-        np.array_split(scales, len(scales) // _AT_ONCE + 1),
-        strict=True,
-    ):
-        known = np.isfinite(wide)
-        margin = 5 * np.where(known, wide, 0.0).max(axis=1)
-        low = np.minimum(np.where(known, some, bound).min(axis=1), bound) - margin
-        high = np.maximum(np.where(known, some, bound).max(axis=1), bound) + margin
-        # The bound is where two steps meet, so that no step is on both sides.
-        below = bound - (bound - low)[:, None] * (1 - share)
-        above = bound + (high - bound)[:, None] * share
-        masses = []
-        for points in (below, above):
-            logs = np.zeros_like(points)
-            for place in range(some.shape[1]):
-                scale = np.where(known[:, place], wide[:, place], 1.0)[:, None]
-                off = ((some[:, place, None] - points) / scale) ** 2
-                logs += np.where(known[:, place, None], np.log(shape.density(off, scale)), 0.0)
-            masses.append(logs + np.log(points[:, 1:2] - points[:, :1]))
-        most = np.maximum(masses[0].max(axis=1), masses[1].max(axis=1))[:, None]
-        under, over = (np.exp(mass - most).sum(axis=1) for mass in masses)
-        found.append(over / (over + under))
-    return np.concatenate(found)
-
-
-_TAIL_POINTS = 161
-_AT_ONCE = 256
 _MOST_CENTRES = 24
 
 

@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, listed
 from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.alone import LEAST_LONE
 from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation, Topology
@@ -119,15 +119,13 @@ def suspects_round(
                 pairs.append((suspect, partner))
                 del free[suspect], free[partner]
     names = [*suspects, *(f"{one} – {other}" for one, other in again)]
-    more = len(names) - _SHOWN
-    few = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    why = f"{few} against cleared nodes" if suspects else f"{few} again"
+    why = f"{listed(names)} against cleared nodes" if suspects else f"{listed(names)} again"
     rest = [node for node in nodes if node in free]
     chosen = random_round(rest, before, apart, seed=seed, done=done)
     return PlannedLaunch(0, (*pairs, *chosen), why=why)
 
 
-_SHOWN, _AMONG = 4, 64
+_AMONG = 64
 
 
 def shortest_paths(topology: Topology, nodes: Sequence[str], number: int) -> Pairs:

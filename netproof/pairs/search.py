@@ -322,28 +322,18 @@ def contrasts(now: Fit, place: int, *, beyond: bool = False) -> tuple[Floats, Fl
     return found, scales * (math.sqrt(max(alone * joint, 1.0)) if alone > 1e-9 else math.inf)
 
 
-def contrasts_of_nodes(now: Fit, numbers: Ints) -> tuple[Floats, Floats]:
-    """``contrasts`` of many nodes without effects: nodes x rounds, infinite scales for none."""
-    table = now.table
-    place = np.full(len(table.names), -1)
-    place[numbers] = np.arange(len(numbers))
-    rows = np.tile(np.arange(table.rows), 2)
-    mine = place[table.nodes_of_rows]
-    there = (mine >= 0) & (now.owner[rows] < 0)
-    rows, mine = rows[there], mine[there]
-    rounds = table.round[rows]
-    weights, whole = now.weights[rows], now.round_weights[rounds]
+def posterior_of_node(now: Fit, number: int) -> Posterior | None:
+    """Return the distribution of the effect of a node that has none; None without contrasts."""
+    rows = now.table.as_node(number).rows
+    rows = rows[now.owner[rows] < 0]
+    weights, whole = now.weights[rows], now.round_weights[now.table.round[rows]]
     rest = np.maximum(whole - weights, 1e-3)
-    zeros = np.zeros(len(rows))
-    _, joint = now.added(mine, len(numbers), rows, zeros)
-    alone = np.bincount(mine, weights - weights**2 / whole, len(numbers))
-    sure = alone >= _LEAST_WEIGHT
-    ratio = np.where(sure, alone, 1.0) / np.where(sure, np.maximum(joint, 1e-9), 1.0)
-    found = np.zeros((len(numbers), table.rounds))
-    scales = np.full_like(found, np.inf)
-    found[mine, rounds] = now.left[rows] * whole / rest
-    scales[mine, rounds] = now.scale * np.sqrt((1 + 1 / rest) * ratio[mine])
-    return found, scales
+    alone = float((weights - weights**2 / whole).sum())
+    if alone < _LEAST_WEIGHT:
+        return None
+    _, joint = now.added(np.zeros(len(rows), int), 1, rows, np.zeros(len(rows)))
+    scales = now.scale * np.sqrt((1 + 1 / rest) * alone / max(float(joint[0]), 1e-9))
+    return Posterior.of(now.left[rows] * whole / rest, scales, now.shape)[0]
 
 
 def posterior(now: Fit, place: int, *, beyond: bool = False) -> Posterior | None:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
 from netproof.present.wording import (
@@ -24,13 +25,7 @@ from netproof.session.provenance import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
-from netproof.verdict.verdict import (
-    NOT_IN_SESSION,
-    CaseVerdict,
-    Verdict,
-    listed,
-    sentences_of_skipped,
-)
+from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -399,19 +399,23 @@ def settled(
     """
     if again is None:
         return False
-    to_come = most - len(again.launches) - len(again.faults)
-    confirmed = (confirmation(subject, flag, again) for flag in flags)
-    return to_come <= 0 or all(_settled(subject, one, again, to_come) for one in confirmed)
+    made = len(again.launches) + len(again.faults)
+    return made >= most or all(sure for _, _, sure in _shown(subject, flags, again, most))
 
 
-def _settled(subject: Subject, confirmed: Finding, again: MeasuredAgain, to_come: int) -> bool:
-    if confirmed.level is Level.UNDEFINED or confirmed.repeated is None:
-        return False
-    if confirmed.level is Level.INCONCLUSIVE:
-        return not again.undisturbed(subject.settings.disturbance)
-    _, shown, launches = confirmed.repeated
-    sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
-    return sure or shown in (0, launches)
+def _shown(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain, most: int
+) -> Iterator[tuple[Finding, Finding, bool]]:
+    """Yield each flag, what repeats show of it, and whether launches to come cannot change that."""
+    to_come = max(most - len(again.launches) - len(again.faults), 0)
+    for flag in flags:
+        confirmed = confirmation(subject, flag, again)
+        _, shown, launches = confirmed.repeated or (confirmed.level, 0, 0)
+        sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
+        sure |= shown in (0, launches)
+        if confirmed.level is Level.INCONCLUSIVE:
+            sure = not again.undisturbed(subject.settings.disturbance)
+        yield flag, confirmed, sure and confirmed.level is not Level.UNDEFINED
 
 
 def failed(
@@ -420,11 +424,8 @@ def failed(
     """Check whether a flag or a place at closer sizes is settled, and fails its case."""
     ruled: list[Finding] = []
     if again is not None:
-        to_come = max(most - len(again.launches) - len(again.faults), 0)
-        for flag in flags:
-            confirmed = confirmation(subject, flag, again)
-            if _settled(subject, confirmed, again, to_come):
-                ruled.append(rule(subject, flag, confirmed))
+        shown = _shown(subject, flags, again, most)
+        ruled += [rule(subject, flag, confirmed) for flag, confirmed, sure in shown if sure]
     if closer_settled(subject, again, most):
         ruled += closer_findings(subject, again)
     return any(finding.level is Level.FAIL for finding in ruled)

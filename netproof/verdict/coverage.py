@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
+from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
@@ -20,9 +21,6 @@ from netproof.site.partition import Partition
 from netproof.site.slurm import fold
 
 _DRAINED = ("drain", "maint", "reserved")
-
-MOST_LINKS = 3
-"""Links known only in one direction that a line names."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +106,8 @@ class Coverage:
             line += f"; deferred {fold(self.waited_for)}, not free in {self.waited_s:.0f} s"
         line += f"; no rounds of pairs: {self.no_rounds}" if self.no_rounds else ""
         if self.one_way:
-            more = len(self.one_way) - MOST_LINKS
-            links = ", ".join(f"{one} to {other}" for one, other in self.one_way[:MOST_LINKS])
-            line += f"; links known only in one direction: {links}"
-            line += f" and {more} more" if more > 0 else ""
+            links = [f"{one} to {other}" for one, other in self.one_way]
+            line += f"; links known only in one direction: {listed(links)}"
         if self.failed or self.short:
             line += (
                 f"; the site needs {self.needed_percent} % of the usable ones (coverage_percent)"

@@ -13,9 +13,10 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
+from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
-from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict, listed
+from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict
 
 
 class FailureKind(IntEnum):

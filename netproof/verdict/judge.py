@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
-from netproof.errors import NetproofError, counted
+from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import records
@@ -30,14 +30,10 @@ from netproof.verdict.verdict import (
     FailedTest,
     StoredResults,
     Verdict,
-    listed,
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 """Levels of a finding that keep its case from passing."""
-
-MOST_NODES = 4
-"""Nodes that a sentence on a case names."""
 
 MISSED = "failed to meet reference"
 """Beginning of ReFrame's message that a check failed its references."""
@@ -164,8 +160,7 @@ def _whole(
     faults, findings = judged.faults, judged.findings
     if measured is not None:
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
-        more = len(names) - MOST_NODES
-        where = f". On {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
+        where = f". On {listed(names)}"
         faults = tuple(fault + where for fault in faults)
         findings = tuple(dataclasses.replace(one, reason=one.reason + where) for one in findings)
     findings = (*findings, *by_criteria)
@@ -330,34 +325,25 @@ def _notes_on_cases(
     looked_for: list[Case] = []
     if alongside is not None:
         ran += [one.case for one in alongside.cases]
-        # Cases that were looked up in the store have notes of their own.
         looked_for = [*alongside.not_found, *(one.case for one in alongside.left_out)]
-
-    def of_base(case: Case) -> bool:
-        return ScoreBaseline(case.partition, case.environment) == matrix.baseline
-
     of_baseline, known = (
-        {engine.group(case) for case in filter(of_base, cases)}
-        for cases in (matrix.cases, [*ran, *looked_for])
+        {
+            engine.group(case)
+            for case in cases
+            if ScoreBaseline(case.partition, case.environment) == matrix.baseline
+        }
+        for cases in ((*matrix.cases, *looked_for), ran)
     )
     if missing := len(of_baseline - known):
         notes.append(
             f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
         )
-    if alongside is None:
-        return notes
-    taken = " that may take part" if alongside.left_out else ""
-    of_others = [str(case) for case in looked_for if not of_base(case)]
-    if looked_up := [case.what() for case in looked_for if of_base(case)]:
+    if alongside is not None and looked_for:
+        taken = " that may take part" if alongside.left_out else ""
+        are = ("case of other configurations is", "cases of other configurations are")
         notes.append(
-            f"no scores for {len(looked_up)} functions: the baseline {matrix.baseline} is not in"
-            f" this session, and {alongside.store} has no session{taken} in which it passed:"
-            f" {listed(looked_up)}"
-        )
-    if of_others:
-        notes.append(
-            f"{len(of_others)} cases of other configurations are in no session of"
-            f" {alongside.store}{taken} in which they passed: {listed(of_others)}"
+            f"{counted(len(looked_for), *are)} in no session of {alongside.store}{taken} in which"
+            f" they passed: {listed([*map(str, looked_for)])}"
         )
     return notes
 

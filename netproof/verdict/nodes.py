@@ -17,7 +17,7 @@ from enum import StrEnum
 from statistics import median_low
 
 from netproof.criteria import Level
-from netproof.errors import shortened
+from netproof.errors import listed, shortened
 from netproof.session import node_facts
 from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
@@ -111,7 +111,7 @@ UP, FULL = "up", "Full"
 AS_STATED = ", as the site's file says"
 
 MOST_VALUES = 4
-"""Values of a fact that a sentence has, each with its nodes."""
+"""Values of a fact that have a sentence each; of more there is one for all."""
 
 _LABELS = {
     "cpu": "CPU",
@@ -343,10 +343,8 @@ class _Partition:
             (usual, holders), *differ = ordered
             kind, end = NodeFindingKind.MINORITY, f", {_others(len(holders))} {fact.shown(usual)}"
             if 2 * len(holders) <= len(values):
-                listed = [f"{fold(nodes)} {fact.shown(value)}" for value, nodes in ordered]
-                more = len(listed) - MOST_VALUES
-                why = f"{label.removesuffix(' =')} differs: {', '.join(listed[:MOST_VALUES])}"
-                why += f" and {more} more values" if more > 0 else ""
+                several = [f"{fold(nodes)} {fact.shown(value)}" for value, nodes in ordered]
+                why = f"{label.removesuffix(' =')} differs: {listed(several)}"
                 yield self._found(fact, NodeFindingKind.NO_MAJORITY, why, sorted(values))
                 return
             if len(differ) > MOST_VALUES:
@@ -396,13 +394,11 @@ class _Partition:
         yield from self._unknown_paths(not_up)
         for (nodes, why, known, environment), several in alike.items():
             labels = [self._label(fact).removesuffix(" =") for fact in several]
-            more = len(labels) - FOLDED_FROM
-            which = ", ".join(labels[:FOLDED_FROM]) + (f" and {more} more" if more > 0 else "")
             # Without its interface a node is not of the partition.
             gone = any(fact.name == "state" for fact in several)
             name = several[0].name if len(several) == 1 else several[0].group
             fact = NodeFact("state" if gone else name, environment)
-            sentence = f"{fold(nodes)}: {which} not known ({shortened(why)})"
+            sentence = f"{fold(nodes)}: {listed(labels)} not known ({shortened(why)})"
             sentence += f", known on {_others(known)}" if known else ""
             level = Level.FAIL if gone else Level.WARN
             yield self._found(fact, NodeFindingKind.NOT_KNOWN, sentence, nodes, level=level)

@@ -22,7 +22,6 @@ from netproof.measurement import interval
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
 from netproof.measurement.landmark_table import LANDMARKS, Better
-from netproof.measurement.landmarks import landmarks
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.partition import Partition
@@ -270,15 +269,6 @@ def risks_of_sessions(
 def _landmark_by_launch(measured: Measured, variable: str) -> list[float]:
     """Return a landmark of each launch, in the reference's unit; empty where one lacks it."""
     scale = 100 if LANDMARKS[variable].per_cent else 1
-    values = []
-    for launch in measured.launches:
-        if variable == "paired_share":
-            found = measured.with_launches([launch]).landmarks
-        else:
-            most, least = measured.line_rate_mb_s, measured.peak_from
-            found = landmarks(launch.curve, most, peak_from=least)
-        value = getattr(found, variable)
-        if value is None or value <= 0:
-            return []
-        values.append(scale * value)
-    return values
+    alone = [measured.with_launches([launch]).landmarks for launch in measured.launches]
+    values = [scale * (getattr(one, variable) or 0.0) for one in alone]
+    return values if min(values) > 0 else []

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from netproof import codec
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
-from netproof.errors import NetproofError, counted
+from netproof.errors import NetproofError, counted, listed
 from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import EagerLimit
@@ -38,7 +38,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Key
 from netproof.verdict.judge import last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
-from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, listed
+from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession

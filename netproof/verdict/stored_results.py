@@ -7,15 +7,14 @@ stored sessions, and name the day of each.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.session.node_facts import NodeInJob
+from netproof.session.node_facts import between
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
@@ -165,39 +164,24 @@ def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
     if then.software and now.software and then.software.netproof != now.software.netproof:
         yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
     there = [found for found in then.nodes if found.partition == case.partition]
-    (versions, programs), (versions_now, programs_now) = (
-        _versions(case, nodes) for nodes in (there, now.nodes)
+    differ = between(there, now.nodes)
+    drivers = " or ".join(sorted({one.node.driver for one in there if one.node.driver}))
+    for what, label in (("kernel", "kernel"), ("driver_version", f"driver {drivers}")):
+        was, known = differ.get(what, ((), ()))
+        if other := sorted({*was} - {*known}):
+            yield f"{label} {', '.join(other)}, and not {', '.join(known)}"
+    program = registry.of(case).program(case.function)
+    here = (
+        [one for one in nodes if one.environment == case.environment]
+        for nodes in (there, now.nodes)
     )
-    for what in sorted(
-        versions.keys() & versions_now.keys(), key=lambda one: (one != "kernel", one)
-    ):
-        if other := versions[what] - versions_now[what]:
-            known = ", ".join(sorted(versions_now[what]))
-            yield f"{what} {', '.join(sorted(other))}, and not {known}"
     changed = [
-        name for name in programs if not programs[name] <= programs_now.get(name, programs[name])
+        name.removeprefix("programs ")
+        for name, (was, known) in between(*here).items()
+        if {*was} - {*known} and f" {name}".endswith((f" {program}", f" of {program}"))
     ]
     if changed:
         yield f"other files of {', '.join(sorted(changed))}"
-
-
-def _versions(
-    case: Case, nodes: Iterable[NodeInJob]
-) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Return versions of kernel and drivers, and sums of the program and its libraries."""
-    program = registry.of(case).program(case.function)
-    versions: dict[str, set[str]] = defaultdict(set)
-    sums: dict[str, set[str]] = defaultdict(set)
-    for found in nodes:
-        node = found.node
-        if node.kernel:
-            versions["kernel"].add(node.kernel)
-        if node.driver and node.driver_version:
-            versions[f"driver {node.driver}"].add(node.driver_version)
-        for name, stated in node.programs.items() if found.environment == case.environment else ():
-            if name == program or name.endswith(f" of {program}"):
-                sums[name].add(stated.split()[0])
-    return versions, sums
 
 
 def _shown(value: Any) -> str:

@@ -29,9 +29,6 @@ from netproof.verdict.traffic import InterfaceTotals
 NOT_IN_SESSION = "did not run: the session does not have it"
 """Reason of a case that was expected and that no test of the session was to measure."""
 
-NAMED = 3
-"""Cases or tests of one reason that are named; the others are counted."""
-
 NEVER_RAN = ("skip", "fail_deps")
 """ReFrame's results of a case that it did not run."""
 
@@ -321,11 +318,3 @@ def sentences_of_skipped(skipped: Sequence[tuple[Case, SkipReason]]) -> list[str
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
         for (partition, environment, reason), cases in by_reason(skipped).items()
     ]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first of many names, and the number of further ones."""
-    more = len(names) - NAMED
-    # The last one takes no more room than its count.
-    shown = names if more <= 1 else names[:NAMED]
-    return f"{', '.join(shown)}{f' and {more} more' if more > 1 else ''}"

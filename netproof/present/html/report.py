@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against, alone, envelope_of_cases
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, listed
 from netproof.history.selection import Quantity
 from netproof.measurement.case import Case
 from netproof.pairs.accusation import State
@@ -33,7 +33,7 @@ from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.verdict import CaseVerdict, Verdict, listed
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 if TYPE_CHECKING:
     # With what reads a store, pyarrow and duckdb, which takes half a second.

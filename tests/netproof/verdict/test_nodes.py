@@ -257,7 +257,7 @@ def test_one_reason_for_several_facts_is_one_sentence():
     ]
     (found,) = judged(without)
     assert found.why == (
-        "gige-3: driver, driver version, duplex, autonegotiation and 1 more not known"
+        "gige-3: driver, driver version, duplex and 2 more not known"
         " (ethtool is not installed), known on 3 others"
     )
 
