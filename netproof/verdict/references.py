@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import math
+import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.mergevalue import MergeValue
+from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError, shortened
@@ -219,8 +225,6 @@ def _is_entry(entry: Any) -> bool:
 _Update = dict[str | int, Any]
 """New entries below a place: lists by variable, or further updates by the next level's key."""
 
-_MERGE = "tag:yaml.org,2002:merge"
-
 
 def edited(
     references: ReferenceFile, changes: Mapping[tuple[str, Case], Mapping[str, Entry]]
@@ -228,9 +232,9 @@ def edited(
     """Return the file's text with new entries for cases, by check's class and case.
 
     A case that found its entries by a regular expression, an alias or a merge gets keys of its own,
-    with the entries from there behind them. All else stays byte for byte. Raises NotThere as
-    ``ReferenceFile.find``, and NetproofError where a place cannot be edited without changing or
-    losing another.
+    with the entries from there behind them. Lines without a new entry stay byte for byte. Raises
+    NotThere as ``ReferenceFile.find``, and NetproofError where a place cannot be edited without
+    changing or losing another.
     """
     wanted: _Update = {}
     for (check, case), variables in changes.items():
@@ -239,7 +243,11 @@ def edited(
         for key in references.keys_to(check, case):
             update = update.setdefault(key, {})
         update.update(variables)
-    text = _Edit(references).text_with(wanted)
+    lines = _lines(references.text)
+    tree = _Tree("\n".join(content for content, _ in lines), references.path)
+    before = tree.lines()
+    tree.change(tree.root, wanted)
+    text = _merged(lines, before, tree.lines(), references.path)
     after = loaded(text, references.path)
     for check, level in _with(references.data, wanted).items():
         if _ordered(after.get(check)) != _ordered(level):
@@ -248,184 +256,223 @@ def edited(
     return text
 
 
-class _Edit:
-    """Edits a file of references by the places of PyYAML's nodes in its text.
+class _Tree:
+    """A file of references as ruamel's round trip has it, without comments.
 
-    What is copied has anchors by their names, and all else written out.
+    ruamel holds a comment at the entry above it, and would put a new entry behind the comment.
     """
 
-    def __init__(self, references: ReferenceFile) -> None:
-        self._path, self._text = references.path, references.text
-        indented = re.search("^ +", self._text, re.MULTILINE)
-        self._step = len(indented[0]) if indented else 2
-        self._line_end = "\r\n" if "\r\n" in self._text else "\n"
-        self._pieces: list[tuple[int, int, str]] = []
+    def __init__(self, text: str, path: Path) -> None:
+        self._path = path
+        indented = re.search("^ +", text, re.MULTILINE)
+        self._yaml = YAML()
+        self._yaml.preserve_quotes, self._yaml.width = True, 10**9
+        self._yaml.indent(mapping=len(indented[0]) if indented else 2)
+        for kind in (type(None), float):
+            self._yaml.representer.add_representer(kind, _represented)
+        try:
+            self.root = self._yaml.load(text)
+        except YAMLError as error:
+            raise NetproofError(
+                f"{self._path}: cannot be edited: {shortened(str(error))}"
+            ) from error
         self._uses: Counter[int] = Counter()
+        self._defined: dict[int, tuple[int, Any]] = {}
+        self._visit(None, None, self.root)
 
-    def text_with(self, wanted: _Update) -> str:
-        """Return the text with new entries."""
-        root: Any = yaml.compose(self._text, yaml.SafeLoader)
-        if root.flow_style:
-            raise self._fault(0, "cannot be edited as it is laid out; write it in block style")
-        self._count(root)
-        self._change(root, wanted)
-        parts, done = [], 0
-        # Of two at one place the first is that of the inner level.
-        for start, end, new in sorted(self._pieces, key=lambda piece: piece[0]):
-            parts += [self._text[done:start], new]
-            done = end
-        return "".join([*parts, self._text[done:]])
+    def lines(self) -> list[str]:
+        """Return the lines of the file, without empty ones."""
+        stream = io.StringIO()
+        self._yaml.dump(self.root, stream)
+        return [line for line in stream.getvalue().splitlines() if line.strip()]
 
-    def _count(self, node: yaml.Node) -> None:
-        self._uses[id(node)] += 1
-        if self._uses[id(node)] == 1 and not isinstance(node, yaml.ScalarNode):
-            for below in node.value:
-                for each in below if isinstance(below, tuple) else (below,):
-                    self._count(each)
-
-    def _change(self, level: yaml.MappingNode, update: _Update) -> None:
-        """Put new entries below a mapping in block style that is no alias."""
-        own = {_value(key): (key, value) for key, value in level.value if key.tag != _MERGE}
-        added: _Update = {}
+    def change(self, level: CommentedMap, update: _Update) -> None:
+        """Put new entries below a mapping that is no alias."""
+        if level.fa.flow_style():
+            level.fa.set_block_style()
+        own = {key for key, _ in level.non_merged_items()}
         for key, new in update.items():
-            if key not in own:
-                added[key] = self._copy(_below(level, key), new) if isinstance(new, dict) else new
+            value = level[matching(level, key)] if isinstance(new, dict) else level.get(key)
+            here = key in own and value is not None
+            if here and self._uses[id(value)] > 1 and self._defined[id(value)] == (id(level), key):
+                raise NetproofError(
+                    f"{self._path}:{level.lc.key(key)[0] + 1}: &{value.anchor.value} is defined"
+                    " here and used elsewhere; move what it names to a key of its own at the top,"
+                    " that begins with a dot, and write an alias here"
+                )
+            if not isinstance(new, dict):
+                entry = level[_scalar(key)] = CommentedSeq(map(_scalar, new))
+                entry.fa.set_flow_style()
                 continue
-            name, value = own[key]
-            alias = _is_alias(name, value)
-            if not alias:
-                self._insist_on_one_use(name, value)
-            if isinstance(new, dict) and not alias and not value.flow_style:
-                self._change(value, new)
-                continue
-            colon = self._behind(r"\s*:", name.end_mark.index, name)
-            end = self._behind(r"\s*\*[^\s,]+", colon, name) if alias else self._end(value)
-            before = self._text[colon:end]
-            if "#" in before and "#" not in str(_value(value)):
-                line = self._text.count("\n", 0, colon + before.index("#"))
-                why = "the comment there would be lost; move it above its entry"
-                raise self._fault(line, why)
-            anchor = "" if alias else self._anchor(value)
-            written = f" &{anchor}" if anchor else ""
-            if isinstance(new, dict):
-                made = self._copy(value, new, moved=not alias)
-                self._add_lines(end, made, name.start_mark.column + self._step)
-            else:
-                written += f" {_flow(new)}"
-            self._pieces.append((colon, end, written))
-        if added:
-            self._add_lines(self._end(level), added, level.value[0][0].start_mark.column)
+            if not here or self._uses[id(value)] > 1:
+                value = level[_scalar(key)] = self._own(value)
+            self.change(value, new)
 
-    def _copy(self, node: yaml.MappingNode, update: _Update, *, moved: bool = False) -> _Update:
-        """Return a mapping with new entries; ``moved``: it takes the place of the node."""
-        made: _Update = {}
-        anchor = "" if moved else self._anchor(node)
-        if anchor:
-            made[_Written("<<")] = _Written(f"*{anchor}")
-        for key, value in () if anchor else node.value:
-            merge, alias = key.tag == _MERGE, _is_alias(key, value)
-            if moved and not alias:
-                self._insist_on_one_use(key, value)
-            named = "" if moved and not alias else self._anchor(value)
-            name = _Written("<<") if merge else _value(key)
-            if named:
-                made[name] = _Written(f"*{named}")
-            elif merge and isinstance(value, yaml.SequenceNode):
-                sources = ", ".join(f"*{self._anchor(one)}" for one in value.value)
-                made[name] = _Written(f"[{sources}]")
-            elif isinstance(value, yaml.MappingNode):
-                made[name] = self._copy(value, {}, moved=moved)
-            else:
-                made[name] = _value(value)
-        for key, new in update.items():
-            made[key] = self._copy(_below(node, key), new) if isinstance(new, dict) else new
-        return made
+    def _own(self, value: Any) -> Any:
+        """Return a copy of a mapping: what has an anchor by its name, the rest written out."""
+        copy = CommentedMap()
+        if value.anchor.value:
+            copy.add_yaml_merge(_merge_of([value]))
+            return copy
+        copy.fa.set_flow_style() if value.fa.flow_style() else copy.fa.set_block_style()
+        if merged := list(value.merge):
+            copy.add_yaml_merge(_merge_of(merged))
+        for key, below in value.non_merged_items():
+            if isinstance(below, CommentedMap) and not below.anchor.value:
+                below = self._own(below)
+            elif isinstance(below, CommentedSeq) and not below.anchor.value:
+                below = CommentedSeq(below)
+                below.fa.set_flow_style()
+            copy[key] = below
+        return copy
 
-    def _insist_on_one_use(self, name: yaml.Node, value: yaml.Node) -> None:
+    def _visit(self, parent: Any, key: Any, value: Any) -> None:
+        """Count the uses of each collection, and note the first one, where its anchor is."""
+        if not isinstance(value, CommentedMap | CommentedSeq):
+            return
+        self._uses[id(value)] += 1
         if self._uses[id(value)] > 1:
-            raise self._fault(
-                name.start_mark.line,
-                f"&{self._anchor(value)} is defined here and used elsewhere; move what it names to"
-                " a key of its own at the top, that begins with a dot, and write an alias here",
+            return
+        self._defined[id(value)] = (id(parent), key)
+        if value.anchor.value:
+            value.anchor.always_dump = True
+        items: Iterable[tuple[Any, Any]] = enumerate(value)
+        if isinstance(value, CommentedMap):
+            items = [*((INDEX, source) for source in value.merge), *value.non_merged_items()]
+        for name, below in items:
+            self._visit(value, name, below)
+
+
+def _represented(representer: Any, value: float | None) -> Any:
+    """Return the node of a value as PyYAML, and so ReFrame, reads it back."""
+    node = yaml.SafeDumper(io.StringIO()).represent_data(value)
+    return representer.represent_scalar(node.tag, node.value)
+
+
+def _scalar(value: str | float | None) -> Any:
+    """Return a scalar, in quotes where PyYAML would read it as something other than a string."""
+    return _string(value) if isinstance(value, str) else value
+
+
+@cache
+def _string(value: str) -> str:
+    quoted = yaml.safe_dump(value, allow_unicode=True).startswith("'")
+    return SingleQuotedScalarString(value) if quoted else value
+
+
+def _merge_of(sources: Sequence[CommentedMap]) -> MergeValue:
+    merge = MergeValue()
+    merge.extend(sources)
+    merge.merge_pos = 0
+    if len(sources) > 1:
+        sequence = CommentedSeq(sources)
+        sequence.fa.set_flow_style()
+        merge.set_sequence(sequence)
+    return merge
+
+
+def _lines(text: str) -> list[tuple[str, str]]:
+    """Return each line's content, and what is behind it: spaces, a comment, a carriage return."""
+    lines = text.split("\n")
+    ends = [0] * len(lines)
+    for token in yaml.scan(text):
+        start, end = token.start_mark, token.end_mark
+        for number in range(start.line, end.line):
+            ends[number] = len(lines[number].rstrip("\r"))
+        if start.index < end.index:
+            ends[end.line] = max(ends[end.line], end.column)
+    return [(line[:end], line[end:]) for line, end in zip(lines, ends, strict=True)]
+
+
+def _merged(
+    lines: Sequence[tuple[str, str]], before: Sequence[str], after: Sequence[str], path: Path
+) -> str:
+    """Return the text of a file with the lines that differ, and its own comments and layout.
+
+    ``lines``: from ``_lines``; ``before``, ``after``: ruamel's, before and after an edit. Raises
+    NetproofError where a comment would be lost, or the file has another layout than ruamel.
+    """
+    rows = [number for number, (content, _) in enumerate(lines) if content]
+    owned: list[list[int]] = []
+    for place, row in _aligned(before, [lines[number][0] for number in rows]):
+        if place is not None:
+            owned.append([])
+        if row is not None and owned:
+            owned[-1].append(row)
+    behind = [lines[number + 1 : end] for number, end in pairwise([*rows, len(lines)])]
+    newline = "\r" if any(rest.endswith("\r") for _, rest in lines) else ""
+    out, pending = [], lines[: rows[owned[0][0]]]
+    for place, number in _aligned(before, after):
+        if place is None:
+            out += [] if number is None else [(after[number], newline)]
+            continue
+        here = owned[place]
+        if number is not None and before[place] == after[number]:
+            for row in here:
+                out += [*pending, lines[rows[row]]]
+                pending = behind[row]
+            continue
+        if len(here) != 1 or owned[place + 1 : place + 2] == [[]]:
+            line = rows[next(row for several in owned[place::-1] for row in several)]
+            raise NetproofError(
+                f"{path}:{line + 1}: cannot be edited as it is laid out; begin with the line"
+                f" {before[place]!r}"
             )
-
-    def _add_lines(self, after: int, made: _Update, indent: int) -> None:
-        """Add a mapping in block style behind the line of a place."""
-        end = self._text.find(self._line_end, after)
-        lines = self._line_end.join(["", *self._lines(made, indent)])
-        end = len(self._text) if end < 0 else end
-        self._pieces.append((end, end, lines))
-
-    def _lines(self, made: _Update, indent: int) -> Iterator[str]:
-        for key, value in made.items():
-            block = isinstance(value, dict) and value
-            yield f"{' ' * indent}{_flow(key)}:{'' if block else f' {_flow(value)}'}"
-            yield from self._lines(value, indent + self._step) if block else ()
-
-    def _anchor(self, node: yaml.Node) -> str:
-        found = re.compile(r"&([^\s,\[\]{}]+)").match(self._text, node.start_mark.index)
-        return found[1] if found else ""
-
-    def _behind(self, pattern: str, place: int, key: yaml.Node) -> int:
-        found = re.compile(pattern).match(self._text, place)
-        if found is None:
-            why = "cannot be edited as it is laid out; write the key, a colon and its value there"
-            raise self._fault(key.start_mark.line, why)
-        return found.end()
-
-    def _end(self, node: yaml.CollectionNode) -> int:
-        """Return where a node ends, without the comments and empty lines behind it."""
-        end = node.end_mark.index
-        while not node.flow_style:
-            start = self._text.rfind("\n", 0, end) + 1
-            if (line := self._text[start:end].strip()) and line[0] != "#":
-                break
-            end = start - len(self._line_end)
-        return end
-
-    def _fault(self, line: int, why: str) -> NetproofError:
-        return NetproofError(f"{self._path}:{line + 1}: {why}")
+        (row,) = here
+        rest = lines[rows[row]][1]
+        if number is not None:
+            out += [*pending, (after[number], rest)]
+            pending = behind[row]
+        elif rest.strip():
+            raise NetproofError(
+                f"{path}:{rows[row] + 1}: the comment there would be lost; move it above its entry"
+            )
+        else:
+            pending = [*pending, *behind[row]]
+    return "\n".join(content + rest for content, rest in (*out, *pending))
 
 
-_CONSTRUCTOR = yaml.SafeLoader("")
+def _aligned(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Return the numbers of lines that have the same keys above them, and of lines without such.
+
+    difflib's cost grows with the square of the lines, where many of them are alike.
+    """
+    there = dict(zip(_places(after), range(len(after)), strict=False))
+    pairs: list[tuple[int | None, int | None]] = []
+    done = 0
+    for number, place in zip(range(len(before)), _places(before), strict=False):
+        other = there.get(place, -1)
+        if other < done:
+            pairs.append((number, None))
+            continue
+        pairs += [(None, new) for new in range(done, other)]
+        pairs.append((number, other))
+        done = other + 1
+    return pairs + [(None, new) for new in range(done, len(after))]
 
 
-class _Written(str):
-    """YAML as it stands in the file."""
+def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield for each line the keys above it and its own, and the number of it there.
 
-
-def _is_alias(key: yaml.Node, value: yaml.Node) -> bool:
-    """Check whether a value is defined before its key, as that of an alias is."""
-    return bool(value.start_mark.index < key.start_mark.index)
-
-
-def _value(node: yaml.Node) -> Any:
-    return _CONSTRUCTOR.construct_object(node, deep=True)
-
-
-def _below(level: yaml.MappingNode, key: str | int) -> yaml.MappingNode:
-    """Return what ReFrame finds by a key, which may be from a merge, as PyYAML orders them."""
-
-    def members(node: yaml.MappingNode) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for name, value in node.value:
-            if name.tag == _MERGE:
-                sequence = isinstance(value, yaml.SequenceNode)
-                for source in value.value[::-1] if sequence else (value,):
-                    found |= members(source)
-        return found | {_value(name): it for name, it in node.value if name.tag != _MERGE}
-
-    several = members(level)
-    found: yaml.MappingNode = several[matching(several, key)]
-    return found
-
-
-def _flow(value: Any) -> str:
-    """Return a value in one line, as PyYAML, and so ReFrame, reads it back."""
-    if isinstance(value, _Written):
-        return value
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=math.inf)
-    return text.splitlines()[0]
+    A comment or an empty line has the place of the key below it.
+    """
+    above: list[tuple[int, str]] = []
+    seen: Counter[tuple[str, ...]] = Counter()
+    waiting: list[str] = []
+    for line in (*lines, "end:"):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            waiting.append(text)
+            continue
+        indent = len(line) - len(line.lstrip())
+        while above and above[-1][0] >= indent:
+            above.pop()
+        above.append((indent, re.split(r" *:(?: |$)", text, maxsplit=1)[0]))
+        for behind in (*waiting, None):
+            place = (*(key for _, key in above), *([] if behind is None else ["", behind]))
+            seen[place] += 1
+            yield place, seen[place]
+        waiting = []
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
@@ -444,19 +491,12 @@ def _ordered(level: Any) -> Any:
 
 def diff(path: Path, before: str, after: str) -> list[str]:
     """Return the lines of a unified diff, without line ends; none where the texts are equal."""
-    old, new, shown = _with_keys_above(before), _with_keys_above(after), os.path.relpath(path)
-    made = [*difflib.unified_diff(old, new, shown, shown, lineterm="")]
-    return [*made[:2], *(one if one[0] == "@" else one[0] + one.split("\0")[1] for one in made[2:])]
-
-
-def _with_keys_above(text: str) -> list[str]:
-    """Return lines behind the keys above them: else difflib takes one for any other like it."""
-    above: list[tuple[int, str]] = []
-    lines = []
-    for line in text.splitlines():
-        indent = len(line) - len(line.lstrip())
-        if line.strip() and line[indent] != "#":
-            above = [one for one in above if one[0] < indent]
-            above.append((indent, line.partition(":")[0]))
-        lines.append(f"{' '.join(key for _, key in above)}\0{line}")
-    return lines
+    old, new = before.splitlines(), after.splitlines()
+    sides: tuple[list[str], list[str]] = ([], [])
+    # With its place a line is like no other, so that difflib takes no time to find it.
+    for place, numbers in enumerate(_aligned(old, new)):
+        for side, lines, number in zip(sides, (old, new), numbers, strict=True):
+            side += [] if number is None else [f"{place:9}{lines[number]}"]
+    shown = os.path.relpath(path)
+    made = [*difflib.unified_diff(*sides, shown, shown, lineterm="")]
+    return [*made[:2], *(one if one[0] == "@" else one[0] + one[10:] for one in made[2:])]

@@ -218,7 +218,7 @@ def test_only_the_entry_changes_in_a_line_with_odd_spacing_and_windows_line_ends
         "C:\r\n    $index: [ranks]\r\n    2:\r\n        latency_us :  [9,null , 0.4,us] # x\r\n"
     )
     assert edited(references, {("C", pingpong()): NEW}) == (
-        "C:\r\n    $index: [ranks]\r\n    2:\r\n        latency_us : [7.5, -0.1, 0.1, us] # x\r\n"
+        "C:\r\n    $index: [ranks]\r\n    2:\r\n        latency_us: [7.5, -0.1, 0.1, us] # x\r\n"
         "        time_us_4: [3, null, 1.0, us]\r\n"
     )
 
@@ -285,7 +285,7 @@ def test_a_check_that_is_an_alias_of_another_gets_its_own(file):
         ),
         (
             "C: {$index: [ranks],  # why\n  2: {latency_us: [9, null, 0.4, us]}}\n",
-            ":1: the comment there would be lost; move it above its entry",
+            ":1: cannot be edited as it is laid out; begin with the line 'C: {$index: [ranks], ",
         ),
         (
             "C:\n  $index: [ranks]\n  2:\n    latency_us:\n    - 9 # why\n"
