@@ -48,9 +48,9 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
         status = ended if isinstance(ended, int) else 0
     except typer.TyperException as error:
         # typer reports wrong arguments itself.
-        error.show() if hasattr(error, "show") else _say(f"{program}: {error}")
+        error.show() if hasattr(error, "show") else say(f"{program}: {error}")
     except (KeyboardInterrupt, typer.Abort):
-        _say(f"{program}: interrupted")
+        say(f"{program}: interrupted")
         status = INTERRUPTED
     except SystemExit as end:
         # Commands end by typer.Exit. Completion ends like this, and with status 1 typer, with
@@ -62,7 +62,7 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
     except BaseException as error:
         if debug:
             traceback.print_exc()
-        _say(f"{program}: {_sentence(error, '' if debug else f'; {DEBUG} shows where')}")
+        say(f"{program}: {_sentence(error, '' if debug else f'; {DEBUG} shows where')}")
     sys.exit(_flushed(status, program))
 
 
@@ -80,7 +80,7 @@ def _open_standard_streams(program: str) -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
-        _say(f"{program}: standard output is closed, so that nothing could be said")
+        say(f"{program}: standard output is closed, so that nothing could be said")
         sys.exit(CANNOT)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -97,7 +97,7 @@ def _flushed(status: int, program: str) -> int:
         if error.errno == errno.EPIPE:
             return status if status == CANNOT else UNREAD
         if status != CANNOT:
-            _say(f"{program}: the output cannot be written: {error.strerror}")
+            say(f"{program}: the output cannot be written: {error.strerror}")
         return CANNOT
     return status
 
@@ -119,7 +119,8 @@ def _sentence(error: BaseException, remedy: str) -> str:
     return f"{named}; this is a defect in netproof or a damaged file{remedy}"
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
+    """Print it on standard error, if that can be written."""
     try:
         print(visible(sentence), file=sys.stderr, flush=True)
     except OSError:

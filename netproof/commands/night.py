@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -169,7 +169,7 @@ def run(night: Night) -> int:
     if night.hook:
         fault = _tell(night.hook, text)
         if fault:
-            _err(f"the hook {night.hook!r} {fault}: nobody may have been notified")
+            entry.say(f"nightly: the hook {night.hook!r} {fault}: nobody may have been notified")
             status = CANNOT if status == PASSED else status
     return status
 
@@ -317,7 +317,7 @@ def _choose(
     leaving = cannot_run(jobs(expected), expected, configuration)
     known = durations.past(store, expected)
     for sentence in known.unread:
-        _err(sentence)
+        entry.say(f"nightly: {sentence}")
     possible = [job for job in jobs(expected) if job not in leaving]
     if not possible:
         raise NetproofError(
@@ -400,13 +400,7 @@ def _say(text: str) -> None:
     except OSError as error:
         # Python would try to write the rest again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _err(f"standard output cannot be written: {error.strerror}")
-
-
-def _err(text: str) -> None:
-    # Where standard error cannot be written either, the status is all that is left.
-    with suppress(OSError):
-        print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)
+        entry.say(f"nightly: standard output cannot be written: {error.strerror}")
 
 
 def lock_of(store: Path, system: str) -> Path:

@@ -105,13 +105,20 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
         def call(*arguments: object, **named: object) -> None:
             try:
                 status = function(*arguments, **named)
-            except NetproofError as error:
-                status = refused(cannot, error)
-            except OSError as error:
-                # One of a stream names no file.
-                if error.filename is None:
-                    raise
-                status = refused(cannot, f"{error.filename}: cannot be used: {error.strerror}")
+            except (NetproofError, OSError) as error:
+                why = str(error)
+                if isinstance(error, OSError):
+                    # One of a stream names no file.
+                    if error.filename is None:
+                        raise
+                    why = f"{error.filename}: cannot be used: {error.strerror}"
+                from netproof.present import terminal
+
+                if entry.debugging():
+                    traceback.print_exc()
+                text = f"netproof: {cannot}{': ' if cannot else ''}{why}"
+                terminal.say(terminal.console(stderr=True), text, "red")
+                status = CANNOT
             raise typer.Exit(status)
 
         return call
@@ -160,17 +167,6 @@ def printed(
         documents.write(document(), sys.stdout)
     else:
         show([*blocks(), *written], terminal.console())
-
-
-def refused(cannot: str, error: object) -> int:
-    """Print why a verb cannot do what was asked; return its exit status."""
-    from netproof.present import terminal
-
-    if entry.debugging():
-        traceback.print_exc()
-    text = f"netproof: {cannot}{': ' if cannot else ''}{error}"
-    terminal.say(terminal.console(stderr=True), text, "red")
-    return CANNOT
 
 
 def alongside(
