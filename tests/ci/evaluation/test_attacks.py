@@ -111,12 +111,15 @@ def test_an_input_that_never_ends_is_given_up(known, monkeypatch):
         signal.signal(signal.SIGPROF, before)
 
 
-def test_a_report_s_case_that_contradicts_itself_is_refused_alone(known, tmp_path):
+def test_a_report_that_contradicts_itself_is_refused_and_a_line_rate_is_the_links(known, tmp_path):
     document = json.loads((tmp_path / "netpipe.json").read_text())
     given = attack_inputs.Input(json.dumps(document), "netpipe.json")
     assert attacks.outcome(known["session report"], given) == attack_inputs.RIGHT
     measured = document["runs"][0]["testcases"][1]["netproof_measured"]
     measured["line_rate_mb_s"] = 1e9
+    given = attack_inputs.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attack_inputs.RIGHT
+    measured["case"]["environment"] = "another"
     given = attack_inputs.Input(json.dumps(document), "netpipe.json")
     assert attacks.outcome(known["session report"], given) == attack_inputs.REFUSED
 
