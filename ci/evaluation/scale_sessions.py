@@ -232,18 +232,18 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
 
 
 VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
-    "verdict": (lambda one: ["verdict", str(one.report)], (0, 1)),
-    "diagnose": (lambda one: ["diagnose", str(one.report), "--back", "0"], (0, 1)),
+    "verdict": (lambda one: ["verdict", str(one.report)], (0, 1, 3)),
+    "diagnose": (lambda one: ["diagnose", str(one.report), "--back", "0"], (0, 1, 3)),
     "report": (lambda one: ["report", str(one.report), "--to", str(one.folder / "pages")], (0,)),
     "store add": (lambda one: ["store", "add", str(one.report)], (0,)),
-    "stored verdict": (lambda _: ["verdict", "newest"], (0, 1)),
+    "stored verdict": (lambda _: ["verdict", "newest"], (0, 1, 3)),
     "compare": (lambda one: ["compare", str(one.report), one.earlier[0]], (0,)),
     "references derive": (
         lambda one: ["references", "derive", str(one.report), *one.earlier[:2]],
-        (0, 1),
+        (0, 1, 3),
     ),
     "store add nights": (lambda one: ["store", "add", *one.earlier], (0,)),
-    "history": (lambda _: ["history"], (0, 1)),
+    "history": (lambda _: ["history"], (0, 1, 3)),
 }
 """Arguments and answers of each verb, in an order in which each finds what it needs."""
 

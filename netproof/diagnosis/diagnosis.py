@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import Shows
@@ -33,10 +34,15 @@ from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
 from netproof.session.node_facts import facts, named
 from netproof.site.slurm import fold
-from netproof.verdict import session_verdict
+from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.nodes import NodeFindingKind
 from netproof.verdict.session_verdict import JudgedSession
+from netproof.verdict.verdict import NOT_IN_SESSION, Verdict
+
+if TYPE_CHECKING:
+    from netproof.store import Store
+    from netproof.store.ingest import Ingested
 
 NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 3
 """Exit statuses of a diagnosis."""
@@ -116,6 +122,35 @@ def diagnose(
         replace(one, culprits=tuple(replace(each, since=next(dates)) for each in one.culprits))
         for one in found
     )
+
+
+def summary(judged: JudgedSession) -> tuple[tuple[str, ...], str]:
+    """Return the headlines of all culprits, and what to do first; those of a stored verdict."""
+    if judged.stored is not None and judged.changed is None:
+        return judged.stored.culprits, judged.stored.next_step
+    unsettled = judged.verdict.status != PASSED and partitions_of(judged)
+    diagnoses = diagnose(judged) if unsettled else ()
+    headlines = (culprit.headline for one in diagnoses for culprit in one.culprits)
+    return tuple(headlines), next_step(judged.verdict, diagnoses)
+
+
+def ingest(
+    store: Store, report: Path, *, system: str | None = None, full: bool = False
+) -> Ingested:
+    """Put a report into the store as ``session_verdict.ingest`` does, with its ``summary``."""
+    return session_verdict.ingest(store, report, summary, system=system, full=full)
+
+
+def next_step(verdict: Verdict, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return what to do first; empty if nothing."""
+    steps = [culprit.advice for one in diagnoses for culprit in one.culprits[:1]]
+    missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
+    if 2 * len(missing) > len(verdict.cases):
+        places = {f"{one.system}:{one.partition}" for one in missing}
+        what = places.pop() if len(places) == 1 else missing[0].system
+        steps += [f"'netproof run {what}' measures what this session does not have"]
+    steps += [step for one in diagnoses for step in one.next_steps]
+    return next(iter(steps), "")
 
 
 def status(diagnoses: Sequence[Diagnosis]) -> int:

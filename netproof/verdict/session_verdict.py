@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,7 +86,7 @@ class JudgedSession:
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
     ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
     from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
-    verdict is the stored one, or none is stored.
+    verdict is the stored one, or none is stored; ``made``: the provenance, where it was read.
     """
 
     session: Session
@@ -99,6 +99,7 @@ class JudgedSession:
     stored: StoredVerdict | None = None
     differs: tuple[str, ...] = ()
     changed: tuple[ChangedCase, ...] | None = None
+    made: OfSession | None = None
 
     @property
     def outdated(self) -> str:
@@ -114,7 +115,7 @@ class JudgedSession:
     def provenance(self) -> OfSession | None:
         """Provenance of the session, read on request; None where it cannot be read."""
         try:
-            return provenance_of(self.session)
+            return self.made or provenance_of(self.session)
         except NetproofError:
             return None
 
@@ -235,14 +236,19 @@ def references_of(expected: Matrix) -> Entries:
 
 
 def ingest(
-    store: Store, report: Path, *, system: str | None = None, full: bool = False
+    store: Store,
+    report: Path,
+    summary: Callable[[JudgedSession], tuple[tuple[str, ...], str]],
+    *,
+    system: str | None = None,
+    full: bool = False,
 ) -> Ingested:
     """Put a session's report into the store, with its verdict; a second time changes nothing.
 
-    ``system``, ``full``: as in ``judge_session``. A session that cannot be judged, without its
-    site's configuration for instance, is stored without a verdict and judged when it is read.
-    Raises NetproofError, with the store unchanged, where the report is damaged, is still being
-    written, or differs from the stored one of this session.
+    ``summary``: that of a diagnosis; ``system``, ``full``: as in ``judge_session``. A session that
+    cannot be judged, without its site's configuration for instance, is stored without a verdict and
+    judged when it is read. Raises NetproofError, with the store unchanged, where the report is
+    damaged, is still being written, or differs from the stored one of this session.
     """
     from netproof.store import ingest as storing
 
@@ -252,6 +258,7 @@ def ingest(
         )
         # Warnings are folded when it is read, since that depends on other sessions.
         judged = _judged(read, name, expected, configuration, None, fold=0)
+        culprits, next_step = summary(judged)
         return stored.document(
             judged.verdict,
             expected,
@@ -262,6 +269,8 @@ def ingest(
             unread=judged.unread,
             differences=judged.differences,
             beyond_nodes=judged.beyond_nodes,
+            culprits=culprits,
+            next_step=next_step,
         )
 
     def why_unsettled(read: Session) -> dict[Key, tuple[str, ...]]:
@@ -347,7 +356,8 @@ def _judged(
         (*unread, *errors, *unknown),
         (why,) if made is None else made.differences,
         had,
-        () if made is None else made.beyond_nodes(),
+        () if made is None else made.beyond_nodes,
+        made=made,
     )
 
 

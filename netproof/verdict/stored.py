@@ -43,7 +43,7 @@ from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
 
-FORMAT = 4
+FORMAT = 5
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
@@ -171,9 +171,10 @@ class StoredVerdict:
 
     ``at``: when it was judged, UTC, to the second; ``partition``: the only one that was to run,
     empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
-    ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``verdict``: its parts without
-    ``cases`` and ``pairs``; ``cases``, ``pairs``: without what was measured, each case with the
-    digest of its ``entries`` in the file of references, and if flagged its ``nodes``.
+    ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``culprits``, ``next_step``: the
+    summary of its diagnosis; ``verdict``: its parts without ``cases`` and ``pairs``; ``cases``,
+    ``pairs``: without what was measured, each case with the digest of its ``entries`` in the file
+    of references, and if flagged its ``nodes``.
     """
 
     at: str
@@ -186,6 +187,8 @@ class StoredVerdict:
     unread: tuple[str, ...]
     differences: tuple[str, ...]
     beyond_nodes: tuple[str, ...]
+    culprits: tuple[str, ...]
+    next_step: str
     verdict: dict[str, Any]
     pairs: tuple[dict[str, Any], ...]
     cases: tuple[dict[str, Any], ...]
