@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from statistics import geometric_mean
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from netproof.criteria.findings import (
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement.curve import Curve, median_curve
-from netproof.measurement.interval import CONFIDENCE
+from netproof.measurement.interval import CONFIDENCE, geometric_mean
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""
