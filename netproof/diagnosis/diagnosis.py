@@ -33,11 +33,15 @@ from netproof.pairs.rounds import FEW_NODES
 from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
 from netproof.session.node_facts import facts, named
+from netproof.site import folders
 from netproof.site.slurm import fold
 from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.coverage import Coverage
+from netproof.verdict.engine import Key
+from netproof.verdict.judge import unsettled_of
 from netproof.verdict.nodes import NodeFindingKind
 from netproof.verdict.session_verdict import JudgedSession
+from netproof.verdict.stored import document
 from netproof.verdict.verdict import NOT_IN_SESSION, Verdict
 
 if TYPE_CHECKING:
@@ -137,8 +141,42 @@ def summary(judged: JudgedSession) -> tuple[tuple[str, ...], str]:
 def ingest(
     store: Store, report: Path, *, system: str | None = None, full: bool = False
 ) -> Ingested:
-    """Put a report into the store as ``session_verdict.ingest`` does, with its ``summary``."""
-    return session_verdict.ingest(store, report, summary, system=system, full=full)
+    """Put a session's report into the store, with its verdict; a second time changes nothing.
+
+    ``system``, ``full``: as in ``judge_session``. A session that cannot be judged, without its
+    site's configuration for instance, is stored without a verdict and judged when it is read.
+    Raises NetproofError, with the store unchanged, where the report is damaged, is still being
+    written, or differs from the stored one of this session.
+    """
+    from netproof.store import ingest as storing
+
+    def verdict(read: session.Session, sha256: str) -> bytes:
+        # Warnings are folded when it is read, since that depends on other sessions.
+        judged = session_verdict.judge_session(read, system=system, full=full, fold=0)
+        culprits, step = summary(judged)
+        return document(
+            judged.verdict,
+            judged.matrix,
+            folders.of_references(),
+            partition=(system or "").partition(":")[2],
+            full=full,
+            report_sha256=sha256,
+            unread=judged.unread,
+            differences=judged.differences,
+            beyond_nodes=judged.beyond_nodes,
+            culprits=culprits,
+            next_step=step,
+        )
+
+    def why_unsettled(read: session.Session) -> dict[Key, tuple[str, ...]]:
+        """Return why the figures of cases are not usable, by case."""
+        try:
+            return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
+        except NetproofError:
+            # With settings of another netproof they are stored all the same.
+            return {}
+
+    return storing.ingest(store, report, why_unsettled, verdict)
 
 
 def next_step(verdict: Verdict, diagnoses: Sequence[Diagnosis]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,15 +23,14 @@ from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
 from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirmations, power, stored
 from netproof.verdict.engine import Key, companion_keys
-from netproof.verdict.judge import judge, last_results, subject, unsettled_of
+from netproof.verdict.judge import judge, last_results, subject
 from netproof.verdict.references import Entries, entries_of
 from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 if TYPE_CHECKING:
-    from netproof.store import Store
-    from netproof.store.ingest import Ingested
+    pass
 
 
 LEAST = 3
@@ -233,55 +232,6 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
 def references_of(expected: Matrix) -> Entries:
     """Read today's references of a matrix' system; NetproofError where that fails."""
     return entries_of(folders.of_references(), expected.cases[0].system)
-
-
-def ingest(
-    store: Store,
-    report: Path,
-    summary: Callable[[JudgedSession], tuple[tuple[str, ...], str]],
-    *,
-    system: str | None = None,
-    full: bool = False,
-) -> Ingested:
-    """Put a session's report into the store, with its verdict; a second time changes nothing.
-
-    ``summary``: that of a diagnosis; ``system``, ``full``: as in ``judge_session``. A session that
-    cannot be judged, without its site's configuration for instance, is stored without a verdict and
-    judged when it is read. Raises NetproofError, with the store unchanged, where the report is
-    damaged, is still being written, or differs from the stored one of this session.
-    """
-    from netproof.store import ingest as storing
-
-    def verdict(read: Session, sha256: str) -> bytes:
-        name, partition, configuration, expected = of_site(
-            system or read.system("name one: SYSTEM"), full=full
-        )
-        # Warnings are folded when it is read, since that depends on other sessions.
-        judged = _judged(read, name, expected, configuration, None, fold=0)
-        culprits, next_step = summary(judged)
-        return stored.document(
-            judged.verdict,
-            expected,
-            folders.of_references(),
-            partition=partition,
-            full=full,
-            report_sha256=sha256,
-            unread=judged.unread,
-            differences=judged.differences,
-            beyond_nodes=judged.beyond_nodes,
-            culprits=culprits,
-            next_step=next_step,
-        )
-
-    def why_unsettled(read: Session) -> dict[Key, tuple[str, ...]]:
-        """Return why the figures of cases are not usable, by case."""
-        try:
-            return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
-        except NetproofError:
-            # With settings of another netproof they are stored all the same.
-            return {}
-
-    return storing.ingest(store, report, why_unsettled, verdict)
 
 
 def _stored_verdict(
