@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from netproof.criteria.findings import (
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement.curve import Curve, median_curve
-from netproof.measurement.interval import CONFIDENCE, geometric_mean
+from netproof.measurement.interval import CONFIDENCE
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from statistics import median
+from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,6 @@ from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
 from netproof.measurement.curve import Curve
-from netproof.measurement.interval import geometric_mean
 from netproof.measurement.links import Link
 
 ENVELOPE = Above(None, 10.0)

@@ -167,11 +167,6 @@ def _logs_of_median(values: tuple[float, ...]) -> tuple[float, float, float] | N
     return math.log(ends[0]), math.log(median(values)), high
 
 
-def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of values above 0; ``statistics`` takes five times as long."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values))
-
-
 def side(interval: Interval, low: float, high: float) -> Side:
     """Return on which side of what passes, ``low`` to ``high``, an interval lies."""
     if interval[0] >= low and interval[1] <= high:

@@ -91,15 +91,13 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
     return found
 
 
-def interval_of(
-    measured: Measured, variable: str, ratios: Mapping[str, Sequence[float]] = {}
-) -> Interval | None:
+def interval_of(measured: Measured, variable: str) -> Interval | None:
     """Return a variable's 95 % interval over the launches, in its unit; None without one."""
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
-    if variable in ratios:
-        ends = interval.of_pseudomedian(ratios[variable])
+    if variable in measured.of_twin:
+        ends = interval.of_pseudomedian(measured.of_twin[variable])
         return None if ends is None else (100 * ends[0], 100 * ends[1])
     ends = measured.landmarks.intervals.get(variable)
     if ends is None or not LANDMARKS[variable].per_cent:
@@ -115,8 +113,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
     finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
     sentences.
     """
-    ratios, known = measured.of_twin, variables(measured)
-    findings = {}
+    known, findings = variables(measured), {}
     for name, limit in limits.items():
         value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:
@@ -134,7 +131,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
                 reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
                 findings[name] = Finding(REFERENCE, Level.UNDEFINED, where, reason, variable=name)
             continue
-        ends, more = interval_of(measured, name, ratios), ""
+        ends, more = interval_of(measured, name), ""
         level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
         if name == "paired_share":
             more, enough = _of_the_twin(measured, level, ends)
