@@ -28,6 +28,7 @@ from ci.evaluation import scale_sessions
 from ci.evaluation.markdown import markdown
 from ci.evaluation.scale_sessions import Recorded
 from netproof.commands import stores
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.present import documents
 from netproof.session import session
@@ -37,7 +38,6 @@ from netproof.store import folder as store_folder
 from netproof.store.folder import StoredSession
 from netproof.verdict import PASSED, session_verdict
 from netproof.verdict import stored as stored_verdicts
-from netproof.verdict.session_verdict import ingest
 
 ROOT = scale_sessions.ROOT
 REPORTS = tuple(

@@ -26,6 +26,7 @@ from typing import Any
 
 from netproof.commands import entry
 from netproof.commands.reframe import measure
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError, shortened
 from netproof.history import history_verdict as history
 from netproof.intake import trust, writing
@@ -53,7 +54,7 @@ from netproof.store.durations import Expected, Past
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, StoredOptions, session_verdict
 from netproof.verdict.explain import failures
 from netproof.verdict.judge import reason_of
-from netproof.verdict.session_verdict import JudgedSession, ingest
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import sentences_of_skipped
 
 LATEST = "latest"

@@ -275,6 +275,7 @@ def run(
     options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
     report = run_reframe(["-c", str(folders.of_checks()), *options], "measuring")
     from netproof.commands import stores
+    from netproof.diagnosis.diagnosis import ingest
     from netproof.present import terminal
     from netproof.present.document import show
     from netproof.present.verdict import brief
@@ -282,9 +283,7 @@ def run(
     from netproof.verdict import session_verdict
 
     if store is not None:
-        stores.print_stored(
-            session_verdict.ingest(Store.create(store), report, system=system, full=full)
-        )
+        stores.print_stored(ingest(Store.create(store), report, system=system, full=full))
     judged = session_verdict.judge_session(
         session_verdict.find(report), system=system, full=full, store=store
     )

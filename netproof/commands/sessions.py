@@ -59,12 +59,11 @@ def verdict(
     if power and form is VerdictForm.JUNIT:
         raise typer.BadParameter("--power is not part of JUnit's XML")
     session, system = session_and_system(arguments, store, newest=True)
-    from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
     from netproof.present.document import show
     from netproof.present.power import of_power, power_blocks
     from netproof.present.verdict import brief, changes
-    from netproof.verdict import PASSED, session_verdict
+    from netproof.verdict import session_verdict
 
     as_json = form is VerdictForm.JSON
     with terminal.working("judging the session"):
@@ -103,8 +102,7 @@ def verdict(
 
         show(whole(judged), out)
     else:
-        unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
-        show(brief(judged, diagnosis.diagnose(judged) if unsettled else ()), out)
+        show(brief(judged), out)
     show([changes(judged)] if again else [], out)
     show(power_blocks(powers) if power else [], out)
     return judged.verdict.status

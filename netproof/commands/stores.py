@@ -35,9 +35,9 @@ def add(
     reports, system = subjects(arguments, most=None)
     if not reports:
         raise typer.BadParameter("name a session's report")
+    from netproof.diagnosis.diagnosis import ingest
     from netproof.present import terminal
     from netproof.store import Store
-    from netproof.verdict import session_verdict
 
     err = terminal.console(stderr=True)
     opened = Store.create(store)
@@ -45,7 +45,7 @@ def add(
     for number, report in enumerate(reports, 1):
         try:
             with terminal.working(f"storing {report}, {number} of {len(reports)}"):
-                done = session_verdict.ingest(opened, report, system=system, full=full)
+                done = ingest(opened, report, system=system, full=full)
             print_stored(done)
         except NetproofError as error:
             refused += 1

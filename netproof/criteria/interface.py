@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -178,7 +178,7 @@ class ComparedCases:
                 " these on two; compare the same placement"
             )
             if finding.level is Level.WARN:
-                return replace(finding, reason=finding.reason + then(why))
+                return finding.but(reason=finding.reason + then(why))
             return finding.without_noise((why,), "")
         paired = self.pairs.get((case.where, finding.against or ""))
         if paired is None:
@@ -271,6 +271,6 @@ class Criterion:
             else:
                 found = self.compare(case, compared, bounds)
             several = () if found is None else (found,) if isinstance(found, Finding) else found
-            return tuple([replace(one, criterion=self.name, where=case.where) for one in several])
+            return tuple([one.but(criterion=self.name, where=case.where) for one in several])
         except CannotJudgeError as error:
             return (undefined(self.name, case.where, str(error)),)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import Shows
@@ -32,11 +33,20 @@ from netproof.pairs.rounds import FEW_NODES
 from netproof.pairs.verdict import PairsVerdict, lone_observations, topology
 from netproof.session import session
 from netproof.session.node_facts import facts, named
+from netproof.site import folders
 from netproof.site.slurm import fold
-from netproof.verdict import session_verdict
+from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.coverage import Coverage
+from netproof.verdict.engine import Key
+from netproof.verdict.judge import unsettled_of
 from netproof.verdict.nodes import NodeFindingKind
 from netproof.verdict.session_verdict import JudgedSession
+from netproof.verdict.stored import document
+from netproof.verdict.verdict import NOT_IN_SESSION, Verdict
+
+if TYPE_CHECKING:
+    from netproof.store import Store
+    from netproof.store.ingest import Ingested
 
 NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 3
 """Exit statuses of a diagnosis."""
@@ -116,6 +126,69 @@ def diagnose(
         replace(one, culprits=tuple(replace(each, since=next(dates)) for each in one.culprits))
         for one in found
     )
+
+
+def summary(judged: JudgedSession) -> tuple[tuple[str, ...], str]:
+    """Return the headlines of all culprits, and what to do first; those of a stored verdict."""
+    if judged.stored is not None and judged.changed is None:
+        return judged.stored.culprits, judged.stored.next_step
+    unsettled = judged.verdict.status != PASSED and partitions_of(judged)
+    diagnoses = diagnose(judged) if unsettled else ()
+    headlines = (culprit.headline for one in diagnoses for culprit in one.culprits)
+    return tuple(headlines), next_step(judged.verdict, diagnoses)
+
+
+def ingest(
+    store: Store, report: Path, *, system: str | None = None, full: bool = False
+) -> Ingested:
+    """Put a session's report into the store, with its verdict; a second time changes nothing.
+
+    ``system``, ``full``: as in ``judge_session``. A session that cannot be judged, without its
+    site's configuration for instance, is stored without a verdict and judged when it is read.
+    Raises NetproofError, with the store unchanged, where the report is damaged, is still being
+    written, or differs from the stored one of this session.
+    """
+    from netproof.store import ingest as storing
+
+    def verdict(read: session.Session, sha256: str) -> bytes:
+        # Warnings are folded when it is read, since that depends on other sessions.
+        judged = session_verdict.judge_session(read, system=system, full=full, fold=0)
+        culprits, step = summary(judged)
+        return document(
+            judged.verdict,
+            judged.matrix,
+            folders.of_references(),
+            partition=(system or "").partition(":")[2],
+            full=full,
+            report_sha256=sha256,
+            unread=judged.unread,
+            differences=judged.differences,
+            beyond_nodes=judged.beyond_nodes,
+            culprits=culprits,
+            next_step=step,
+        )
+
+    def why_unsettled(read: session.Session) -> dict[Key, tuple[str, ...]]:
+        """Return why the figures of cases are not usable, by case."""
+        try:
+            return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
+        except NetproofError:
+            # With settings of another netproof they are stored all the same.
+            return {}
+
+    return storing.ingest(store, report, why_unsettled, verdict)
+
+
+def next_step(verdict: Verdict, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return what to do first; empty if nothing."""
+    steps = [culprit.advice for one in diagnoses for culprit in one.culprits[:1]]
+    missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
+    if 2 * len(missing) > len(verdict.cases):
+        places = {f"{one.system}:{one.partition}" for one in missing}
+        what = places.pop() if len(places) == 1 else missing[0].system
+        steps += [f"'netproof run {what}' measures what this session does not have"]
+    steps += [step for one in diagnoses for step in one.next_steps]
+    return next(iter(steps), "")
 
 
 def status(diagnoses: Sequence[Diagnosis]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from netproof.criteria import Finding, Level
-from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.diagnosis.diagnosis import summary
 from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
@@ -25,7 +25,7 @@ from netproof.session.provenance import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, failures
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
-from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, Verdict, sentences_of_skipped
+from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -55,11 +55,9 @@ def state(verdict: Verdict) -> Headline:
     return Headline(look, sign, word, outcome(verdict))
 
 
-def brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis] = ()) -> Iterator[Block]:
-    """Yield the state, culprits, what failed or is inconclusive, the worst first, and what to do.
-
-    ``diagnoses``: of partitions in which something failed or is inconclusive.
-    """
+def brief(judged: JudgedSession) -> Iterator[Block]:
+    """Yield the state, culprits, what failed or is inconclusive, worst first, and what to do."""
+    culprits, step = summary(judged)
     verdict = judged.verdict
     yield state(verdict)
     measured = [one for one in verdict.coverage if one.measured]
@@ -67,8 +65,7 @@ def brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis] = ()) -> Iterato
     if len(measured) > _PARTITIONS:
         nodes = f"{sum(len(one.measured) for one in measured)} of {len(measured)} partitions"
     yield f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}"
-    culprits = [culprit for one in diagnoses for culprit in one.culprits]
-    yield Sentences([_cut(f"culprit: {one.headline}") for one in culprits[:2]], look="strong")
+    yield Sentences([_cut(f"culprit: {one}") for one in culprits[:2]], look="strong")
     failed, (most, look) = failures(verdict)[::-1], _MOST["FAIL"]
     lines: dict[str, Sequence[str]] = {
         # A short line takes a search of all cases.
@@ -98,24 +95,12 @@ def brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis] = ()) -> Iterato
     besides = [counted(len(found), one, several) for found, one, several in counts if found]
     if besides:
         yield Cell(f"besides: {', '.join(besides)}", "faint")
-    if step := next_step(verdict, diagnoses):
+    if step:
         yield f"next: {step}"
     more = "netproof diagnose says where and since when"
     if verdict.status == PASSED:
         more = "--power how much slower would have failed"
     yield f"--all prints each case, reason and note; {more}"
-
-
-def next_step(verdict: Verdict, diagnoses: Sequence[Diagnosis]) -> str:
-    """Return what to do first; empty if nothing."""
-    steps = [culprit.advice for one in diagnoses for culprit in one.culprits[:1]]
-    missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
-    if 2 * len(missing) > len(verdict.cases):
-        places = {f"{one.system}:{one.partition}" for one in missing}
-        what = places.pop() if len(places) == 1 else missing[0].system
-        steps += [f"'netproof run {what}' measures what this session does not have"]
-    steps += [step for one in diagnoses for step in one.next_steps]
-    return next(iter(steps), "")
 
 
 def _cut(line: str) -> str:

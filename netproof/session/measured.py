@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from netproof.measurement.disturbance import (
     Scheduled,
     disturbed,
 )
+from netproof.measurement.landmark_table import RATES, readings
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import link_of
 
@@ -244,6 +246,30 @@ class Measured:
             launches=[launch.curve for launch in self.launches],
             compared=twin.compared([(launch.curve, launch.twin) for launch in self.launches]),
         )
+
+    @cached_property
+    def of_twin(self) -> dict[str, list[float]]:
+        """Return each launch's landmarks over those of its healthy twin, by the variable's name.
+
+        Only landmarks that all launches and twins define; none where twins measured large messages
+        alone. Rates at a size count up to the line rate: a token bucket lets NetPIPE's few short
+        messages pass.
+        """
+        most = self.line_rate_mb_s or math.inf
+        pairs = []
+        for launch in self.launches:
+            if launch.twin is None or launch.twin.sizes[0] > launch.curve.sizes[0]:
+                return {}
+            pairs.append([readings(one, {}, self.peak_from) for one in (launch.curve, launch.twin)])
+        found = {}
+        for name, landmark in twin.VARIABLES.items():
+            known = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
+            values = [(own, alongside) for own, alongside in known if own and alongside]
+            if len(values) == len(pairs):
+                if landmark in RATES:
+                    values = [(min(own, most), min(alongside, most)) for own, alongside in values]
+                found[name] = [own / alongside for own, alongside in values]
+        return found
 
     @cached_property
     def cpu_costs(self) -> tuple[NodeCost, ...]:

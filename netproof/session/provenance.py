@@ -112,22 +112,23 @@ class Software:
 class OfSession:
     """Provenance of a session; ``unknown`` says of each part that is missing why it is.
 
-    ``differences``: a sentence for everything in which nodes of one partition, or jobs, differ;
-    ``slurm``: what the partitions had when the run began; ``requeued``: tries of jobs that Slurm
-    ended and made again.
+    ``of_nodes``: a sentence for everything in which nodes of one partition differ;
+    ``beyond_nodes``: the same of jobs; ``slurm``: what the partitions had when the run began;
+    ``requeued``: tries of jobs that Slurm ended and made again.
     """
 
     software: Software | None
     nodes: tuple[NodeInJob, ...]
-    differences: tuple[str, ...]
+    of_nodes: tuple[str, ...]
     unknown: dict[str, str]
     slurm: tuple[PartitionNodes, ...] = ()
     requeued: tuple[Requeued, ...] = ()
+    beyond_nodes: tuple[str, ...] = ()
 
-    def beyond_nodes(self) -> tuple[str, ...]:
-        """Differences between jobs, and not between their nodes."""
-        of_nodes = set(differences(self.nodes))
-        return tuple(sentence for sentence in self.differences if sentence not in of_nodes)
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Return all differences, those of nodes first."""
+        return (*self.of_nodes, *self.beyond_nodes)
 
 
 def software(configuration: Path, references: Path, checkout: Path) -> Software:
@@ -238,8 +239,8 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         for job, other in ran_with.items()
         if other != first
     )
-    differing = (*differences(nodes), *changed, *map(str, requeued))
-    return OfSession(first, tuple(nodes), differing, unknown, slurm, tuple(requeued))
+    beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
+    return OfSession(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
 
 
 def _hashed(kind: str, folder: Path, pattern: str) -> dict[str, str]:

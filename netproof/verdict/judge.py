@@ -162,7 +162,7 @@ def _whole(
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
         where = f". On {listed(names)}"
         faults = tuple(fault + where for fault in faults)
-        findings = tuple(dataclasses.replace(one, reason=one.reason + where) for one in findings)
+        findings = tuple(one.but(reason=one.reason + where) for one in findings)
     findings = (*findings, *by_criteria)
     return CaseVerdict(judged.case, result, faults, judged.expected, findings, measured)
 

@@ -13,7 +13,7 @@ from netproof.errors import counted
 from netproof.measurement import interval, landmarks, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
-from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, readings
+from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES
 from netproof.measurement.landmarks import ASYMPTOTIC
 from netproof.session.measured import Measured
 from netproof.verdict.references import XFAIL, NotThere
@@ -76,59 +76,28 @@ def of_case(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> dict[st
         return {}
 
 
-def variables(
-    measured: Measured, ratios: Mapping[str, Sequence[float]] | None = None
-) -> dict[str, tuple[float | None, str]]:
-    """Return every performance variable of a case: value (None where undefined) and unit.
-
-    ``ratios``: from ``of_twin``, where these are known.
-    """
+def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
+    """Return every performance variable of a case: value (None where undefined) and unit."""
     found: dict[str, tuple[float | None, str]] = {}
     for name, landmark in LANDMARKS.items():
         value = getattr(measured.landmarks, name)
         if value is not None and landmark.per_cent:
             value = round(100 * value, 2)
         found[name] = (value, landmark.unit)
-    for name, several in (of_twin(measured) if ratios is None else ratios).items():
+    for name, several in measured.of_twin.items():
         found[name] = (round(100 * interval.pseudomedian(several), 2), "%")
     for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
         found[f"{TIME_AT}{size}"] = (time, "us")
     return found
 
 
-def of_twin(measured: Measured) -> dict[str, list[float]]:
-    """Return each launch's landmarks over those of its healthy twin, by the variable's name.
-
-    Only landmarks that all launches and twins define; none where twins measured large messages
-    alone. Rates at a size count up to the line rate: a token bucket lets NetPIPE's few short
-    messages pass.
-    """
-    most = measured.line_rate_mb_s or math.inf
-    pairs = []
-    for launch in measured.launches:
-        if launch.twin is None or launch.twin.sizes[0] > launch.curve.sizes[0]:
-            return {}
-        pairs.append([readings(one, {}, measured.peak_from) for one in (launch.curve, launch.twin)])
-    found = {}
-    for name, landmark in twin.VARIABLES.items():
-        known = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
-        values = [(own, alongside) for own, alongside in known if own and alongside]
-        if len(values) == len(pairs):
-            if landmark in RATES:
-                values = [(min(own, most), min(alongside, most)) for own, alongside in values]
-            found[name] = [own / alongside for own, alongside in values]
-    return found
-
-
-def interval_of(
-    measured: Measured, variable: str, ratios: Mapping[str, Sequence[float]] = {}
-) -> Interval | None:
+def interval_of(measured: Measured, variable: str) -> Interval | None:
     """Return a variable's 95 % interval over the launches, in its unit; None without one."""
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
-    if variable in ratios:
-        ends = interval.of_pseudomedian(ratios[variable])
+    if variable in measured.of_twin:
+        ends = interval.of_pseudomedian(measured.of_twin[variable])
         return None if ends is None else (100 * ends[0], 100 * ends[1])
     ends = measured.landmarks.intervals.get(variable)
     if ends is None or not LANDMARKS[variable].per_cent:
@@ -144,9 +113,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
     finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
     sentences.
     """
-    ratios = of_twin(measured)
-    known = variables(measured, ratios)
-    findings = {}
+    known, findings = variables(measured), {}
     for name, limit in limits.items():
         value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:
@@ -164,7 +131,7 @@ def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[
                 reason = f"{name} has a reference ({limit} {unit}) and is undefined: {why}"
                 findings[name] = Finding(REFERENCE, Level.UNDEFINED, where, reason, variable=name)
             continue
-        ends, more = interval_of(measured, name, ratios), ""
+        ends, more = interval_of(measured, name), ""
         level = _LEVELS[interval.side(ends or (value, value), limit.low, limit.high)]
         if name == "paired_share":
             more, enough = _of_the_twin(measured, level, ends)

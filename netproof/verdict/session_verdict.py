@@ -23,15 +23,14 @@ from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
 from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirmations, power, stored
 from netproof.verdict.engine import Key, companion_keys
-from netproof.verdict.judge import judge, last_results, subject, unsettled_of
+from netproof.verdict.judge import judge, last_results, subject
 from netproof.verdict.references import Entries, entries_of
 from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 if TYPE_CHECKING:
-    from netproof.store import Store
-    from netproof.store.ingest import Ingested
+    pass
 
 
 LEAST = 3
@@ -86,7 +85,7 @@ class JudgedSession:
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
     ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
     from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
-    verdict is the stored one, or none is stored.
+    verdict is the stored one, or none is stored; ``made``: the provenance, where it was read.
     """
 
     session: Session
@@ -99,6 +98,7 @@ class JudgedSession:
     stored: StoredVerdict | None = None
     differs: tuple[str, ...] = ()
     changed: tuple[ChangedCase, ...] | None = None
+    made: OfSession | None = None
 
     @property
     def outdated(self) -> str:
@@ -114,7 +114,7 @@ class JudgedSession:
     def provenance(self) -> OfSession | None:
         """Provenance of the session, read on request; None where it cannot be read."""
         try:
-            return provenance_of(self.session)
+            return self.made or provenance_of(self.session)
         except NetproofError:
             return None
 
@@ -234,47 +234,6 @@ def references_of(expected: Matrix) -> Entries:
     return entries_of(folders.of_references(), expected.cases[0].system)
 
 
-def ingest(
-    store: Store, report: Path, *, system: str | None = None, full: bool = False
-) -> Ingested:
-    """Put a session's report into the store, with its verdict; a second time changes nothing.
-
-    ``system``, ``full``: as in ``judge_session``. A session that cannot be judged, without its
-    site's configuration for instance, is stored without a verdict and judged when it is read.
-    Raises NetproofError, with the store unchanged, where the report is damaged, is still being
-    written, or differs from the stored one of this session.
-    """
-    from netproof.store import ingest as storing
-
-    def verdict(read: Session, sha256: str) -> bytes:
-        name, partition, configuration, expected = of_site(
-            system or read.system("name one: SYSTEM"), full=full
-        )
-        # Warnings are folded when it is read, since that depends on other sessions.
-        judged = _judged(read, name, expected, configuration, None, fold=0)
-        return stored.document(
-            judged.verdict,
-            expected,
-            folders.of_references(),
-            partition=partition,
-            full=full,
-            report_sha256=sha256,
-            unread=judged.unread,
-            differences=judged.differences,
-            beyond_nodes=judged.beyond_nodes,
-        )
-
-    def why_unsettled(read: Session) -> dict[Key, tuple[str, ...]]:
-        """Return why the figures of cases are not usable, by case."""
-        try:
-            return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
-        except NetproofError:
-            # With settings of another netproof they are stored all the same.
-            return {}
-
-    return storing.ingest(store, report, why_unsettled, verdict)
-
-
 def _stored_verdict(
     read: Session, store: Path | None
 ) -> tuple[tuple[StoredVerdict, Verdict] | None, str]:
@@ -347,7 +306,8 @@ def _judged(
         (*unread, *errors, *unknown),
         (why,) if made is None else made.differences,
         had,
-        () if made is None else made.beyond_nodes(),
+        () if made is None else made.beyond_nodes,
+        made=made,
     )
 
 

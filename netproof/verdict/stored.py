@@ -43,7 +43,7 @@ from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
 
-FORMAT = 4
+FORMAT = 5
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
@@ -171,9 +171,10 @@ class StoredVerdict:
 
     ``at``: when it was judged, UTC, to the second; ``partition``: the only one that was to run,
     empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
-    ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``verdict``: its parts without
-    ``cases`` and ``pairs``; ``cases``, ``pairs``: without what was measured, each case with the
-    digest of its ``entries`` in the file of references, and if flagged its ``nodes``.
+    ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``culprits``, ``next_step``: the
+    summary of its diagnosis; ``verdict``: its parts without ``cases`` and ``pairs``; ``cases``,
+    ``pairs``: without what was measured, each case with the digest of its ``entries`` in the file
+    of references, and if flagged its ``nodes``.
     """
 
     at: str
@@ -186,6 +187,8 @@ class StoredVerdict:
     unread: tuple[str, ...]
     differences: tuple[str, ...]
     beyond_nodes: tuple[str, ...]
+    culprits: tuple[str, ...]
+    next_step: str
     verdict: dict[str, Any]
     pairs: tuple[dict[str, Any], ...]
     cases: tuple[dict[str, Any], ...]
@@ -232,8 +235,6 @@ class StoredVerdict:
         Raise NetproofError where it has not all parts.
         """
         known = typing.get_type_hints(Verdict)
-        if odd := (known.keys() - set(_APART)) ^ self.verdict.keys():
-            raise NetproofError(f"its parts are not those of a verdict: {', '.join(sorted(odd))}")
         parts = {
             name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
@@ -314,7 +315,6 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     entries = entries_of(references, system)
     head = {
         "format": FORMAT,
-        "cases": len(verdict.cases),
         "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "system": system,
         **known,
@@ -364,8 +364,6 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
             raise NetproofError("it does not say its format")
         if (stated := head.pop("format")) != FORMAT:
             raise NetproofError(f"it is of format {stated}, and this netproof reads {FORMAT}")
-        if head.get("cases") != len(cases):
-            raise NetproofError(f"it has {len(cases)} cases, and not {head.get('cases')}")
         found = codec.decode(StoredVerdict, {**head, "cases": cases}, VERDICT)
         if found.report_sha256 != report_sha256(store, stored):
             raise NetproofError("it is on another session's report")

@@ -216,7 +216,7 @@ def verdicts() -> Iterator[Fact]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
-            session_verdict.ingest(store, DATA / "sessions" / f"{name}.json")
+            diagnosis.ingest(store, DATA / "sessions" / f"{name}.json")
         asked = StoredOptions(store.folder)
         found = session_verdict.judge_session(
             judged("sick").session, asked=asked

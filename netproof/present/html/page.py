@@ -37,7 +37,7 @@ from netproof.present.html.report import (
 )
 from netproof.present.power import power_blocks
 from netproof.present.session import Row, cpu_blocks, scores
-from netproof.present.verdict import next_step, remarks, repeated_table, state
+from netproof.present.verdict import remarks, repeated_table, state
 from netproof.present.wording import counted, file_name
 from netproof.session.measured import MeasuredAgain
 from netproof.verdict import PASSED, session_verdict
@@ -226,7 +226,7 @@ def _verdict(report: Report) -> Iterator[Block]:
     diagnoses = diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ()
     yield state(verdict)
     yield _chips(verdict, Counter(states.values()))
-    if verdict.status != PASSED and (step := next_step(verdict, diagnoses)):
+    if verdict.status != PASSED and (step := diagnosis.next_step(verdict, diagnoses)):
         yield f"Next: {step}."
     yield Cell("What was tested", "heading")
     yield tested(report)

@@ -8,9 +8,9 @@ import pytest
 from recorded_runs import RECORDED
 
 from ci.progress import past_tests
+from netproof.diagnosis.diagnosis import ingest
 from netproof.session import session
 from netproof.store import Store
-from netproof.verdict.session_verdict import ingest
 
 
 @pytest.mark.slow

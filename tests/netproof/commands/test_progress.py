@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from netproof.diagnosis.diagnosis import ingest
 from netproof.store import Store
-from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from netproof.diagnosis.diagnosis import ingest
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import TABLES
-from netproof.verdict.session_verdict import ingest
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "ranges.json"
 FIRST_NIGHT = datetime(2026, 9, 1, 1, 0, 0)

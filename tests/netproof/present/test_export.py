@@ -14,6 +14,7 @@ from netproof import codec
 from netproof.benchmarks import netpipe
 from netproof.commands.cli import app
 from netproof.commands.stores import Format
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.present.export import csv_cell, export, netpipe_text
@@ -21,7 +22,6 @@ from netproof.session import session
 from netproof.session.session import CheckResult
 from netproof.store import Store, StoredSession
 from netproof.store.tables import PATH_COLUMNS, TABLES
-from netproof.verdict.session_verdict import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 

@@ -8,14 +8,13 @@ import io
 import pytest
 from rich.console import Console
 
-from netproof.diagnosis import diagnosis
 from netproof.present import verdict as shown
 from netproof.present.document import show
 
 
 def brief(judged) -> list[str]:
     out = io.StringIO()
-    show(shown.brief(judged, diagnosis.diagnose(judged)), Console(file=out, width=300))
+    show(shown.brief(judged), Console(file=out, width=300))
     return out.getvalue().splitlines()
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from netproof import codec
 from netproof.benchmarks import registry
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import node_facts, plan, provenance
 from netproof.session.node_facts import NodeInJob
@@ -26,7 +27,6 @@ from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
-from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 NODES = ROOT / "tests" / "data" / "nodes"
@@ -734,7 +734,7 @@ def test_the_nodes_of_an_earlier_try_are_in_the_session_with_slurms_word_on_them
     found = requeued(tmp_path)
     (one,) = found.requeued
     assert [node.name for node in one.died] == ["gige-1"]
-    assert found.beyond_nodes() == (
+    assert found.beyond_nodes == (
         "requeued: ImbJob (job 7), after a try on gige-[1-2]: gige-1 is down* (Not responding)",
     )
 
@@ -742,7 +742,7 @@ def test_the_nodes_of_an_earlier_try_are_in_the_session_with_slurms_word_on_them
 def test_a_requeue_of_which_no_node_died_is_named_too(tmp_path):
     shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
     (tmp_path / "try-1").mkdir()
-    (sentence,) = requeued(tmp_path).beyond_nodes()
+    (sentence,) = requeued(tmp_path).beyond_nodes
     assert sentence == (
         "requeued: ImbJob (job 7), after a try: no node of it is down now: preempted, restarted,"
         " or by hand"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from netproof.diagnosis.diagnosis import ingest
 from netproof.session import session
 from netproof.site import site
 from netproof.site.matrix import Matrix, PlannedJob, job_of, jobs, matrix, nodes_of
 from netproof.store import Store, durations
 from netproof.store.durations import Past, expected_seconds, past, session_seconds
-from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions" / "two-switches.json"

@@ -22,6 +22,7 @@ from netproof import codec
 from netproof.commands import stores
 from netproof.commands.cli import app
 from netproof.criteria.settings import Settings
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.session.measured import Measured
@@ -30,7 +31,6 @@ from netproof.store.folder import FORMAT, INCOMING, MARKER
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 from netproof.verdict import confirmations, session_verdict
 from netproof.verdict.engine import Subject
-from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"

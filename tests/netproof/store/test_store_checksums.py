@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from ci.evaluation import store_flips
 from netproof.commands.cli import app
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import SESSION, VERDICT
 from netproof.store.tables import TABLES
-from netproof.verdict.session_verdict import ingest
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ import pytest
 
 from netproof import codec
 from netproof.criteria import score
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import KEY
-from netproof.verdict.session_verdict import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 BASELINE = ScoreBaseline("gige", "intelmpi")

@@ -19,11 +19,11 @@ import pytest
 import typer
 
 from netproof.commands import stores
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.store import Store, folder, questions
 from netproof.store.folder import INCOMING
 from netproof.verdict import stored
-from netproof.verdict.session_verdict import ingest
 
 pytestmark = pytest.mark.slow
 

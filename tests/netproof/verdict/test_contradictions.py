@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.criteria import Level
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import packed, session
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import SESSION
 from netproof.verdict import session_verdict
-from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"

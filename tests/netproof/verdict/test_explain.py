@@ -14,6 +14,7 @@ from made_starts import BYTES, START, with_starts
 from rich.console import Console
 
 from netproof.criteria import Finding, Level
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS
@@ -34,7 +35,7 @@ from netproof.verdict.explain import (
     named,
 )
 from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import NOTHING, ingest
+from netproof.verdict.session_verdict import NOTHING
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"

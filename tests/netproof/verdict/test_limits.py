@@ -277,7 +277,7 @@ def with_whole_twin() -> Measured:
 
 
 def test_landmarks_are_compared_with_the_twin_launch_by_launch(with_whole_twin):
-    ratios = limits.of_twin(with_whole_twin)
+    ratios = with_whole_twin.of_twin
     assert set(ratios) == set(twin.VARIABLES)
     first, *_ = with_whole_twin.launches
     times = dict(zip(first.curve.sizes, first.curve.time_us, strict=True))
@@ -301,12 +301,12 @@ def test_rates_beyond_the_line_rate_are_a_buckets_and_count_up_to_it(with_whole_
     alongside = dict(zip(first.twin.sizes, first.twin.bandwidth_mb_s, strict=True))
     below, above = 0.9 * min(rates[4096], alongside[4096]), 1.1 * alongside[4096]
     of_slow_link = dataclasses.replace(with_whole_twin, line_rate_mb_s=below)
-    assert limits.of_twin(of_slow_link)["paired_rate_4_kib"][0] == 1
+    assert of_slow_link.of_twin["paired_rate_4_kib"][0] == 1
     as_they_are = dataclasses.replace(with_whole_twin, line_rate_mb_s=max(above, rates[4096]))
     ratio = rates[4096] / alongside[4096]
-    assert limits.of_twin(as_they_are)["paired_rate_4_kib"][0] == pytest.approx(ratio)
+    assert as_they_are.of_twin["paired_rate_4_kib"][0] == pytest.approx(ratio)
     unknown = dataclasses.replace(with_whole_twin, line_rate_mb_s=None)
-    assert limits.of_twin(unknown)["paired_rate_4_kib"][0] == pytest.approx(ratio)
+    assert unknown.of_twin["paired_rate_4_kib"][0] == pytest.approx(ratio)
 
 
 def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_twin):
@@ -315,7 +315,7 @@ def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_t
         for one in with_whole_twin.launches
     ]
     large = with_whole_twin.with_launches(launches)
-    assert limits.of_twin(large) == {}
+    assert large.of_twin == {}
     assert "paired_latency" not in limits.variables(large)
     assert limits.judge(large, {"paired_latency": Limits(0, 1)}, "here") == {}
     assert large.landmarks.paired_share == with_whole_twin.landmarks.paired_share

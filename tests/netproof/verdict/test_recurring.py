@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.criteria import Level
+from netproof.diagnosis.diagnosis import ingest
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store
 from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import NOTHING, ingest, recurring
+from netproof.verdict.session_verdict import NOTHING, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.commands.cli import app
 from netproof.commands.stores import faults
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents
@@ -34,7 +35,6 @@ from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
 from netproof.verdict import confirmations, session_verdict
 from netproof.verdict import stored as stored_verdicts
-from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 pytestmark = pytest.mark.slow

@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.commands.cli import app
 from netproof.comparison.comparison import alone, differing
+from netproof.diagnosis.diagnosis import ingest
 from netproof.measurement import links
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
 from netproof.verdict import StoredOptions, session_verdict
-from netproof.verdict.session_verdict import JudgedSession, ingest
+from netproof.verdict.session_verdict import JudgedSession
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"

@@ -15,6 +15,7 @@ from netproof import codec
 from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.criteria.slower import ENVELOPE
+from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
@@ -28,7 +29,6 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge, unsettled_of
-from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import sentences_of_skipped
 
 ROOT = Path(__file__).resolve().parents[3]

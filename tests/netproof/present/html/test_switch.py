@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.comparison.comparison import compare, sides
+from netproof.diagnosis.diagnosis import ingest
 from netproof.present import compared as sides_page
 from netproof.session import session
 from netproof.store import Store
-from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[4]
 BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
