@@ -82,9 +82,9 @@ class EnvironmentJob:
         return next(n for n in itertools.count() if f"{subject}.{n + 1}" not in self.job.recorded)
 
     def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
-        """Return a launch of a whole curve, after the one over the link's healthy twin."""
+        """Return a launch of a whole curve, before the one over the link's healthy twin."""
         step = plan.step_of(case, number, self.partition, self.plan.srun, subject)
-        return [*plan.twin_of(step, case, self.partition), step]
+        return [step, *plan.twin_of(step, case, self.partition)]
 
     def around_steps(self, one: RepeatCase) -> list[Step]:
         """Return a launch around a case's flagged sizes, which may take several calls."""
@@ -248,13 +248,14 @@ class JobOutcome:
             made = environment.made(one.step) + 1
             own = [(name, step) for step in environment.whole_steps(case, one.step, made)]
             others = [
-                (peer, self.environments[peer].whole_steps(case, subject, made)[-1])
+                [(peer, self.environments[peer].whole_steps(case, subject, made)[0])]
                 for peer in one.paired
                 for subject in [f"{one.step}{NEXT_TO}{name}"]
             ]
             by_protocol = registry.of(case).by_protocol
             together = (case.path, case.direction) if by_protocol else (name, one.step)
-            units[together] += (own + others)[:: 1 if number % 2 else -1]
+            several = [own, *others][:: 1 if number % 2 else -1]
+            units[together] += itertools.chain(*several)
         return [*units.values()]
 
 
@@ -285,9 +286,7 @@ def run(job: RunningJob) -> None:
         for units in itertools.zip_longest(*(one.plan.rounds for one in parts.values())):
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)
-            for part, steps in several:
-                for step in steps or ():
-                    part.launch(step)
+            _launch([(part, step) for part, steps in several for step in steps or ()])
         for part in parts.values():
             if part.plan.transport:
                 part.aside(part.plan.transport, transport.LIMIT_S, transport.STEP)
@@ -296,6 +295,24 @@ def run(job: RunningJob) -> None:
         outcome = JobOutcome(job.folder, job.jobid)
         decided = _until_decided(parts, outcome, outcome.first(), draw)
         _until_decided(parts, outcome, outcome.to_compare(decided), draw)
+
+
+def _launch(several: Iterable[tuple[RunningJob, Step]]) -> None:
+    """Launch the steps in their order.
+
+    One over the healthy twin is of the launch before it and, where it is to be alike, of the one
+    after it: so every launch is next to its twin's, and half of these are made.
+    """
+    before: tuple[RunningJob, Step] | None = None
+    last: tuple[RunningJob, Step] | None = None
+    for part, step in several:
+        of_last = last is not None and step.name == plan.twin_name(last[1].name)
+        # The last argument is its own file.
+        if of_last and before is not None and before[1].command[:-1] == step.command[:-1]:
+            part.share(step, *before)
+            before = None
+        else:
+            before, last = last, None if part.launch(step) else (part, step)
 
 
 def _until_decided(
@@ -313,8 +330,7 @@ def _until_decided(
             return cases
         units = outcome.units(cases, number)
         draw.shuffle(units)
-        for name, step in itertools.chain(*units):
-            parts[name].launch(step)
+        _launch([(parts[name], step) for name, step in itertools.chain(*units)])
         for environment in outcome.environments.values():
             # The records of steps are read again.
             vars(environment).pop("job", None)

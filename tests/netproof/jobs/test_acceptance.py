@@ -203,7 +203,40 @@ def test_launches_again_are_of_a_round_and_lists_of_sizes_are_there(tmp_path, ma
     (environment.folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
     case = environment.plan.cases[0]
     names = [step.name for step in environment.whole_steps(case, "PingPong", 3)]
-    assert names == ["PingPong-twin.3", "PingPong.3"]
+    assert names == ["PingPong.3", "PingPong-twin.3"]
+
+
+def test_a_twin_s_launch_is_of_the_launches_on_both_sides_of_it(tmp_path, made, monkeypatch):
+    job = job_of(tmp_path, {"slow": {}, "fast": {}})
+    twins = [f"{name}/PingPong-twin.{number}" for name in ("slow", "fast") for number in (1, 2, 3)]
+    parts = {}
+    for name in ("slow", "fast"):
+        planned = JobPlan.read(tmp_path / name / PLAN_FILE)
+        parts[name] = RunningJob(tmp_path / name, planned, within=job)
+        (tmp_path / name / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
+    several = [
+        (parts[name], Step(subject, number, command))
+        for number in (1, 2, 3)
+        for name in ("slow", "fast")
+        for subject, command in (
+            ("PingPong", ("srun",)),
+            ("PingPong-twin", ("twin", "-2" if number == 3 and name == "fast" else "-o", name)),
+        )
+    ]
+    acceptance._launch(several)
+    assert [one for one in made if one in twins] == [
+        *(f"slow/PingPong-twin.{number}" for number in (1, 2, 3)),
+        "fast/PingPong-twin.3",
+    ]
+    records = [(tmp_path / name / "launches.tsv").read_text().split() for name in parts]
+    noted = [one[one.index("PingPong-twin.2") :][:4] for one in records]
+    assert noted[0] == noted[1]
+    same = [(tmp_path / name / "PingPong-twin.2.err").read_text() for name in parts]
+    assert same[0] == same[1]
+    made.clear()
+    monkeypatch.setattr(RunningJob, "launch", lambda job, step: made.append(step.name) or 1)
+    acceptance._launch(several)
+    assert len(made) == 12, "a failed one is nobody else's"
 
 
 def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_path):
