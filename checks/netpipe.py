@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.checks import Configurations, Curves, NetpipeCheck, Results
+from netproof.run.checks import Configurations, Curves, NetpipeCheck, Results, TcpCheck
 from netproof.run.jobs import NetpipeLaunches
 
 
@@ -18,23 +18,19 @@ class NetpipeResults(Results):
     launched_by = NetpipeJob
 
 
-class VariantCheck(NetpipeCheck):
-    """Check of one function."""
-
-    read_by = NetpipeResults
-
-
 @rfm.simple_test
-class NetpipeTcp(VariantCheck):
+class NetpipeTcp(TcpCheck):
     """The network without MPI."""
 
+    read_by = NetpipeResults
     protocol = "tcp"
 
 
 @rfm.simple_test
-class NetpipeMpi(VariantCheck):
+class NetpipeMpi(NetpipeCheck):
     """The network with MPI."""
 
+    read_by = NetpipeResults
     protocol = "mpi"
 
 

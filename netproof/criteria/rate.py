@@ -209,9 +209,9 @@ def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
 
     Both are from the same two nodes in the same job.
     """
-    if not case.over_tcp:
-        return None
     if TCP not in case.others:
+        if not case.over_tcp:
+            return None
         raise CannotJudgeError("its run over TCP in the same job is not complete")
     tcp = case.others[TCP]
     losses(case.curve, tcp.curve, Bounds())
@@ -243,7 +243,7 @@ def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
 
 def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return MPI's largest loss of TCP's bandwidth at a size, of those that fail if some do."""
-    if not case.over_tcp or TCP not in case.others:
+    if TCP not in case.others:
         return None
     tcp = case.others[TCP]
     at_sizes = losses(case.curve, tcp.curve, settings)

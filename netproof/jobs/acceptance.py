@@ -43,9 +43,6 @@ NEXT_TO = "-next-to-"
 """Between the subject of a launch for a comparison and the environment of the compared one, which
 has its number."""
 
-Cases = Mapping[str, Sequence[RepeatCase]]
-"""Complete cases by the name of their environment."""
-
 
 class EnvironmentJob:
     """One environment of a job: its folder, its plan, and what it has measured so far.
@@ -85,9 +82,9 @@ class EnvironmentJob:
         return next(n for n in itertools.count() if f"{subject}.{n + 1}" not in self.job.recorded)
 
     def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
-        """Return a launch of a whole curve, after the one over the link's healthy twin."""
+        """Return a launch of a whole curve, before the one over the link's healthy twin."""
         step = plan.step_of(case, number, self.partition, self.plan.srun, subject)
-        return [*plan.twin_of(step, case, self.partition), step]
+        return [step, *plan.twin_of(step, case, self.partition)]
 
     def around_steps(self, one: RepeatCase) -> list[Step]:
         """Return a launch around a case's flagged sizes, which may take several calls."""
@@ -125,8 +122,9 @@ class JobOutcome:
         self.folder, self.jobid = folder, jobid
         self.environments = {name: EnvironmentJob(folder / name) for name in planned.environments}
 
-    def read(self, name: str, one: RepeatCase) -> RepeatCase:
+    def read(self, one: RepeatCase) -> RepeatCase:
         """Return a case with its launches since those of its ``subject``."""
+        name = one.case.environment
         environment, sizes = self.environments[name], one.subject.measured.curve.sizes
         launches: list[Launch] = []
         crashes: list[Crash] = []
@@ -172,13 +170,14 @@ class JobOutcome:
         noisiest = max(loads, key=others_share)
         return replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
 
+    def first(self) -> list[RepeatCase]:
+        """Return the complete cases of all environments, by their first launches."""
+        return [one for environment in self.environments.values() for one in environment.first()]
+
     @cached_property
-    def cases(self) -> dict[str, list[RepeatCase]]:
+    def cases(self) -> list[RepeatCase]:
         """Return the complete cases with their repeats; an undecided one has why the job ended."""
-        found = {
-            name: [self.read(name, one) for one in environment.first()]
-            for name, environment in self.environments.items()
-        }
+        found = [self.read(one) for one in self.first()]
         why = self._ended()
         if not why:
             return found
@@ -186,20 +185,28 @@ class JobOutcome:
             known = json_reading.json_file(self.folder / OPEN_FILE)
         except (NetproofError, OSError):
             # It did not come to the end of the first launches.
-            known = _open({name: undecided(several) for name, several in found.items()})
-        return {
-            name: [
-                replace(one, faults=(*one.faults, why)) if one.step in known.get(name, ()) else one
-                for one in several
-            ]
-            for name, several in found.items()
-        }
+            known = _open(undecided(found))
+        return [
+            replace(one, faults=(*one.faults, why))
+            if one.step in known.get(one.case.environment, ())
+            else one
+            for one in found
+        ]
+
+    def subjects(self, name: str) -> list[Subject]:
+        """Return the complete cases of an environment, with their repeats."""
+        planned = self.environments[name].plan
+        return [
+            Subject.of_extras(one, planned.extras, planned.environment_extras)
+            for one in self.measured[name].values()
+            if isinstance(one, Measured)
+        ]
 
     @cached_property
     def measured(self) -> dict[str, dict[Case, Measured | Incomplete]]:
         """Return each case with its repeats, or why it is not complete."""
         found = {name: dict(one.measured) for name, one in self.environments.items()}
-        for one in itertools.chain(*self.cases.values()):
+        for one in self.cases:
             first = one.subject.measured
             whole = first.with_launches([*first.launches, *one.launches], one.crashes)
             found[one.case.environment][one.case] = (
@@ -216,57 +223,52 @@ class JobOutcome:
             reason = f"it left no report: {error}"
         return f"{path}: the job ended before it had decided this: {reason}" if reason else ""
 
-    def to_compare(self, cases: Cases) -> Cases:
+    def to_compare(self, cases: Sequence[RepeatCase]) -> list[RepeatCase]:
         """Return the cases that comparing the environments leaves undecided."""
-        known = {
-            name: [
-                RepeatCase(one.repeated, one.limits, again=one.again)
-                for one in several
-                if not one.faults
-            ]
-            for name, several in cases.items()
-        }
-        everyone = list(itertools.chain(*known.values()))
-        return {name: compared(everyone, own, self.baseline) for name, own in known.items()}
+        known = [
+            RepeatCase(one.repeated, one.limits, again=one.again) for one in cases if not one.faults
+        ]
+        return compared(known, self.baseline)
 
-    def units(self, cases: Cases, number: int) -> list[list[tuple[str, Step]]]:
+    def units(self, cases: Iterable[RepeatCase], number: int) -> list[list[tuple[str, Step]]]:
         """Return a round of launches, those together that are to follow each other.
 
-        TCP and MPI of one path and direction are together, and environments that are compared;
-        every other round is in the reverse order.
+        TCP and MPI of one path and direction are together, of all environments, and environments
+        that are compared; every other round is in the reverse order.
         """
         units: defaultdict[tuple[Any, ...], list[tuple[str, Step]]] = defaultdict(list)
-        for name, several in cases.items():
+        for one in cases:
+            case, name = one.case, one.case.environment
             environment = self.environments[name]
-            for one in several:
-                case = one.case
-                if one.around:
-                    steps = environment.around_steps(one)
-                    units[name, case, "around"] = [(name, step) for step in steps]
-                if not one.whole:
-                    continue
-                made = environment.made(one.step) + 1
-                own = [(name, step) for step in environment.whole_steps(case, one.step, made)]
-                others = [
-                    (peer, self.environments[peer].whole_steps(case, subject, made)[-1])
-                    for peer in one.paired
-                    for subject in [f"{one.step}{NEXT_TO}{name}"]
-                ]
-                by_protocol = registry.of(case).by_protocol
-                together = (case.path, case.direction) if by_protocol else one.step
-                units[name, together] += (own + others)[:: 1 if number % 2 else -1]
+            if one.around:
+                steps = environment.around_steps(one)
+                units[name, case, "around"] = [(name, step) for step in steps]
+            if not one.whole:
+                continue
+            made = environment.made(one.step) + 1
+            own = [(name, step) for step in environment.whole_steps(case, one.step, made)]
+            others = [
+                [(peer, self.environments[peer].whole_steps(case, subject, made)[0])]
+                for peer in one.paired
+                for subject in [f"{one.step}{NEXT_TO}{name}"]
+            ]
+            by_protocol = registry.of(case).by_protocol
+            together = (case.path, case.direction) if by_protocol else (name, one.step)
+            several = [own, *others][:: 1 if number % 2 else -1]
+            units[together] += itertools.chain(*several)
         return [*units.values()]
 
 
-def is_open(asked: Iterable[RepeatCase]) -> bool:
+def is_open(one: RepeatCase) -> bool:
     """Check whether something is to be launched."""
-    return any(one.whole or one.around for one in asked)
+    return one.whole or one.around
 
 
-def _open(cases: Cases) -> dict[str, list[str]]:
-    return {
-        name: [one.step for one in several if is_open([one])] for name, several in cases.items()
-    }
+def _open(cases: Iterable[RepeatCase]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for one in filter(is_open, cases):
+        found[one.case.environment].append(one.step)
+    return found
 
 
 def run(job: RunningJob) -> None:
@@ -284,45 +286,55 @@ def run(job: RunningJob) -> None:
         for units in itertools.zip_longest(*(one.plan.rounds for one in parts.values())):
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)
-            for part, steps in several:
-                for step in steps or ():
-                    part.launch(step)
+            _launch([(part, step) for part, steps in several for step in steps or ()])
         for part in parts.values():
             if part.plan.transport:
                 part.aside(part.plan.transport, transport.LIMIT_S, transport.STEP)
         if job.dry:
             return
         outcome = JobOutcome(job.folder, job.jobid)
-        first = {name: one.first() for name, one in outcome.environments.items()}
-        decided = _until_decided(parts, outcome, first, draw)
+        decided = _until_decided(parts, outcome, outcome.first(), draw)
         _until_decided(parts, outcome, outcome.to_compare(decided), draw)
 
 
+def _launch(several: Iterable[tuple[RunningJob, Step]]) -> None:
+    """Launch the steps in their order.
+
+    One over the healthy twin is of the launch before it and, where it is to be alike, of the one
+    after it: so every launch is next to its twin's, and half of these are made.
+    """
+    before: tuple[RunningJob, Step] | None = None
+    last: tuple[RunningJob, Step] | None = None
+    for part, step in several:
+        of_last = last is not None and step.name == plan.twin_name(last[1].name)
+        # The last argument is its own file.
+        if of_last and before is not None and before[1].command[:-1] == step.command[:-1]:
+            part.share(step, *before)
+            before = None
+        else:
+            before, last = last, None if part.launch(step) else (part, step)
+
+
 def _until_decided(
-    parts: Mapping[str, RunningJob], outcome: JobOutcome, cases: Cases, draw: random.Random
-) -> Cases:
+    parts: Mapping[str, RunningJob],
+    outcome: JobOutcome,
+    cases: list[RepeatCase],
+    draw: random.Random,
+) -> list[RepeatCase]:
     """Launch the undecided cases of all environments, round by round, until they are decided."""
-    to_judge = set(cases)
     for number in itertools.count(1):
-        cases = {
-            name: _allowed(undecided(several), number) if name in to_judge else several
-            for name, several in cases.items()
-        }
-        to_judge = {name for name, several in cases.items() if is_open(several)}
-        writing.replace(outcome.folder / OPEN_FILE, json.dumps(_open(cases)) + "\n")
-        if not to_judge:
+        cases = _allowed(undecided(cases), number)
+        known = _open(cases)
+        writing.replace(outcome.folder / OPEN_FILE, json.dumps(known) + "\n")
+        if not known:
             return cases
         units = outcome.units(cases, number)
         draw.shuffle(units)
-        for name, step in itertools.chain(*units):
-            parts[name].launch(step)
+        _launch([(parts[name], step) for name, step in itertools.chain(*units)])
         for environment in outcome.environments.values():
             # The records of steps are read again.
             vars(environment).pop("job", None)
-        cases = {
-            name: [outcome.read(name, one) if is_open([one]) else one for one in several]
-            for name, several in cases.items()
-        }
+        cases = [outcome.read(one) if is_open(one) else one for one in cases]
     raise AssertionError("the count has no end")
 
 

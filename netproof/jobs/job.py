@@ -378,6 +378,15 @@ class RunningJob:
                     path.rename(self.folder / f"{name}.{kind}")
         raise AssertionError("the count has no end")
 
+    def share(self, step: Step, other: RunningJob, made: Step) -> None:
+        """Take the files and the record of a step of another part as those of a step here."""
+        for path in other.folder.glob(f"{made.name}.*"):
+            shutil.copy(path, self.folder / f"{step.name}{path.suffix}")
+        record = (other.folder / job_files.LAUNCHES_FILE).read_text().splitlines()
+        line = next(one for one in reversed(record) if one.startswith(f"{made.name}\t"))
+        with (self.folder / job_files.LAUNCHES_FILE).open("a") as own:
+            print(line.replace(made.name, step.name, 1), file=own)
+
     def _attempt(self, step: Step, limit_s: int, began: float) -> int:
         """Make one attempt at a launch and return its status; note one that waits in vain.
 

@@ -129,15 +129,15 @@ class RepeatCase:
 
 
 def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
-    """Return the cases of one job with what is to be repeated of them.
+    """Return the cases of one job, of all its environments, with what is to be repeated of them.
 
     A quantity is decided when its interval over undisturbed launches lies within its bounds, or
     wholly outside; a repeated case needs at least as many repeat launches as confirming takes. It
     stays inconclusive if by then every launch was disturbed, or a healthy twin was too slow for a
     comparison. A case that failed by one quantity is decided as a whole. One that failed by its
     nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
-    need nothing. Once a case of the job has failed, the others are repeated no more often than
-    confirming takes: the job is red, however certain they are. In cases that have not failed,
+    need nothing. Once a case has failed, the others of its environment are repeated no more often
+    than confirming takes: it is red, however certain they are. In cases that have not failed,
     ``confirmations.settled`` decides flagged sizes, and ``confirmations.closer_settled`` places
     between sizes. A case compared with others of the job, such as TCP's or other functions', is
     repeated with them.
@@ -146,6 +146,7 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     alone = [one for one in asked if not one.peers]
     counted = {one.key for one in alone if _fails_by_counters(one.repeated)}
     red = counted | {one.key for one in alone if failed(one, subjects)}
+    red_environments = {one.case.environment for one in alone if one.key in red}
     whole = {one.key for one in asked if one.peers and _comparison_is_open(one)}
     around = set()
     for one in alone:
@@ -153,7 +154,9 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
             continue
         subject, flags = one.repeated, one.flags()
         confirm = subject.settings.confirm
-        most = confirm.launches if red else one.rounds()
+        most = one.rounds()
+        if one.case.environment in red_environments:
+            most = confirm.launches
         settled = not flags or confirmations.settled(subject, flags, one.again, most)
         if one.key not in red:
             settled = settled and confirmations.closer_settled(subject, one.again, most)
@@ -253,14 +256,12 @@ def _comparing(
     return [finding for _, finding in compared if label in (finding.where, finding.against)]
 
 
-def compared(
-    everyone: Sequence[RepeatCase], own: Sequence[RepeatCase], baseline: ScoreBaseline | None
-) -> list[RepeatCase]:
-    """Return those of an environment's ``own`` cases that comparing environments leaves undecided.
+def compared(everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None) -> list[RepeatCase]:
+    """Return the cases of a job that comparing its environments leaves undecided.
 
     Flagged cases are interleaved with the environments that they are flagged against. Each comes
-    with the cases of ``everyone`` that it is compared with. A case that failed by itself needs
-    nothing. ``baseline``: the configuration that scores are relative to.
+    with the cases that it is compared with. A case that failed by itself needs nothing.
+    ``baseline``: the configuration that scores are relative to.
     """
     by_key = {one.key: one.subject for one in everyone}
     red = {
@@ -273,7 +274,7 @@ def compared(
         if subject.measured.curve.sizes != (0,):
             groups.setdefault(engine.group(subject.case), []).append(subject)
     found = []
-    for one in own:
+    for one in everyone:
         members = groups.get(engine.group(one.case), [])
         peers = tuple(member for member in members if member.case.key() != one.key)
         if not peers:

@@ -37,9 +37,10 @@ from netproof.run.jobs import (
     netpipe_case,
     ran_with,
     reason_to_skip,
+    tcp_environments_on,
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
-from netproof.run.system_here import baseline_of_system, rank_counts
+from netproof.run.system_here import baseline_of_system, partition_names, rank_counts
 from netproof.session import job_files, node_facts, provenance, records, transport
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
@@ -137,12 +138,7 @@ class Results(LocalTest, RecordedTest):
 
     def subjects(self) -> list[Subject]:
         """Return every complete case; the checks report the others."""
-        found = []
-        extras = self.current_partition.extras, self.current_environ.extras
-        for case in self.job_of.cases_in(self.current_environ):
-            with contextlib.suppress(Incomplete):
-                found.append(Subject.of_extras(self.whole(case), *extras))
-        return found
+        return self.outcome.subjects(self.current_environ.name)
 
     @sanity_function
     def are_there(self) -> bool:
@@ -357,6 +353,20 @@ class NetpipeCheck(Check):
         return netpipe_case(self.place(), self.protocol, self.path, self.direction)
 
 
+class TcpCheck(NetpipeCheck):
+    """NetPIPE over TCP, in one environment of a partition for all of them."""
+
+    partition = parameter(partition_names())
+
+    @run_after("init")
+    def find_environment(self) -> None:
+        """Run in the environment that measures TCP."""
+        (partition,) = (one for one in runtime().system.partitions if one.name == self.partition)
+        here = partition.fullname in self.valid_systems
+        self.valid_systems = [partition.fullname] if here else []
+        self.valid_prog_environs = [*tcp_environments_on(partition)] if here else []
+
+
 class MpiCheck(OfRanks, Check):
     """One function of a benchmark at one rank count."""
 
@@ -398,10 +408,13 @@ class Curves(JudgeOfJob):
     @sanity_function
     def curves_hold(self) -> bool:
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
-        subjects = self.results.subjects()
+        results = self.results
+        subjects = results.subjects()
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
-        along = confirmations.findings_along(subjects)
+        names = results.outcome.environments.keys() - {self.current_environ.name}
+        others = [one for name in names for one in results.outcome.subjects(name)]
+        along = confirmations.findings_along(subjects, others)
         launched = confirmations.launched(subjects)
         findings = itertools.chain(*along.values(), (one.finding for one in launched))
         return hold([*findings])

@@ -40,6 +40,7 @@ from netproof.session import (
     transport,
 )
 from netproof.site import slurm
+from netproof.site.partition import tcp_environments
 from netproof.verdict import limits
 from netproof.verdict.references import entries_of
 
@@ -213,6 +214,22 @@ def environments_on(partition: SystemPartition, benchmark: str) -> list[Environm
     return [one for one in partition.environs if features & set(one.features)]
 
 
+def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
+    """Return the environments of a partition that measure TCP in this run.
+
+    Those that ``-p`` selects, and whose NetPIPE is not to be skipped.
+    """
+    skipped, where = left_now(), (runtime().system.name, partition.name)
+    return tcp_environments(
+        (one.name, one.features, one.extras)
+        for one in partition.environs
+        if not any(
+            netpipe_case((*where, one.name), protocol, "intra-node", "oneway").key() in skipped
+            for protocol in netpipe.PROTOCOLS
+        )
+    )
+
+
 class PartitionJob(Job):
     """The launches of a benchmark in all environments of a partition, interleaved.
 
@@ -346,21 +363,27 @@ class NetpipeLaunches(PartitionJob):
         return netpipe.BENCHMARK.start("mpi", 2) if has else []
 
     def variants_in(self, environment: Environment) -> tuple[tuple[str, str, str], ...]:
-        """Return the variants of the environment's protocols; raise NetproofError for none."""
+        """Return the variants that the environment measures."""
         feature = netpipe.BENCHMARK.feature
-        several = netpipe.variants(self.variants)
         inside = self.site_partition().nodes < 2
-        here = [
+        with_tcp = environment.name in tcp_environments_on(self.current_partition)
+        return tuple(
             one
-            for one in several
-            if feature(one[0]) in environment.features and (one[1] == "intra-node" or not inside)
-        ]
-        if not here:
+            for one in netpipe.variants(self.variants)
+            if feature(one[0]) in environment.features
+            and (with_tcp or one[0] != "tcp")
+            and (one[1] == "intra-node" or not inside)
+        )
+
+    def several(self) -> list[Environment]:
+        """Return the environments that measure a variant; raise NetproofError for none."""
+        several = [one for one in super().several() if self.variants_in(one)]
+        if not several:
             raise NetproofError(
-                f"variants {', '.join(self.variants)}: environment {environment.name} has"
-                " none of their protocols among its features"
+                f"variants {', '.join(self.variants)}: no environment of"
+                f" {self.current_partition.fullname} has their protocol among its features"
             )
-        return tuple(here)
+        return several
 
     def cases_in(self, environment: Environment) -> list[Case]:
         """Return every variant that the environment can run."""

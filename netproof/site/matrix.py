@@ -13,7 +13,12 @@ from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.site import folders
-from netproof.site.partition import Partition, ScoreBaseline, score_baseline
+from netproof.site.partition import (
+    Partition,
+    ScoreBaseline,
+    score_baseline,
+    tcp_environments,
+)
 from netproof.site.site import JUDGE_ENVIRONMENT, gather
 
 NO_REASON = "not among its features"
@@ -112,16 +117,21 @@ def matrix(
     by_name = {name: Partition.model_validate(entry["extras"]) for name, entry in asked.items()}
     for name, entry in asked.items():
         partition = by_name[name]
-        for environment in entry["environs"]:
-            if environment == JUDGE_ENVIRONMENT:
-                continue
-            features = environments[environment].get("features", [])
-            reasons = environments[environment]["extras"].get("absent", {})
+        there = [
+            (environment, environments[environment].get("features", []), extras)
+            for environment in entry["environs"]
+            if environment != JUDGE_ENVIRONMENT
+            for extras in [environments[environment]["extras"]]
+        ]
+        with_tcp = tcp_environments(there)
+        for environment, features, extras in there:
+            reasons = extras.get("absent", {})
             lacking = (one for one in registry.FEATURES if one not in features)
             reasons = {**reasons, **{one: reasons.get(one, NO_REASON) for one in lacking}}
             absent += [Absence(name, environment, *lacks) for lacks in reasons.items()]
             where = (system, name, environment)
             for benchmark in registry.STARTED:
+                over_tcp = benchmark.over_tcp.values()
                 cases += [
                     case
                     for case in benchmark.cases(
@@ -131,6 +141,7 @@ def matrix(
                         all_functions=all_functions,
                     )
                     if benchmark.feature(case.function) in features
+                    and (environment in with_tcp or case.function not in over_tcp)
                 ]
     return Matrix(
         tuple(cases),

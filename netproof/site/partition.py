@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from netproof.benchmarks import registry
+from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import MessageSizes
 from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
 from netproof.criteria.settings import Settings
@@ -84,6 +84,19 @@ def pair_environments(
     if settings.environments:
         return tuple(name for name in unusable if name in settings.environments)
     return tuple(sorted(unusable, key=unusable.__getitem__)[:1])
+
+
+def tcp_environments(
+    there: Iterable[tuple[str, Collection[str], Mapping[str, Any]]],
+) -> tuple[str, ...]:
+    """Return the environments that measure TCP without MPI: for all the first usable one.
+
+    One that has nothing else measures it too. ``there``: as for ``pair_environments``.
+    """
+    tcp, mpi = map(netpipe.BENCHMARK.feature, netpipe.PROTOCOLS)
+    having = [one for one in there if tcp in one[1]]
+    first = min(having, key=lambda one: bool(one[2]["unusable"]), default=None)
+    return tuple(one[0] for one in having if one is first or mpi not in one[1])
 
 
 def ranks_feature(ranks: int) -> str:

@@ -462,7 +462,13 @@ def rule_all(
     return (*ruled, rule(subject, crashes))
 
 
-def findings_along(subjects: Iterable[Subject]) -> dict[Key, tuple[Finding, ...]]:
-    """Return the findings along the curves of cases that are compared, by their keys."""
-    job = {subject.case.key(): subject for subject in subjects}
-    return {key: rule_all(one, along(one, job), one.measured.again) for key, one in job.items()}
+def findings_along(
+    subjects: Iterable[Subject], others: Iterable[Subject] = ()
+) -> dict[Key, tuple[Finding, ...]]:
+    """Return the findings along the curves of cases that are compared, by their keys.
+
+    ``others``: cases that these are compared with as well.
+    """
+    own = {subject.case.key(): subject for subject in subjects}
+    job = {subject.case.key(): subject for subject in others} | own
+    return {key: rule_all(one, along(one, job), one.measured.again) for key, one in own.items()}

@@ -280,21 +280,28 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     return tuple(weighed)
 
 
-def companion_keys(case: Case) -> dict[Key, str]:
-    """Return the operations that criteria compare a case with, by the keys of their cases."""
-    own = registry.function_of(case).operation
+def companion_keys(case: Case, there: Collection[Key]) -> dict[Key, str]:
+    """Return the operations that criteria compare a case with, by the keys of their cases.
+
+    ``there``: keys of all cases. One environment of a partition measures TCP for all of them.
+    """
+    own, benchmark = registry.function_of(case).operation, registry.of(case)
     wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
-    functions = registry.of(case).functions if wanted else ()
-    return {
-        dataclasses.replace(case, function=function.name).key(): function.operation
-        for function in functions
-        if function.operation in wanted
-    }
+    found = {}
+    for function in benchmark.functions if wanted else ():
+        if function.operation not in wanted:
+            continue
+        key: Key = dataclasses.replace(case, function=function.name).key()
+        if key not in there and function.name in benchmark.over_tcp.values():
+            others = (one for one in there if one[:2] + one[3:] == key[:2] + key[3:])
+            key = next(others, key)
+        found[key] = function.operation
+    return found
 
 
 def companions(subject: Subject, job: Job) -> dict[str, Subject]:
     """Return the cases of a job that criteria compare this one with, by operation."""
-    keys = companion_keys(subject.case)
+    keys = companion_keys(subject.case, job)
     return {operation: job[key] for key, operation in keys.items() if key in job}
 
 
@@ -499,11 +506,11 @@ def compared(
     """
     by_label = {str(one): one for one in subjects}
     by_function: dict[Key, list[Subject]] = defaultdict(list)
-    of_baseline = set()
-    for label, one in by_label.items():
+    for one in by_label.values():
         by_function[group(one.case)].append(one)
-        if f"{one.case.partition} {one.case.environment}" == str(baseline):
-            of_baseline.add(label)
+    of_baseline = {
+        str(one) for several in by_function.values() for one in _of_baseline(several, baseline)
+    }
     found = compare(
         (one.undisturbed.data for one in by_label.values()),
         None if baseline is None else of_baseline,
@@ -515,6 +522,14 @@ def compared(
     )
     for finding in found:
         yield by_label[finding.where], finding
+
+
+def _of_baseline(members: Sequence[Subject], baseline: ScoreBaseline | None) -> list[Subject]:
+    """Return the baseline's cases of one function; of TCP the only one of its partition."""
+    here = [one for one in members if baseline and one.case.partition == baseline.partition]
+    own = [one for one in here if baseline and one.case.environment == baseline.environment]
+    tcp = registry.of(members[0].case).over_tcp.values()
+    return own or (here if len(here) == 1 and here[0].case.function in tcp else [])
 
 
 def across(

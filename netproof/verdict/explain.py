@@ -16,6 +16,7 @@ from netproof.criteria import Level
 from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
+from netproof.verdict.engine import companion_keys
 from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict
 
 
@@ -276,10 +277,10 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
         if cost.cpu_s is None:
             unknown[cost.why("cpu_s")] += 1
             continue
-        over_tcp = registry.of(case).over_tcp.get(case.function, "")
-        other = costs.get(dataclasses.replace(case, function=over_tcp).key())
-        of_tcp = None
-        if other and other[1].s_per_gb and cost.s_per_gb is not None:
-            of_tcp = cost.s_per_gb / other[1].s_per_gb
+        over_tcp, of_tcp = registry.of(case).over_tcp.get(case.function), None
+        for key, operation in companion_keys(case, costs).items():
+            per_gb = costs[key][1].s_per_gb if key in costs and operation == over_tcp else None
+            if per_gb and cost.s_per_gb is not None:
+                of_tcp = cost.s_per_gb / per_gb
         rows.append(CpuRow(case, cost, of_tcp))
     return rows, unknown

@@ -21,7 +21,7 @@ from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import confirmations, coverage, engine, limits, traffic
 from netproof.verdict import nodes as of_nodes
-from netproof.verdict.engine import Key, Subject
+from netproof.verdict.engine import Key, Subject, companion_keys
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, Entries, NotThere
 from netproof.verdict.verdict import (
@@ -95,7 +95,9 @@ def judge(
     broken = (*carriers, *traffic.all_lose(in_rounds))
     nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
     left = skipped_by(session)
-    skipped = [(case, left[case.key()]) for case in matrix.cases if case.key() in left]
+    tried = (one.case for one in ran.values() if one.case is not None)
+    known = {case.key(): case for case in (*tried, *matrix.cases)}
+    skipped = [(case, left[key]) for key, case in known.items() if key in left]
     deferred = {case.partition for case, _ in skipped}
     covered = coverage.judge(made, session, matrix.partitions, deferred)
     if alongside is not None:
@@ -306,17 +308,19 @@ def _notes_on_cases(
     """Return what the criteria across configurations could not judge."""
     notes = _notes_of_criteria(judged)
     absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
+    keys = {one.case.key() for one in judged}
     without = []
     for case in (one.case for one in judged):
         benchmark = registry.of(case)
         over_tcp = benchmark.over_tcp.get(case.function)
         feature = benchmark.feature(over_tcp) if over_tcp else ""
-        if (case.partition, case.environment, feature) in absent:
+        lacks = (case.partition, case.environment, feature) in absent
+        if lacks and keys.isdisjoint(companion_keys(case, keys)):
             without.append(str(case))
     if without:
         have = counted(len(without), "case has", "cases have")
         notes.append(
-            f"{have} no MPI loss, since the environment has no NetPIPE over TCP to compare with:"
+            f"{have} no MPI loss, since no environment has NetPIPE over TCP to compare with:"
             f" {listed(without)}"
         )
     if matrix.baseline is None:

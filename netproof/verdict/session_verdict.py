@@ -221,11 +221,10 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
     """
     entries = references_of(judged.matrix)
     examined = power.Examined(judged.session, judged.matrix, entries)
-    asked = {one.key() for one in judged.matrix.cases}
     return [
         found
         for one in examined.cases
-        if one.key() in asked and (found := examined.power(one)) is not None
+        if one.partition in judged.matrix.partitions and (found := examined.power(one)) is not None
     ]
 
 
@@ -452,10 +451,8 @@ def recurring(
     if not warned:
         return NOTHING
     keys = {judged.case.key() for judged, _ in warned}
-    needed = keys.union(*(companion_keys(judged.case) for judged, _ in warned))
     before = [
-        _warnings(one, matrix, keys, needed) if isinstance(one, Session) else one
-        for one in earlier[:most]
+        _warnings(one, matrix, keys) if isinstance(one, Session) else one for one in earlier[:most]
     ]
     found, fewest = [], most
     for judged, finding in warned:
@@ -468,8 +465,10 @@ def recurring(
     return (fewest, tuple(found)) if found else NOTHING
 
 
-def _warnings(session: Session, matrix: Matrix, keys: set[Key], needed: set[Key]) -> Warnings:
+def _warnings(session: Session, matrix: Matrix, keys: set[Key]) -> Warnings:
     ran = last_results(session)
+    cases = (one.case for key, one in ran.items() if key in keys and one.case is not None)
+    needed = keys.union(*(companion_keys(case, ran) for case in cases))
     subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
     findings = confirmations.findings_along(subjects)
     return {

@@ -132,8 +132,9 @@ def _good(
     here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
     compared = {
         key: subject(results[key], site, day)
-        for key in {key for one in here.values() for key in companion_keys(one.case)} - here.keys()
-        if key in results
+        for one in here.values()
+        for key in companion_keys(one.case, results)
+        if key in results and key not in here
     }
     ruled = confirmations.findings_along([*here.values(), *compared.values()])
     made = questions.provenance(store, stored)

@@ -168,7 +168,7 @@ def test_a_partition_without_references_is_named_with_what_to_write(folders, mon
     assert fault["place"].startswith("NetpipeTcp, NetpipeMpi, ImbPingPong, ImbSendrecv, ")
     assert fault["key"] == "testbed:gige3"
     assert fault["reason"] == (
-        "is not there, so 62 cases on gige3 (openmpi4, openmpi5, mpich, intelmpi) at 2, 4 ranks"
+        "is not there, so 50 cases on gige3 (openmpi4, openmpi5, mpich, intelmpi) at 2, 4 ranks"
         " would fail; write testbed:gige3: alongside testbed:(gige|fast.*), or make one of these an"
         " expression that fits it"
     )

@@ -107,7 +107,7 @@ def test_environments_take_turns_and_nothing_is_launched_again_that_is_decided(t
         (measured,) = environment.measured.values()
         assert isinstance(measured, Measured)
         assert len(measured.launches) == 2
-        (one,) = outcome.cases[name]
+        (one,) = (one for one in outcome.cases if one.case.environment == name)
         assert (one.launches, one.faults) == ((), ())
 
 
@@ -117,7 +117,7 @@ BEYOND = {"mpich": {"latency_us": Limits(0, 1.0)}, "openmpi": {}}
 def test_what_is_beyond_a_reference_is_launched_again_in_its_environment_alone(tmp_path, made):
     outcome = ran(job_of(tmp_path, BEYOND))
     assert made[4:] == [f"mpich/PingPong.{number}" for number in (3, 4, 5)]
-    (repeated,), (other,) = outcome.cases.values()
+    repeated, other = outcome.cases
     assert [one.number for one in repeated.launches] == [3, 4, 5]
     assert all(one.further for one in repeated.launches)
     assert not repeated.faults
@@ -134,7 +134,7 @@ def test_what_a_comparison_flags_is_launched_again_next_to_what_it_was_compared_
     assert len(again) == 12
     rounds = [again[first : first + 2] for first in range(0, 12, 2)]
     assert [one[0].startswith("slow/") for one in rounds] == [True, False] * 3
-    (slow,), (fast,) = outcome.cases.values()
+    slow, fast = outcome.cases
     assert {one.peers[0].environment for one in slow.launches} == {"fast"}
     assert not fast.launches
 
@@ -150,7 +150,7 @@ def test_a_job_that_slurm_requeued_sets_all_of_its_earlier_try_aside(tmp_path, m
             6 if name == "mpich" else 3
         )
         assert (aside / "nodes.txt").exists()
-    (repeated,), _ = outcome.cases.values()
+    repeated, _ = outcome.cases
     assert len(repeated.launches) == 3
     assert len(made) == 14
 
@@ -176,23 +176,22 @@ def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
     with pytest.raises(JobEnded):
         ran(job)
     outcome = JobOutcome(tmp_path, "3")
-    whole = [one for one in outcome.cases.values() if one]
-    assert len(whole) == (1 if mpich is None else 2)
-    for name, count in (("mpich", mpich), ("openmpi", openmpi)):
-        if outcome.cases[name] and count is not None:
-            (one,) = outcome.cases[name]
-            assert len(one.launches) == count
-            assert [*one.faults] == [
-                f"{tmp_path}/job.json: the job ended before it had decided this: the job was ended"
-                " from outside"
-            ] * (name == "mpich")
+    assert len(outcome.cases) == (1 if mpich is None else 2)
+    counts = {"mpich": mpich, "openmpi": openmpi}
+    for one in outcome.cases if mpich is not None else ():
+        name = one.case.environment
+        assert len(one.launches) == counts[name]
+        assert [*one.faults] == [
+            f"{tmp_path}/job.json: the job ended before it had decided this: the job was ended"
+            " from outside"
+        ] * (name == "mpich")
 
 
 def test_a_program_that_was_killed_has_left_no_report_and_its_cases_are_not_decided(tmp_path, made):
     ran(job_of(tmp_path, BEYOND))
     (tmp_path / "job.json").unlink()
     (tmp_path / "open.json").unlink()
-    (mpich,), (openmpi,) = JobOutcome(tmp_path, "3").cases.values()
+    mpich, openmpi = JobOutcome(tmp_path, "3").cases
     assert openmpi.faults == ()
     assert not mpich.faults, "it was decided"
 
@@ -204,7 +203,40 @@ def test_launches_again_are_of_a_round_and_lists_of_sizes_are_there(tmp_path, ma
     (environment.folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
     case = environment.plan.cases[0]
     names = [step.name for step in environment.whole_steps(case, "PingPong", 3)]
-    assert names == ["PingPong-twin.3", "PingPong.3"]
+    assert names == ["PingPong.3", "PingPong-twin.3"]
+
+
+def test_a_twin_s_launch_is_of_the_launches_on_both_sides_of_it(tmp_path, made, monkeypatch):
+    job = job_of(tmp_path, {"slow": {}, "fast": {}})
+    twins = [f"{name}/PingPong-twin.{number}" for name in ("slow", "fast") for number in (1, 2, 3)]
+    parts = {}
+    for name in ("slow", "fast"):
+        planned = JobPlan.read(tmp_path / name / PLAN_FILE)
+        parts[name] = RunningJob(tmp_path / name, planned, within=job)
+        (tmp_path / name / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
+    several = [
+        (parts[name], Step(subject, number, command))
+        for number in (1, 2, 3)
+        for name in ("slow", "fast")
+        for subject, command in (
+            ("PingPong", ("srun",)),
+            ("PingPong-twin", ("twin", "-2" if number == 3 and name == "fast" else "-o", name)),
+        )
+    ]
+    acceptance._launch(several)
+    assert [one for one in made if one in twins] == [
+        *(f"slow/PingPong-twin.{number}" for number in (1, 2, 3)),
+        "fast/PingPong-twin.3",
+    ]
+    records = [(tmp_path / name / "launches.tsv").read_text().split() for name in parts]
+    noted = [one[one.index("PingPong-twin.2") :][:4] for one in records]
+    assert noted[0] == noted[1]
+    same = [(tmp_path / name / "PingPong-twin.2.err").read_text() for name in parts]
+    assert same[0] == same[1]
+    made.clear()
+    monkeypatch.setattr(RunningJob, "launch", lambda job, step: made.append(step.name) or 1)
+    acceptance._launch(several)
+    assert len(made) == 12, "a failed one is nobody else's"
 
 
 def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_path):
@@ -225,7 +257,7 @@ def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_p
     for measured in several:
         one = RepeatCase(Subject.of_extras(measured, extras, {}), {})
         repeated.append(replace(one, whole=True, around=bool(one.dense())))
-    units = outcome.units({"mpich": repeated}, 1)
+    units = outcome.units(repeated, 1)
     steps = [step.name for unit in units for _, step in unit if "-twin." not in step.name]
     assert len(set(steps)) == len(steps)
     place = steps.index("tcp-inter-node-oneway.1")

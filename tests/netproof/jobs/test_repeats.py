@@ -137,17 +137,25 @@ class TestUndecided:
     ):
         first = pingpong.with_launches(pingpong.launches[:1])
         at_bound = asked(first, {"latency_us": Limits(0, first.landmarks.latency_us)})
-        case = dataclasses.replace(pingpong.case, environment="intelmpi")
-        other = dataclasses.replace(pingpong, case=case)
+        of_same, elsewhere = (
+            dataclasses.replace(pingpong.case, environment=environment, function=function)
+            for environment, function in (
+                (pingpong.case.environment, "PingPing"),
+                ("x", "PingPong"),
+            )
+        )
+        other, apart = (dataclasses.replace(pingpong, case=case) for case in (of_same, elsewhere))
         beyond = asked(other, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
         faster, slower = (launched_on(at_bound, 3, factor).launches for factor in (0.9, 1.1))
         undecided_yet = [
             dataclasses.replace(at_bound, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)
         ]
         red = launched_on(beyond, 3)
-        assert not undecided([red]).whole
+        red_apart = launched_on(asked(apart, beyond.limits), 3)
+        assert not undecided([red, red_apart]).whole
         for done in undecided_yet:
             assert undecided([done]).whole
+            assert undecided([done, red_apart]).whole
         assert undecided([undecided_yet[0], red]).whole
         for done in undecided_yet[1:]:
             assert not undecided([done, red]).whole
@@ -233,6 +241,24 @@ class TestUndecided:
         several = [asked(one, mpi_loss={"warn": None, "fail": -0.9}) for one in both]
         found = undecided([one for one in several])
         assert {key[4] for key in found.whole} == {"tcp", "mpi"}
+
+    def test_what_mpi_loses_of_the_tcp_of_another_environment_is_launched_on_in_both(self, sick):
+        several = []
+        for one in sick:
+            environment = "first" if one.case.function == "tcp" else "second"
+            moved = dataclasses.replace(one.case, environment=environment)
+            if one.case.direction == "oneway":
+                made = dataclasses.replace(one, case=moved)
+                several.append(asked(made, mpi_loss={"warn": None, "fail": -0.9}))
+        found = undecided(several)
+        assert {key[2:5:2] for key in found.whole} == {("first", "tcp"), ("second", "mpi")}
+        without = [one for one in several if one.case.function == "mpi"]
+        (loss,) = (
+            finding
+            for finding in engine.rates(without[0].subject, {})
+            if finding.criterion == "MPI loss at the peak"
+        )
+        assert engine.rule(without[0].subject, loss).level is Level.FAIL
 
     def test_a_flagged_size_is_launched_around(self, sick):
         flagged = [asked(one) for one in sick if asked(one).flags()]
@@ -432,6 +458,14 @@ def compared(criterion: str, *members: Subject) -> list[Finding]:
     return [finding for _, finding in found if finding.criterion == criterion]
 
 
+def to_compare(
+    everyone: list[RepeatCase], own: list[RepeatCase], baseline: ScoreBaseline | None
+) -> list[RepeatCase]:
+    """Return those of ``own`` that comparing leaves undecided."""
+    keys = {one.key for one in own}
+    return [one for one in repeat_cases.compared(everyone, baseline) if one.key in keys]
+
+
 class TestCompared:
     def configurations(
         self, pingpong: Measured, *factors: float, floor: float | None = None
@@ -461,11 +495,11 @@ class TestCompared:
     def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
         everyone = [one for one in several]
-        (kept,) = repeat_cases.compared(everyone, [slow], None)
+        (kept,) = to_compare(everyone, [slow], None)
         assert (kept.paired, kept.by_score) == (("mpi-1",), False)
         assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
-        assert repeat_cases.compared(everyone, [fast], None) == []
-        assert repeat_cases.compared(everyone, [between], None) == []
+        assert to_compare(everyone, [fast], None) == []
+        assert to_compare(everyone, [between], None) == []
         assert undecided([kept]).whole
         # Three pairs may agree by chance, where a machine has two paces.
         assert undecided([self.next_to(launched_on(kept, 3), 20.0)]).whole
@@ -477,7 +511,7 @@ class TestCompared:
     def test_a_floor_is_decided_by_launches_next_to_each_other_too(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
         everyone = [one for one in several]
-        (kept,) = repeat_cases.compared(everyone, several, None)
+        (kept,) = to_compare(everyone, several, None)
         assert (kept.case, kept.paired, kept.by_score) == (slow.case, ("mpi-1",), False)
         assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
         for factors in ((5.0, 5.1), (1.1, 1.2)):
@@ -492,7 +526,7 @@ class TestCompared:
     def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
         """A launch was disturbed, so that too few pairs are left: those made apart do not count."""
         slow, _ = several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = repeat_cases.compared([one for one in several], [slow], None)
+        (kept,) = to_compare([one for one in several], [slow], None)
         done = self.next_to(launched_on(kept, 7), 20.0)
         noisy = [
             dataclasses.replace(one, loads=(BUSY,)) if at < 2 else one
@@ -578,7 +612,7 @@ class TestCompared:
         self, pingpong
     ):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+        (kept,) = to_compare([slow, fast], [slow], None)
         alone = dataclasses.replace(kept, paired=())
         assert kept.rounds() == 3 * alone.rounds()
 
@@ -596,7 +630,7 @@ class TestCompared:
 
     def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+        (kept,) = to_compare([slow, fast], [slow], None)
 
         def made(count: int, busy: int) -> RepeatCase:
             done = self.next_to(launched_on(kept, count), 5.0, 20.0)
@@ -613,7 +647,7 @@ class TestCompared:
 
     def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+        (kept,) = to_compare([slow, fast], [slow], None)
         ratios = (*[5.0, 6.0, 5.5, 4.0, 6.5, 7.0], 18.0, *[5.0, 6.0])
         assert undecided([self.next_to(launched_on(kept, 8), *ratios)]).whole
         done = self.next_to(launched_on(kept, 9), *ratios)
@@ -643,21 +677,21 @@ class TestCompared:
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
-        assert repeat_cases.compared([one for one in several], several, None) == []
+        assert to_compare([one for one in several], several, None) == []
 
     def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
-        assert repeat_cases.compared([one for one in several], [slow], None)
+        assert to_compare([one for one in several], [slow], None)
         low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
         red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
         red = dataclasses.replace(red, subject=red.repeated, launches=())
         assert repeat_cases.failed(red, None, ended=True)
-        assert repeat_cases.compared([red, fast], [fast], None) == []
-        assert repeat_cases.compared([red, fast], [red], None) == []
+        assert to_compare([red, fast], [fast], None) == []
+        assert to_compare([red, fast], [red], None) == []
 
     def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
         several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = repeat_cases.compared([one for one in several], several[:1], None)
+        (kept,) = to_compare([one for one in several], several[:1], None)
         busy = kept.subject.measured.with_launches(
             [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
         )
@@ -675,10 +709,10 @@ class TestCompared:
         baseline = ScoreBaseline("gige", "mpi-1")
         everyone = [slow, fast]
         for one in (slow, fast):
-            (kept,) = repeat_cases.compared(everyone, [one], baseline)
+            (kept,) = to_compare(everyone, [one], baseline)
             assert kept.baseline == baseline
             assert undecided([kept]).whole
-        assert repeat_cases.compared(everyone, [slow, fast], None) == []
+        assert to_compare(everyone, [slow, fast], None) == []
 
     def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
         one, other = self.configurations(pingpong, 1.0, 1.0)
@@ -691,8 +725,8 @@ class TestCompared:
         )
         noisy = one.subject.measured.with_launches([hiccup, *rest])
         one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = repeat_cases.compared([one, other], [one], None)
+        (kept,) = to_compare([one, other], [one], None)
         done = launched_on(kept, 6)
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
         settled = asked(dataclasses.replace(done, launches=tuple(clean)).repeated.measured)
-        assert repeat_cases.compared([settled, other], [settled], None) == []
+        assert to_compare([settled, other], [settled], None) == []

@@ -375,12 +375,22 @@ class TestAcross:
 
     @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
     def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
-        shown = engine.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][-1]
+        shown = engine.across([sick["mpich mpi"]], baseline)[sick["mpich mpi"].case.key()][-1]
         assert shown.level is Level.SHOWN
-        asserted = with_settings(sick["mpich tcp"], score=Below(fail=0.5))
+        asserted = with_settings(sick["mpich mpi"], score=Below(fail=0.5))
         failed = engine.across([asserted], baseline)[asserted.case.key()][-1]
         assert failed.level is Level.FAIL
         assert "the baseline" in failed.why
+
+    def test_tcp_that_one_environment_measured_is_the_baseline_of_its_partition(self, sick):
+        (*_, score) = engine.across([sick["mpich tcp"]], ScoreBaseline("gige", "openmpi5"))[
+            sick["mpich tcp"].case.key()
+        ]
+        assert score.value == pytest.approx(1)
+        (*_, score) = engine.across([sick["mpich tcp"]], ScoreBaseline("other", "mpich"))[
+            sick["mpich tcp"].case.key()
+        ]
+        assert score.value is None
 
     def test_cases_of_different_functions_are_not_compared(self, sick):
         findings = engine.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)

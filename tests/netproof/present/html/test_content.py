@@ -50,10 +50,8 @@ def test_the_sentence_counts_every_case_once(two_switches):
     for one in two_switches.verdict.cases:
         state = content.state_of(one)
         counts[state] = counts.get(state, 0) + 1
-    assert counts == {CaseState.PASSED: 22, CaseState.INCONCLUSIVE: 2, CaseState.ABSENT: 100}
-    assert (
-        outcome(two_switches.verdict) == "22 of 124 cases passed, 2 inconclusive, 100 did not run"
-    )
+    assert counts == {CaseState.PASSED: 22, CaseState.INCONCLUSIVE: 2, CaseState.ABSENT: 80}
+    assert outcome(two_switches.verdict) == "22 of 104 cases passed, 2 inconclusive, 80 did not run"
 
 
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
@@ -118,9 +116,7 @@ def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
 
 def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
     group = _group(two_switches, "netpipe-tcp-inter-node-one-way")
-    where = [
-        f"{one} {two}" for one in ("gige", "fast-ethernet") for two in ("openmpi4", "openmpi5")
-    ]
+    where = ["gige openmpi4", "fast-ethernet openmpi4"]
     why = "did not run: the session does not have it"
     assert figures.missing(group) == dict.fromkeys(where, why)
 
