@@ -199,8 +199,6 @@ def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[int, range, se
         raise NetproofError(
             f"{flagged.criterion} of {flagged.where} is about no size to measure again"
         )
-    if size % element:
-        raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
     last = 2 * size
     if settings.most_bytes is not None:
         last = min(last, max(settings.most_bytes, size + element))

@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from netproof.errors import NetproofError
 from netproof.measurement.interval import CONFIDENCE
 from netproof.pairs.model import (
     LEAST_NODES,
@@ -295,9 +294,7 @@ def judge(
     topology: Topology | None = None,
     settings: PairSettings = DEFAULTS,
 ) -> Judgement:
-    """Judge each of ``nodes`` by all observations so far; NetproofError for a name twice."""
-    if len(set(nodes)) != len(nodes):
-        raise NetproofError("nodes: a name is there twice")
+    """Judge each of ``nodes`` by all observations so far."""
     tables = [(one, table_of(observations, nodes, one, topology)) for one in PairQuantity]
     tables = [(quantity, table) for quantity, table in tables if table.rows]
     every = [

@@ -88,10 +88,6 @@ class TestDenseSizes:
         with pytest.raises(NetproofError, match="no size to measure again"):
             dense_sizes(flag(None))
 
-    def test_a_size_between_elements_is_refused(self):
-        with pytest.raises(NetproofError, match="no multiple of an element of 4 bytes"):
-            dense_sizes(flag(1023), ConfirmSettings(element_bytes=4))
-
     def test_begin_where_every_rank_has_a_part(self):
         settings = ConfirmSettings(element_bytes=4, least_bytes=16)
         assert dense_sizes(flag(16), settings)[:2] == (16, 20)

@@ -40,13 +40,6 @@ class TestScatter:
         assert found.within == 0
         assert found.between > 0
 
-    @pytest.mark.parametrize(
-        ("sessions", "said"), [([[1, 2]], "one session"), ([[1, 0], [1, 1]], "no scatter")]
-    )
-    def test_what_has_none_says_why(self, sessions, said):
-        with pytest.raises(NetproofError, match=said):
-            risk.scatter(sessions)
-
 
 class TestOutcomes:
     SMALL = Scatter(0.01, 0.01, 10, 30)
