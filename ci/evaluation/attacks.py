@@ -16,19 +16,19 @@ import platform
 import random
 import resource
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from rich import box
-from rich.table import Table
-
 from ci.evaluation import attack_files, attack_inputs
 from ci.evaluation.attack_inputs import REFUSED, RIGHT, WRITTEN, WRONG, Attack, Input
+from ci.evaluation.command import add_numbers
+from ci.evaluation.markdown import markdown
 from netproof.errors import NetproofError
 from netproof.present import terminal
 
@@ -121,75 +121,44 @@ SHOWN = 5
 
 
 def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
-    """Try attacks and print the tables; return 0 if nothing was wrong, otherwise 1."""
-    out = terminal.console()
-    known = ("ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
+    """Try attacks and print the table; return 0 if nothing was wrong, otherwise 1."""
+    out, wrong = terminal.console(), list[str]()
+    rows = [["attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB"]]
+    with multiprocessing.get_context("fork").Pool(jobs, _limited, maxtasksperchild=1) as pool:
+        begun = {
+            name: [
+                pool.apply_async(batch, (name, int(f"{seed}{number:06d}"), min(BATCH, tries - at)))
+                for number, at in enumerate(range(0, tries, BATCH))
+            ]
+            for name in names
+        }
+        for name, several in begun.items():
+            done = [one.get(len(names) * BATCH_SECONDS) for one in several]
+            counts = sum((one.counts for one in done), Counter())
+            wrong += [f"{name}: {said}" for one in done for said in one.wrong][:SHOWN]
+            counted = [counts.total(), *(counts[kind] for kind in (REFUSED, RIGHT, WRITTEN, WRONG))]
+            slowest, most = max(one.slowest_s for one in done), max(one.mib for one in done)
+            cells = [*(f"{count:,}" for count in counted), f"{slowest:.2f}", f"{most:.0f}"]
+            rows.append([name, *cells])
+            print(*rows[-1], file=sys.stderr)
+    known = ("netproof", "ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in known)
-    terminal.say(
-        out,
-        f"{datetime.now(UTC):%Y-%m-%d}, netproof {importlib.metadata.version('netproof')},"
-        f" Python {platform.python_version()}, {versions}; seed {seed}",
-    )
-    wrong = _run_mutated(names, seed, tries, jobs)
+    print(f"{date.today()}, Python {platform.python_version()}, {versions}; seed {seed}\n")
+    print("\n".join(markdown(rows)))
     for sentence in wrong:
         terminal.say(out, sentence)
     return 1 if wrong else 0
 
 
-def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list[str]:
-    """Print the table of mutated inputs, and return the wrong outcomes."""
-    heads = ("attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in heads:
-        table.add_column(head, justify="left" if head == "attack" else "right", no_wrap=True)
-    wrong: list[str] = []
-    err = terminal.console(stderr=True)
-    forked = multiprocessing.get_context("fork")
-    with forked.Pool(jobs, _limited, maxtasksperchild=1) as pool:
-        begun = [
-            [
-                pool.apply_async(
-                    batch, (name, int(f"{seed}{number:06d}"), min(BATCH, tries - begin))
-                )
-                for number, begin in enumerate(range(0, tries, BATCH))
-            ]
-            for name in names
-        ]
-        for name, several in zip(names, begun, strict=True):
-            done = [one.get(len(names) * BATCH_SECONDS) for one in several]
-            counts: Counter[str] = Counter()
-            for one in done:
-                counts.update(one.counts)
-            sentences = [sentence for one in done for sentence in one.wrong]
-            wrong += [f"{name}: {sentence}" for sentence in sentences[:SHOWN]]
-            terminal.say(err, f"{name}: {sum(counts.values()):,} tried, {counts[WRONG]:,} wrong")
-            table.add_row(
-                name,
-                f"{sum(counts.values()):,}",
-                *(f"{counts[kind]:,}" for kind in (REFUSED, RIGHT, WRITTEN, WRONG)),
-                f"{max(one.slowest_s for one in done):.2f}",
-                f"{max(one.mib for one in done):.0f}",
-            )
-    terminal.console().print(table)
-    return wrong
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="ci/attacks", description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--tries", type=int, default=1000, help="mutated inputs of each kind (default 1000)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="the same one makes the same inputs")
     parser.add_argument("--only", action="append", choices=MUTATED, help="this attack alone")
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=len(os.sched_getaffinity(0)),
-        help="processes at a time (default: the CPUs)",
+    add_numbers(
+        *(parser, int, 1),
+        ("tries", 1000, "mutated inputs of each kind"),
+        ("seed", 1, "the same one makes the same inputs"),
+        ("jobs", len(os.sched_getaffinity(0)), "processes at a time"),
     )
     options = parser.parse_args(arguments)
-    for name in ("tries", "jobs"):
-        if getattr(options, name) < 1:
-            parser.error(f"--{name}: at least 1")
     return run(options.only or MUTATED, options.seed, options.tries, options.jobs)

@@ -1,11 +1,10 @@
-"""Flip bits of a store's files and cut them short, and count the faults found.
+"""Damage every file of a session by one bit or a cut, and count what comes of it.
 
-Print a row for each file of a session: tries, those that a reader named with the file, and those
-that ``netproof store check`` named; end with 1 unless all were.
+The session is copied three times: its report with its folder, its folder alone, as while a run goes
+on, and its entry of a store. Each kind of file gets as many tries, each of its files in turn. Print
+a row for each kind; end with 1 if a damaged session is neither refused with the file's name nor
+judged as before or as not passed.
 docs/validation/store.md has the results.
-
-``--sessions`` damages a session's report and records instead. End with 1 if a damaged session is
-neither refused nor judged as before, or as failed.
 """
 
 from __future__ import annotations
@@ -18,99 +17,140 @@ import random
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from unittest import mock
 
-from ci.evaluation import scale_sessions
 from ci.evaluation.markdown import markdown
-from ci.evaluation.scale_sessions import Recorded
 from netproof.commands import stores
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
+from netproof.intake import json_reading
 from netproof.present import documents
-from netproof.session import session
-from netproof.session.records import HEADER
-from netproof.store import Store, questions
-from netproof.store import folder as store_folder
-from netproof.store.folder import StoredSession
+from netproof.session import records, session
+from netproof.store import Store, StoredSession, questions
 from netproof.verdict import PASSED, session_verdict
 from netproof.verdict import stored as stored_verdicts
 
-ROOT = scale_sessions.ROOT
-REPORTS = tuple(
-    ROOT / "tests" / "data" / "sessions" / f"{name}.json"
-    for name in ("passed", "ranges", "sick", "two-switches")
-)
 CUTS = 0.1
 """Share of the tries that cut a file short instead of flipping a bit."""
 
 
 @dataclass
-class Found:
-    """Counts for a file: damaged, named by a reader, and named by the check."""
-
-    name: str
-    tries: int = 0
-    cuts: int = 0
-    named: int = 0
-    checked: int = 0
-
-
-@dataclass
 class Effects:
-    """Counts for a kind of file: refused, not passed, judged as before, and otherwise."""
+    """Counts for a kind of file: tries, and what came of them; ``refused``: by the file's name."""
 
+    tries: int = 0
+    cut: int = 0
     refused: int = 0
-    red: int = 0
-    without: int = 0
+    not_passed: int = 0
+    as_before: int = 0
     otherwise: int = 0
 
 
-def judge_by_the_project(set_variable: Callable[[str, str], object], folder: Path) -> None:
-    """Let sessions be judged by the project's own configuration and references."""
-    set_variable("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    set_variable("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
-    set_variable("RFM_REPORT_FILE", str(folder / "reports" / "run-0.json"))
+@dataclass(frozen=True)
+class Place:
+    """A copy of a session: its ``files`` by kind, and ``read``, which returns all that it says."""
+
+    files: dict[str, list[Path]]
+    read: Callable[[Path], str]
 
 
-def read_all(store: Store, stored: StoredSession) -> None:
-    """Read a session, its verdict and its tables, as commands do; NetproofError for damage."""
-    stored_verdicts.on_session(questions.load(store, stored), store, stored)
-    questions.tables(store, stored)
+def verdict(place: Path, damaged: Path) -> str:
+    """Return the verdict on a session as JSON.
 
-
-def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list[Found]:
-    """Damage files of a store of ``reports`` in ``folder`` one by one, and restore each.
-
-    A try takes the next file, and a random bit or length.
+    When it began and its labels are only shown: ReFrame's report has no checksum.
     """
+    judged = session_verdict.judge_session(session.load(place), fold=0)
+    document = {**documents.of_judged(judged), **dict.fromkeys(("started", "labels"))}
+    return json.dumps({"status": judged.verdict.status} | document)
+
+
+def stored(store: Store, one: StoredSession, damaged: Path) -> str:
+    """Read a session, its verdict and its tables, as commands do, after ``store check``."""
+    faults = stores.faults(store, one)
+    try:
+        questions.tables(store, one)
+        found = stored_verdicts.on_session(questions.load(store, one), store, one)
+    except NetproofError as error:
+        if any(each.startswith(f"{damaged}: is damaged: ") for each in faults):
+            raise
+        raise NetproofError("store check does not name it") from error
+    return json.dumps({"status": PASSED, "found": repr(found)})
+
+
+def places(folder: Path, report: Path) -> list[Place]:
+    """Copy a session into ``folder``, and return its copies."""
+    test = next(
+        test
+        for run in json_reading.json_file(report)["runs"]
+        for test in run["testcases"]
+        if test.get(records.KEY)
+    )
+    name = Path(test[records.KEY]["path"]).parent
+    own = shutil.copytree(report.parent / name, folder / "whole" / name)
+    whole = Path(shutil.copy2(report, own.parent))
+    alone = shutil.copytree(own, folder / "alone" / name)
     store = Store.create(folder / "store")
-    sessions = [ingest(store, report).stored for report in reports]
-    names = [*store.files(sessions[0]), store_folder.CHECKSUMS]
-    found = {name: Found(name) for name in names}
+    one = ingest(store, whole).stored
+
+    def files(place: Path, what: str = "") -> dict[str, list[Path]]:
+        several = {"record": "*+*.json", "case": "*/*.json"}
+        return {f"{kind}{what}": sorted(place.glob(names)) for kind, names in several.items()}
+
+    in_store = {f"`{path.name}`": [path] for path in sorted(store.path(one).iterdir())}
+    return [
+        # Beside a report the header is not read.
+        Place({"report": [whole], **files(own)}, partial(verdict, whole)),
+        Place(
+            {"header": [alone / records.HEADER], **files(alone, ", without the report")},
+            partial(verdict, alone),
+        ),
+        Place(in_store, partial(stored, store, one)),
+    ]
+
+
+def run(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Effects]:
+    """Damage files of a session's copies in ``folder`` one by one, and restore each.
+
+    What is read otherwise, or refused without the file's name, goes to standard error.
+    """
+    several = places(folder, report)
+    kinds = [(kind, files, one) for one in several for kind, files in one.files.items() if files]
+    before = {id(one): one.read(folder) for one in several}
+    effects = {kind: Effects() for kind, *_ in kinds}
     chance = random.Random(seed)
     for number in range(tries):
-        one = found[names[number % len(names)]]
-        stored = sessions[number // len(names) % len(sessions)]
-        path = store.path(stored) / one.name
-        whole = path.read_bytes()
-        damaged = _damaged(whole, chance)
-        one.cuts += len(damaged) < len(whole)
-        path.write_bytes(damaged)
+        kind, files, place = kinds[number % len(kinds)]
+        path, count = files[number // len(kinds) % len(files)], effects[kind]
+        content, written = path.read_bytes(), path.stat().st_mtime
+        damaged = _damaged(content, chance)
+        count.tries += 1
+        count.cut += len(damaged) < len(content)
+        _write(path, damaged, written)
         try:
-            one.tries += 1
-            try:
-                read_all(store, stored)
-            except NetproofError as error:
-                one.named += str(error).startswith(f"{path}: is damaged: ")
-            faults = stores.faults(store, stored)
-            one.checked += any(each.startswith(f"{path}: is damaged: ") for each in faults)
+            found = place.read(path)
+        except NetproofError as error:
+            found = f"refused: {error}"
         finally:
-            path.write_bytes(whole)
-    return list(found.values())
+            _write(path, content, written)
+        if found.startswith("refused: "):
+            named = str(path) in found
+            count.refused += named
+            wrong = not named
+        else:
+            was = before[id(place)]
+            red = PASSED == json.loads(was)["status"] != json.loads(found)["status"]
+            wrong = found != was and not red
+            count.as_before += found == was
+            count.not_passed += red
+        if wrong:
+            count.otherwise += 1
+            pairs = enumerate(zip(content, damaged, strict=False))
+            at = next((at for at, (was, now) in pairs if was != now), len(damaged))
+            print(f"{path}: {content[max(0, at - 40) : at + 40]!r}: {found[:500]}", file=sys.stderr)
+    return effects
 
 
 def _damaged(whole: bytes, chance: random.Random) -> bytes:
@@ -123,105 +163,26 @@ def _damaged(whole: bytes, chance: random.Random) -> bytes:
     return bytes(damaged)
 
 
-def run_sessions(
-    folder: Path, *, tries: int, seed: int, report: Path = scale_sessions.SMALL
-) -> dict[str, Effects]:
-    """Damage the files of a session that passed one by one, and restore each.
-
-    Every other try is of the session's folder without its report, as while its run goes on: it has
-    to be refused or judged as before. Each that is judged otherwise goes to standard error.
-    """
-    recorded = Recorded(report)
-    references = ROOT / "reference-values" / f"{recorded.system}.yaml"
-    made = scale_sessions.make(folder / "made", recorded, 1, references)
-    records = next(made.report.parent.glob("session-*"))
-    alone = shutil.copytree(records, folder / "alone" / records.name)
-    own, others = (
-        [path for path in place.rglob("*") if path.is_file()] for place in (records, alone)
-    )
-    files = {made.report: [made.report, *own], alone: others}
-    with mock.patch.dict(os.environ, made.environment()):
-        return _damaged_sessions(files, random.Random(seed), tries)
-
-
-def _damaged_sessions(
-    files: Mapping[Path, Sequence[Path]], chance: random.Random, tries: int
-) -> dict[str, Effects]:
-    """Damage the files of a session's report and of its folder alone in turn."""
-    whole = {place: _verdict(place) for place in files}
-    with_report, alone = files
-    if isinstance(whole[with_report], NetproofError):
-        raise whole[with_report]
-    effects: dict[str, Effects] = defaultdict(Effects)
-    for number in range(tries):
-        place = (with_report, alone)[number % 2]
-        sizes = [path.stat().st_size for path in files[place]]
-        (path,) = chance.choices(files[place], sizes)
-        content, written = path.read_bytes(), path.stat().st_mtime
-        damaged = _damaged(content, chance)
-        path.write_bytes(damaged)
-        os.utime(path, (written, written))
-        try:
-            found = _verdict(place)
-        finally:
-            path.write_bytes(content)
-            os.utime(path, (written, written))
-        kind = {with_report.name: "report", HEADER: "header"}.get(path.name, "record")
-        one = effects[f"{kind}, without the report" if place == alone else kind]
-        if isinstance(found, NetproofError):
-            one.refused += 1
-        elif found == whole[place]:
-            one.without += 1
-        elif place == with_report and json.loads(found)["status"] != PASSED:
-            one.red += 1
-        else:
-            one.otherwise += 1
-            pairs = enumerate(zip(content, damaged, strict=False))
-            at = next((at for at, (was, now) in pairs if was != now), len(damaged))
-            print(f"{path.name}: {content[max(0, at - 40) : at + 40]!r}", file=sys.stderr)
-    return effects
-
-
-def _verdict(place: Path) -> str | NetproofError:
-    """Return the verdict on a session as JSON, or the reason without one.
-
-    When it began and its labels are only shown: ReFrame's report has no checksum.
-    """
-    try:
-        judged = session_verdict.judge_session(session.load(place), fold=0)
-        document = {**documents.of_judged(judged), **dict.fromkeys(("started", "labels"))}
-        return json.dumps({"status": judged.verdict.status} | document)
-    except NetproofError as error:
-        return error
+def _write(path: Path, content: bytes, written: float) -> None:
+    """Write a file as of the time at which it was ``written``: a session ends with its newest."""
+    path.write_bytes(content)
+    os.utime(path, (written, written))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table of all files; return 0 if all faults were named."""
+    """Print the table of all files; return 0 if nothing was read otherwise."""
     parser = argparse.ArgumentParser(prog="ci/store-flips", description=__doc__.splitlines()[0])
+    parser.add_argument("report", type=Path, help="of a session that passed, beside its folder")
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
-    parser.add_argument("--sessions", action="store_true", help="of reports and session folders")
     options = parser.parse_args(arguments)
-    if options.sessions:
-        with tempfile.TemporaryDirectory() as folder:
-            effects = run_sessions(Path(folder), tries=options.tries, seed=options.seed)
-        heads = ("file", "refused", "not passed", "judged as before", "judged otherwise")
-        rows = [
-            [name, *map(str, dataclasses.astuple(each))] for name, each in sorted(effects.items())
-        ]
-        print("\n".join(markdown([heads, *rows])))
-        return 1 if any(each.otherwise for each in effects.values()) else 0
     with tempfile.TemporaryDirectory() as folder:
-        judge_by_the_project(os.environ.__setitem__, Path(folder))
-        found = run(Path(folder), REPORTS, tries=options.tries, seed=options.seed)
-    total = Found("all")
-    for one in found:
-        for field in ("tries", "cuts", "named", "checked"):
-            setattr(total, field, getattr(total, field) + getattr(one, field))
+        effects = run(Path(folder), options.report, tries=options.tries, seed=options.seed)
+    total = Effects(*map(sum, zip(*map(dataclasses.astuple, effects.values()), strict=True)))
     rows = [
-        (f"`{one.name}`", *map(str, (one.tries - one.cuts, one.cuts, one.named, one.checked)))
-        for one in (*found, total)
+        [kind, *map(str, dataclasses.astuple(one))]
+        for kind, one in {**effects, "all": total}.items()
     ]
-    heads = ("file", "flipped", "cut", "named when read", "named by the check")
+    heads = ("file", "tries", "of them cut", "refused", "not passed", "as before", "otherwise")
     print("\n".join(markdown([heads, *rows])))
-    return 0 if total.named == total.checked == total.tries else 1
+    return 1 if total.otherwise else 0

@@ -192,7 +192,11 @@ class Daemons:
             self._client("scancel", str(number))
 
     def start_nodes(self) -> bool:
-        """Start slurmd of nodes that are down, in its own namespaces; return False if none was."""
+        """Start slurmd of nodes that are down, in its own namespaces; return False if none was.
+
+        Cancel the jobs there of which no step is left: Slurm would hold their nodes until their
+        time limit.
+        """
         running = processes.running()
         down = {
             f"slurmd:{node.name}": node
@@ -201,6 +205,12 @@ class Daemons:
         }
         if down:
             self._clear(*down)
+            nodes = ",".join(node.name for node in down.values())
+            there = ("--states=running", f"--nodelist={nodes}", "--format=%A")
+            alive = {job_of(processes.title(one.pid)) for one in running if self._is_step(one)}
+            begun = (self._client("squeue", "--noheader", *there) or "").split()
+            if dead := [number for number in begun if number not in alive]:
+                self._client("scancel", *dead)
         for role, node in down.items():
             home = self.state / "nodes" / node.name
             for name in ("spool", "tmp", "sys"):

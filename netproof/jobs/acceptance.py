@@ -295,6 +295,11 @@ def run(job: RunningJob) -> None:
         outcome = JobOutcome(job.folder, job.jobid)
         decided = _until_decided(parts, outcome, outcome.first(), draw)
         _until_decided(parts, outcome, outcome.to_compare(decided), draw)
+    # All is decided, whether or not ReFrame is still there to read it.
+    job.report()
+    for name, one in outcome.environments.items():
+        values = records.cases_of(one.folder, one.plan, outcome.measured[name])
+        records.write(one.folder / records.JOB_RECORD, {}, {records.CASES: values})
 
 
 def _launch(several: Iterable[tuple[RunningJob, Step]]) -> None:

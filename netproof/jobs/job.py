@@ -139,16 +139,16 @@ class RunningJob:
         finally:
             self._note_running()
             # Slurm kills this program some seconds after it ends the job.
-            self._report(why)
+            self.report(why)
             if self.within:
                 self.within._beside += self._beside
             else:
                 self.end_all()
-                print(self._report(why), flush=True)
+                print(self.report(why), flush=True)
                 signal.signal(signal.SIGTERM, before)
 
-    def _report(self, why: str) -> str:
-        """Write ``JOB_FILE``; return a sentence on what the program itself took."""
+    def report(self, why: str = "") -> str:
+        """Write ``JOB_FILE``, with ``why`` it ended early; return what the program itself took."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         report = JobReport(
             python=f"{sys.executable} {sys.version.split()[0]}",

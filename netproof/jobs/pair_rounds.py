@@ -25,7 +25,7 @@ from netproof.pairs.rounds import (
     stream_rounds,
 )
 from netproof.pairs.search import LEAST_ROUNDS
-from netproof.session import node_facts, pair_rounds
+from netproof.session import node_facts, pair_rounds, records
 from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.partition import Partition
@@ -250,6 +250,8 @@ def run(job: RunningJob) -> None:
         following = decider.following(number - 1)
         if following is None:
             job.closed.add(SUBJECT)
+            values = {**decider.rounds().as_json(), "partition_extras": job.plan.extras}
+            records.write(job.folder / records.JOB_RECORD, {}, {records.PAIRS: values})
             return
         job.launch(pair_rounds.step(following, number, partition, job.plan.srun))
         if job.hung.pop(SUBJECT, None):

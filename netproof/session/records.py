@@ -48,11 +48,14 @@ CASES = "netproof_cases"
 
 MEASURED = "netproof_measured"
 
-PARTS = {
-    CASES: "cases",
-    "netproof_pairs": "launches",
-}
+PAIRS = "netproof_pairs"
+"""The key under which a test has its rounds of pairs."""
+
+PARTS = {CASES: "cases", PAIRS: "launches"}
 """Keys of a record, and the list below each whose entries have files of their own."""
+
+JOB_RECORD = "record.json"
+"""Record that a job's program leaves in its folder once all is decided, repeats included."""
 
 ENDED_EARLY = "the run has left no report: it goes on, or was ended"
 
@@ -243,9 +246,10 @@ def _of_records(path: Path) -> Iterator[None]:
 def document_of(folder: Path) -> dict[str, Any]:
     """Return a session's folder without a report in the form of ReFrame's report.
 
-    Of a case that a job measured and no check looked at, the verdict finds what its references say;
-    a case that no job measured yet did not run, and the run has failed. Raises NetproofError for a
-    record or header that is damaged.
+    What a job measured and no test has read is taken from the job's own folder. Of a case that a
+    job measured and no check looked at, the verdict finds what its references say; a case that no
+    job measured yet did not run, and the run has failed. Raises NetproofError for a record or
+    header that is damaged.
     """
     try:
         header = _unsealed(folder / HEADER, loading.read_bytes(folder / HEADER))
@@ -269,6 +273,13 @@ def document_of(folder: Path) -> dict[str, Any]:
         with _of_records(path):
             tests[test["unique_name"], test["partition"], test["environ"]] = test
             cases |= {key: (test, case) for key, case in _cases(test).items()}
+    seen = {test[PAIRS]["jobid"] for test in tests.values() if test.get(PAIRS)}
+    for key, test in [*tests.items()]:
+        own = Path(test["stagedir"], JOB_RECORD)
+        rounds = read(own)["values"].get(PAIRS) if own.exists() else None
+        if rounds and rounds["jobid"] not in seen:
+            found = {name: test[name] for name in ("display_name", *_PLACE)}
+            tests[*key, PAIRS] = {**found, "netproof_kind": "pairs", PAIRS: rounds, **_RUN_ENDED}
     for test in [one for one in tests.values() if one.get("netproof_kind") == "job"]:
         for plan in sorted(Path(test["stagedir"]).glob(f"*/{PLAN_FILE}")):
             job = {**test, "environ": plan.parent.name}
@@ -301,7 +312,7 @@ def document_of(folder: Path) -> dict[str, Any]:
             "system": several[0]["system"] if several else "",
             **dict.fromkeys(("partition", "environ"), ""),
             "stagedir": str(folder),
-            **{"result": "fail", "fail_phase": "run", "fail_reason": ENDED_EARLY},
+            **_RUN_ENDED,
         }
     )
     newest = max((path.stat().st_mtime for path in paths), default=header["time_start_unix"])
@@ -315,22 +326,33 @@ def document_of(folder: Path) -> dict[str, Any]:
 CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 """Keys of a test's ``netproof_case``."""
 
+_RUN_ENDED = {"result": "fail", "fail_phase": "run", "fail_reason": ENDED_EARLY}
+
 _PLACE = ("system", "partition", "environ", "job_nodelist", "outputdir", "stagedir")
 
 
 def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
-    """The cases of a job that ended, or is under way, after ReFrame last looked."""
+    """The cases of a job that ended, or is under way, after ReFrame last looked.
+
+    One that has decided all has a record of its own. Of any other they are those whose first
+    launches are complete, and once it has ended, why others are not.
+    """
+    own = folder / JOB_RECORD
     try:
         planned = JobPlan.read(folder / PLAN_FILE)
         names = ("partition", "environment", *CASE_KEYS)
         if all(tuple(getattr(case, name) for name in names) in seen for case in planned.cases):
             return {}
+        if own.exists():
+            return dict(read(own)["values"][CASES])
         found = cases_of(folder, planned, measured_of(folder, planned))
         if not (folder / job_files.JOB_FILE).exists():
             # It goes on, and may still measure what it has not.
             found["cases"] = [one for one in found["cases"] if MEASURED in one]
         return found
     except (NetproofError, OSError, KeyError, TypeError):
+        if own.exists():
+            raise
         # It has not begun, or its folder is gone or another's.
         return {}
 

@@ -23,9 +23,6 @@ from netproof.session.pair_rounds import PairRounds
 from netproof.session.transport import ReportedTransport
 from netproof.site.slurm import unfold
 
-PAIRS_KEY = "netproof_pairs"
-"""The key under which a test of the report has its rounds of pairs."""
-
 _REPORTS = "run-*.json"
 
 GOOD_RESULTS = ("pass", "xfail")
@@ -283,7 +280,7 @@ def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
     return [[_test(one) for one in several] for several in tests]
 
 
-_BULKY = {"netproof_measured", "netproof_pairs"}
+_BULKY = {records.MEASURED, records.PAIRS}
 """Keys that a document loses once its results are made: most of its memory."""
 
 _OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}

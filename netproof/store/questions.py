@@ -24,7 +24,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import RATES
 from netproof.session import packed, session
 from netproof.session.provenance import OfSession, of_report
-from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
+from netproof.session.records import PAIRS
+from netproof.session.session import GOOD_RESULTS, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
 from netproof.store.folder import PARQUET, SESSION, Damaged, Store, StoredSession, verify
@@ -170,7 +171,7 @@ class LazySession(Session):
         vars(self).update(
             path=store.path(stored),
             _whole=cache(lambda: load(store, stored)),
-            _pairs=cache(lambda: load(store, stored, PAIRS_KEY)),
+            _pairs=cache(lambda: load(store, stored, PAIRS)),
         )
 
     info = property(lambda self: self._whole().info)

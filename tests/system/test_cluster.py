@@ -329,10 +329,14 @@ def test_up_heals_what_was_killed_and_leaves_the_rest_alone(up, role):
 def test_up_and_down_work_after_everything_was_killed(up):
     slurm("srun", "true")
     jobs = recorded_jobs()
+    slurm("sbatch", "-N4", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600")
+    eventually(lambda: "RUNNING" in slurm("squeue", "-ho", "%T").stdout)
     kill_all()
     done("up")
     done("status")
-    assert recorded_jobs() == jobs
+    # The job that ran does not hold its nodes.
+    assert slurm("srun", "-N4", "--immediate=60", "true").returncode == 0
+    assert {*jobs} <= {*recorded_jobs()}
     kill_all()
     done("down")
 

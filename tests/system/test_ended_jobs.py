@@ -9,19 +9,21 @@ import re
 import signal
 import subprocess
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import chain
 from pathlib import Path
 from random import Random
 
 import pytest
 from made_site import SMALL, settings_of
+from made_testbed import eventually
 
 from ci.testbed import network, state
+from netproof.jobs import pair_rounds
+from netproof.jobs.acceptance import JobOutcome
 from netproof.measurement.case import Case
-from netproof.session import records, session
-from netproof.session.measured import Launch
+from netproof.session import node_facts, records, session
+from netproof.session.job_files import Incomplete
+from netproof.session.plan import JobPlan
 from netproof.session.session import CheckResult, Session
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
@@ -31,18 +33,22 @@ TESTBED = ROOT / "ci" / "testbed" / "testbed"
 FUNCTIONS = ("PingPong", "Bcast")
 ENVIRONMENTS = ("intelmpi", "mpich")
 LAUNCHES = 3
-MOMENTS = 20
+KILLS = 5
+MOST_LAUNCHED = 30
+"""Launches of a run that is killed, about."""
 SOON_S = 15
 """Seconds in which steps of a job that is ended have to be gone."""
 
 
 class Ended:
-    """A run in ``folder`` of two functions in two environments, with one job of two ranks.
+    """A run in ``folder`` of two functions in ``environments``, with one job of two ranks.
 
     ``more``: names of checks that have jobs of their own.
     """
 
-    def __init__(self, run, folder: Path, launches: int = LAUNCHES, more: str = "") -> None:
+    def __init__(
+        self, run, folder: Path, launches=LAUNCHES, more: str = "", environments=ENVIRONMENTS
+    ) -> None:
         self.folder = folder
         settings = settings_of(folder, **SMALL, twin=[])
         settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
@@ -52,7 +58,7 @@ class Ended:
             *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks")),
             *("-n", names, "-S", f"launches={launches}"),
             *("-S", f"ImbJob.functions={','.join(FUNCTIONS)}"),
-            *("-p", "|".join(ENVIRONMENTS), "-r"),
+            *("-p", "|".join(environments), "-r"),
         )
         shown = run(folder, "env", "-0", **settings).stdout.split("\0")
         environment = dict(entry.split("=", 1) for entry in shown if entry)
@@ -83,14 +89,15 @@ class Ended:
         """Wait for so many launches in each environment."""
         self.until(lambda: all(len(self.recorded(one)) >= count for one in ENVIRONMENTS))
 
-    @contextlib.contextmanager
-    def stopped(self) -> Iterator[None]:
-        """Stop ReFrame; what it has written then is what a killed one has."""
-        self.process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self.process.send_signal(signal.SIGCONT)
+    def all_recorded(self) -> list[str]:
+        """Lines of all launches that have ended."""
+        found = {path.parts[-3:]: path for path in self.folder.glob("*/**/launches.tsv")}
+        return [line for path in found.values() for line in path.read_text().splitlines()[1:]]
+
+    def queued(self) -> list[str]:
+        """Return the numbers of its jobs that have not ended."""
+        several = (line.split() for line in ask("squeue", "-h", "-o", "%i %Z").splitlines())
+        return [number for number, place in several if place.startswith(f"{self.folder}/")]
 
     def states(self) -> dict[str, str]:
         """Each begun job's number and state, as Slurm has it."""
@@ -235,43 +242,59 @@ def test_a_job_that_is_requeued_measures_anew_and_mixes_nothing(run, tmp_path):
         assert all(launch.start > requeued for launch in one.measured.launches)
 
 
-def cases_of_jobs(stored: Session) -> dict[str, dict[Case, list[Launch]]]:
-    """Return the launches of each case that was measured, by the job's number."""
-    found: dict[str, dict[Case, list[Launch]]] = defaultdict(dict)
-    for one in stored.results:
-        if one.case is not None and one.measured is not None:
-            found[one.extras["jobid"]][one.case] = [*one.measured.launches]
+def measured_by_finished(job: Ended) -> dict[Case | str, object]:
+    """Return what finished jobs have in their folders: of each case its launches, and rounds."""
+    finished = {number for number, state in job.states().items() if state == "COMPLETED"}
+    found: dict[Case | str, object] = {}
+    for path in [*job.folder.glob("output/**/plan.json"), *job.folder.glob("stage/**/plan.json")]:
+        planned = JobPlan.read(path)
+        for name in (path.parent / one for one in (*planned.environments, ".")):
+            noted = name / node_facts.JOB_NODES_FILE
+            jobid = next(iter(json.loads(noted.read_text())), "") if noted.exists() else ""
+            if jobid not in finished:
+                continue
+            if planned.task == "pairs":
+                found["pairs"] = pair_rounds.read(path.parent, jobid)[0].launches
+            elif name != path.parent:
+                measured = JobOutcome(path.parent, jobid).measured[name.name].items()
+                found |= {
+                    case: None if isinstance(one, Incomplete) else one for case, one in measured
+                }
     return found
 
 
 @pytest.mark.nightly
-def test_a_run_that_is_killed_has_what_finished_jobs_measured_and_nothing_half_written(
-    run, tmp_path
-):
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_a_run_that_is_killed_has_all_that_finished_jobs_measured(run, tmp_path, kill):
     seed = time.time_ns()
     print(f"seed {seed}")
-    moments, random = [], Random(seed)
-    job = Ended(run, tmp_path, launches=2, more="ImbBcast.*ranks=4|NetpipeTcp")
+    random = Random(seed)
+    job = Ended(run, tmp_path, 2, "ImbBcast.*ranks=4|Pairs", ["mpich"])
     job.until(lambda: any(tmp_path.glob("session-*/*+*.json")))
     (folder,) = tmp_path.glob("session-*")
-    while len(moments) < MOMENTS or len({*chain.from_iterable(done for done, _ in moments)}) < 2:
-        time.sleep(random.uniform(0, 2))
-        assert job.process.poll() is None, f"it ended after {len(moments)} moments"
-        with job.stopped():
-            done = {number for number, state in job.states().items() if state == "COMPLETED"}
-            moments.append((done, cases_of_jobs(session.load(folder))))
+    launched = random.randrange(MOST_LAUNCHED)
+    with contextlib.suppress(AssertionError):
+        job.until(lambda: len(job.all_recorded()) >= launched, 150)
+    time.sleep(random.uniform(0, 3))
+    assert job.process.poll() is None, f"it ended before {launched} launches"
     job.process.kill()
     job.process.wait()
-    ask("scancel", "--me")
-    for number in job.states():
-        steps_end(job, number)
-    last = cases_of_jobs(session.load(folder))
-    for done, seen in moments:
-        # What ReFrame had not read may lack launches that were repeated, and no case.
-        assert {one: {*last[one]} for one in done} == {one: {*seen[one]} for one in done}
-        for number, cases in seen.items():
-            for case, launches in cases.items():
-                assert launches == last[number][case][: len(launches)]
-    judged = run(tmp_path, "netproof", "verdict", str(folder), "testbed:gige", "--all")
-    assert judged.returncode in (1, 3), judged.stderr
-    assert records.ENDED_EARLY in judged.stdout
+    for number in job.queued() if random.random() < 0.5 else ():
+        ask("scancel", number)
+    for _ in range(2):
+        before = measured_by_finished(job)
+        judged = run(
+            tmp_path, "netproof", "verdict", str(folder), "testbed:gige", "--format", "json"
+        )
+        assert judged.returncode in (1, 3), judged.stderr
+        assert records.ENDED_EARLY in judged.stdout
+        stored = session.load(folder)
+        after = measured_by_finished(job)
+        found: dict[Case | str, object] = {one.case: one.measured for one in stored.results}
+        for one in stored.with_pairs:
+            found["pairs"] = one.rounds.launches
+        assert {key: found.get(key) for key in before} == {key: after[key] for key in before}
+        for one in json.loads(judged.stdout)["cases"]:
+            assert one["measured"] or one["faults"]
+        eventually(lambda: not job.queued(), "its jobs go on", 300)
+    print(f"after {launched} launches: {len(before)} finished")

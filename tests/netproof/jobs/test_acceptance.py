@@ -16,7 +16,7 @@ from netproof.jobs.acceptance import JobOutcome
 from netproof.jobs.job import JobEnded, RunningJob
 from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
-from netproof.session import plan, session
+from netproof.session import plan, records, session
 from netproof.session.measured import Measured
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.verdict.engine import Subject
@@ -175,6 +175,7 @@ def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
     job = job_of(tmp_path, BEYOND)
     with pytest.raises(JobEnded):
         ran(job)
+    assert not [*tmp_path.glob(f"*/{records.JOB_RECORD}")]
     outcome = JobOutcome(tmp_path, "3")
     assert len(outcome.cases) == (1 if mpich is None else 2)
     counts = {"mpich": mpich, "openmpi": openmpi}
@@ -185,6 +186,15 @@ def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
             f"{tmp_path}/job.json: the job ended before it had decided this: the job was ended"
             " from outside"
         ] * (name == "mpich")
+
+
+def test_a_job_that_has_decided_all_leaves_a_record_with_its_repeats(tmp_path, made):
+    outcome = ran(job_of(tmp_path, BEYOND))
+    for name, one in outcome.environments.items():
+        (case,) = records.read(one.folder / records.JOB_RECORD)["values"][records.CASES]["cases"]
+        measured = codec.decode(Measured, case[records.MEASURED], name)
+        assert measured == next(iter(outcome.measured[name].values()))
+        assert len(measured.launches) == (5 if name == "mpich" else 2)
 
 
 def test_a_program_that_was_killed_has_left_no_report_and_its_cases_are_not_decided(tmp_path, made):

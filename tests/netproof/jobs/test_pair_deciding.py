@@ -12,7 +12,7 @@ import pytest
 from netproof.jobs import pair_rounds as rounds
 from netproof.jobs.job import RunningJob
 from netproof.jobs.pair_rounds import Decider
-from netproof.session import node_facts, pair_rounds
+from netproof.session import node_facts, pair_rounds, records
 from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
@@ -222,6 +222,8 @@ def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_job_launches_until_every_node_is_decided(folder: Path, monkeypatch):
     assert ran(folder, monkeypatch) == ["pairs.1", "pairs.2", "pairs.3"]
+    found = records.read(folder / records.JOB_RECORD)["values"][records.PAIRS]
+    assert PairRounds.from_json(found) == rounds.read(folder, JOBID)[0]
 
 
 def test_a_job_makes_no_launch_that_nobody_decided(folder: Path, monkeypatch):

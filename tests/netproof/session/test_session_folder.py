@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ci.evaluation import store_flips
+from ci.evaluation import scale_sessions, store_flips
+from ci.evaluation.scale_sessions import Recorded
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import job_files, records, session
+from netproof.session.job_files import Incomplete
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
+REFERENCES = scale_sessions.ROOT / "reference-values" / "testbed.yaml"
 RECORDED = DATA / "sessions" / "two-switches.json"
 WHERE = ("system", "partition", "environ")
 
@@ -115,11 +119,15 @@ def test_a_session_folder_without_a_report_is_refused_where_a_file_was_altered(t
     assert session.load(own).results
 
 
-def test_100_flips_and_cuts_are_refused_or_change_no_verdict(tmp_path):
-    effects = store_flips.run_sessions(tmp_path, tries=100, seed=20061)
+@pytest.mark.slow
+def test_flips_and_cuts_of_any_file_are_refused_or_change_no_verdict(tmp_path, monkeypatch):
+    own = scale_sessions.make(tmp_path, Recorded(scale_sessions.SMALL), 1, REFERENCES)
+    for name, value in own.environment().items():
+        monkeypatch.setenv(name, value)
+    effects = store_flips.run(tmp_path / "copies", own.report, tries=90, seed=20061)
     assert {name: one.otherwise for name, one in effects.items() if one.otherwise} == {}
-    alone = [one for name, one in effects.items() if name.endswith("without the report")]
-    assert sum(one.refused for one in alone) == 50
+    assert {one.tries for one in effects.values()} == {6}
+    assert {name for name, one in effects.items() if one.refused < 6} == {"report"}
 
 
 def test_the_record_of_another_test_is_refused(tmp_path):
@@ -199,6 +207,19 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     assert (found["PingPong"].extras["seed"], found["PingPong"].extras["jobid"]) == (3, "7")
     assert found["Bcast"].measured is None
     assert "Bcast.1 ended with status" in found["Bcast"].reason
+    # The job's own record, which it leaves once all is decided, has its repeats too.
+    planned = JobPlan.read(job / "plan.json")
+    read = found["PingPong"].measured
+    read = read.with_launches([*read.launches, dataclasses.replace(read.launches[0], further=True)])
+    values = records.cases_of(job, planned, {cases[0]: read, cases[1]: Incomplete("x")})
+    path = job / records.JOB_RECORD
+    records.write(path, {}, {records.CASES: values})
+    found = {one.case.function: one for one in session.load(own).results if one.case}
+    assert (found["PingPong"].measured, found["Bcast"].reason) == (read, "x")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(NetproofError, match=r"record\.json: is damaged or cut short"):
+        session.load(own)
+    path.unlink()
     # Another job in this environment, which ReFrame had read, hides nothing of it.
     before = {
         "case": {**dataclasses.asdict(cases[0]), "benchmark": "osu", "function": "bw"},
@@ -211,3 +232,21 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     assert sorted(found) == ["Bcast", "PingPong", "bw"]
     (job / "job_nodes.json").unlink()
     assert [one.case.function for one in session.load(own).results if one.case] == ["bw"]
+
+
+def test_rounds_of_pairs_that_reframe_never_looked_at_are_read_from_their_job(tmp_path):
+    planned = JobPlan.read(DATA / "jobs" / "pairs" / "plan.json")
+    rounds = dataclasses.replace(planned.task_of(PairRounds), jobid="7", nodes=("gige-1", "gige-2"))
+    (tmp_path / "job").mkdir()
+    values = {records.PAIRS: {**rounds.as_json(), "partition_extras": planned.extras}}
+    records.write(tmp_path / "job" / records.JOB_RECORD, {}, values)
+    test = dict(zip(WHERE, planned.where, strict=True)) | {"display_name": "PairJob"}
+    test |= {"unique_name": "PairJob", "netproof_kind": "launches", "job_nodelist": None}
+    test |= {"stagedir": str(tmp_path / "job"), "outputdir": ""}
+    own = records.make_folder(tmp_path)
+    records.write(records.new_path(own, test), test, {})
+    (found,) = session.load(own).with_pairs
+    assert (found.rounds, found.result) == (rounds, "fail")
+    reader = {**test, "unique_name": "Pairs", "netproof_kind": "pairs"}
+    records.write(records.new_path(own, reader), reader, values)
+    assert [one.result for one in session.load(own).with_pairs] == ["pass"]
