@@ -96,11 +96,14 @@ def _loaded(
     """Return sessions and references, and the names of system and partition (None: all)."""
     from netproof.session import session
     from netproof.site import folders
-    from netproof.verdict.derive import system_of
     from netproof.verdict.references import ReferenceFile
 
     sessions = [session.load(report) for report in reports]
-    name, _, partition = (system or system_of(sessions)).partition(":")
+    if system is None:
+        from netproof.verdict.derive import system_of
+
+        system = system_of(sessions)
+    name, _, partition = system.partition(":")
     references = ReferenceFile(folders.of_references() / f"{name}.yaml")
     return sessions, references, name, partition or None
 
@@ -113,11 +116,15 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import documents, power, terminal
-    from netproof.verdict.risk import risks_of_sessions
+    from netproof.present import terminal
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
-        found, without = risks_of_sessions(*_loaded(sessions, system), margin)
+        loaded = _loaded(sessions, system)
+        from netproof.verdict.risk import risks_of_sessions
+
+        found, without = risks_of_sessions(*loaded, margin)
+    from netproof.present import documents, power
+
     printed(
         form,
         lambda: {

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from statistics import geometric_mean
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from netproof.criteria.findings import (
     Below,
@@ -27,6 +26,9 @@ from netproof.criteria.findings import (
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.interval import CONFIDENCE
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""
@@ -65,6 +67,8 @@ def score(
     value = geometric_mean([baseline_times[size] / case_times[size] for size in sizes])
     interval = None
     if len(launches) > 1 and len(baseline_launches) > 1:
+        import numpy as np
+
         counts = len(baseline_launches), len(launches)
         base, own = (
             _resampled_logs(tuple(several), tuple(sizes), counts, side)
@@ -91,6 +95,8 @@ def _resampled_logs(
     launches: tuple[Curve, ...], sizes: tuple[int, ...], counts: tuple[int, int], side: int
 ) -> np.ndarray:
     """Return the mean logarithm of the times of one side in each bootstrap sample."""
+    import numpy as np
+
     different, which = _samples(counts)[side]
     columns = [launches[0].sizes.index(size) for size in sizes]
     times = np.array([curve.time_us for curve in launches])[:, columns]
@@ -98,13 +104,15 @@ def _resampled_logs(
     return logs
 
 
-Samples = tuple[np.ndarray, np.ndarray]
+Samples = tuple["np.ndarray", "np.ndarray"]
 """Different bootstrap samples, places of launches in rows, and which of them each sample is."""
 
 
 @cache
 def _samples(counts: tuple[int, int]) -> tuple[Samples, ...]:
     """Return ``_drawn`` for each side, of so many launches; the same whatever these took."""
+    import numpy as np
+
     random = np.random.default_rng(SEED)
     return tuple(_drawn(count, random) for count in counts)
 
@@ -120,6 +128,8 @@ def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.n
 
 def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """Return the medians of ``samples``, rows of places of launches, in shape (samples, sizes)."""
+    import numpy as np
+
     ordered, count = np.sort(launches[samples], axis=1), len(launches)
     medians: np.ndarray = (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
     return medians
@@ -127,6 +137,8 @@ def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 def _drawn(count: int, random: np.random.Generator) -> Samples:
     """Return the different bootstrap samples of so many launches, and which of them each is."""
+    import numpy as np
+
     # Most samples of few launches are the same ones in another order.
     drawn = np.sort(random.integers(0, count, (RESAMPLES, count)), axis=1)
     different, which = np.unique(drawn, axis=0, return_inverse=True)
@@ -135,6 +147,8 @@ def _drawn(count: int, random: np.random.Generator) -> Samples:
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     """Return the interval of CONFIDENCE from the values of bootstrap samples."""
+    import numpy as np
+
     outside = (1 - CONFIDENCE) / 2
     low, high = np.quantile(values, [outside, 1 - outside])
     return float(low), float(high)

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import geometric_mean, median
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from netproof.criteria.findings import (
     FLAGGED,
@@ -36,6 +34,9 @@ from netproof.measurement import interval as intervals
 from netproof.measurement import links
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import Link
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ENVELOPE = Above(None, 10.0)
 """Multiples of what others need: an order of magnitude is red."""
@@ -117,6 +118,8 @@ class _Envelope:
         """Return what the cases with a size would take over another link."""
         found = self._expected.get((size, crossing))
         if found is None:
+            import numpy as np
+
             able = self._able[size]
             added = [self._added_us(one, crossing).get(size, 0) for one in able]
             times = [self.times[one.where][size] + us for one, us in zip(able, added, strict=True)]
@@ -211,11 +214,11 @@ def _of_size(
         return intervals.of_ratio(case.times_at[size], theirs)
 
     values = every.times[case.where][size] / times
-    values[places[case.where]] = -np.inf
+    values[places[case.where]] = -math.inf
     for label in every.paired.get(case.where, ()):
         if label in places and (of_pairs := ratios(places[label])):
             values[places[label]] = median(of_pairs)
-    decides = int(np.argmax(values))
+    decides = int(values.argmax())
     if settings.level(float(values[decides]))[0] is Level.FAIL:
         failing = [
             place

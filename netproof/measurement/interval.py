@@ -17,8 +17,6 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from statistics import fmean, median
 
-import scipy
-
 Interval = tuple[float, float]
 
 CONFIDENCE = 0.95
@@ -83,12 +81,16 @@ def _exp(power: float) -> float:
 
 @cache
 def _student_of_few(count: int) -> float:
+    import scipy
+
     return float(scipy.special.stdtrit(count - 1, (1 + _LEVEL_OF_FEW) / 2))
 
 
 @cache
 def _ranks_left_out(count: int) -> int:
     """Return how many of ``count`` values lie beyond each end of the interval of their median."""
+    import scipy
+
     left_out = 0
     while 2 * float(scipy.special.bdtr(left_out, count, 0.5)) <= 1 - CONFIDENCE:
         left_out += 1
@@ -188,6 +190,8 @@ class Variance:
 
         ``per_variance``: the variance of the interval's estimate, over this one.
         """
+        import scipy
+
         quantile = float(scipy.special.stdtrit(self.freedom, 1 - error / 2))
         return quantile * math.sqrt(self.variance * per_variance)
 
@@ -198,6 +202,8 @@ def in_common(own: Sequence[Variance], most: float, beyond: float | None = None)
     ``beyond``: the scatter of their logarithms beyond chance, a variance, where it is known better
     than from these alone.
     """
+    import scipy
+
     middle = fmean(map(_logarithm, own))
     if not most:
         return Variance(math.exp(middle), 0.0)
@@ -217,6 +223,8 @@ def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
 
     Below 0 where they scatter less than by chance, or no group has two.
     """
+    import scipy
+
     squares, by_chance, freedom = 0.0, 0.0, 0
     for group in groups:
         if len(group) < 2:
@@ -232,6 +240,8 @@ def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
 
 def _logarithm(one: Variance) -> float:
     """Return the variance's logarithm, corrected for its mean bias with few degrees of freedom."""
+    import scipy
+
     half = one.freedom / 2
     return math.log(one.variance) - float(scipy.special.digamma(half)) + math.log(half)
 

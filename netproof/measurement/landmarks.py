@@ -17,10 +17,6 @@ from itertools import combinations
 from statistics import NormalDist, median
 from typing import Any
 
-import numpy as np
-import scipy
-from numpy.typing import NDArray
-
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.curve import Curve
@@ -297,7 +293,7 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
         return None
     half = len(sizes) // 2
     if len(launches) == 1:
-        return _bend_of_one(np.asarray(sizes, float), np.asarray(launches[0], float), slope)
+        return _bend_of_one(sizes, launches[0], slope)
     differences = [
         (_slope(sizes[half:], times[half:]) - _slope(sizes[:half], times[:half])) / slope
         for times in launches
@@ -305,10 +301,14 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
     return of_middle(differences)
 
 
-def _bend_of_one(x: NDArray[np.float64], y: NDArray[np.float64], slope: float) -> Interval | None:
-    half, freedom = len(x) // 2, len(x) - 4
+def _bend_of_one(sizes: Sequence[int], times_us: Sequence[float], slope: float) -> Interval | None:
+    import numpy as np
+    import scipy
+
+    half, freedom = len(sizes) // 2, len(sizes) - 4
     if freedom < 1:
         return None
+    x, y = np.asarray(sizes, float), np.asarray(times_us, float)
     slopes, left, variance = [], 0.0, 0.0
     for part in (slice(0, half), slice(half, None)):
         u, v = x[part], y[part]

@@ -19,13 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from netproof import codec
 from netproof.errors import NetproofError, shortened
-from netproof.intake import json_reading, loading, trust, yaml_reading
+from netproof.intake import json_reading, loading, trust
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").resolve()
@@ -172,6 +168,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 def load(path: Path, kind: str) -> dict[str, Any]:
     """Return a file's content, which fits the schema of its kind. Raises SpackFileError."""
+    import jsonschema
+
     content: dict[str, Any] = parsed(path)
     faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
     fault = jsonschema.exceptions.best_match(faults)
@@ -184,6 +182,8 @@ def load(path: Path, kind: str) -> dict[str, Any]:
 
 def parsed(path: Path) -> Any:
     """Return a file's content, of any kind, which nobody may change. Raises SpackFileError."""
+    from ruamel.yaml.error import YAMLError
+
     try:
         return _value(loading.read_text(path), path)
     except (NetproofError, OSError, UnicodeDecodeError, YAMLError) as error:
@@ -194,6 +194,10 @@ def parsed(path: Path) -> Any:
 @lru_cache(maxsize=64)
 def _value(text: str, path: Path) -> Any:
     """Return what a text says: every environment includes the same files."""
+    from ruamel.yaml import YAML
+
+    from netproof.intake import yaml_reading
+
     yaml_reading.yaml_value(text, path)
     return YAML(typ="safe", pure=True).load(text)
 

@@ -14,10 +14,10 @@ from netproof.commands.cli import app
 HEAVY = {
     *("altair", "jinja2", "vl_convert"),
     *("duckdb", "pyarrow", "pandas"),
-    *("scipy.special", "scipy.stats", "scipy.optimize", "ruptures"),
+    *("numpy", "scipy", "ruptures", "jsonschema", "ruamel.yaml"),
     *("reframe", "netproof.verdict.session_verdict"),
 }
-"""What takes a tenth of a second or more to load, and leads to it."""
+"""What takes a twentieth of a second or more to load, and leads to it."""
 
 STARTED = {
     "site discover": ("mine place", 2),
