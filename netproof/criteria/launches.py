@@ -19,6 +19,7 @@ from netproof.criteria.findings import (
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
+from netproof.errors import NetproofError
 
 CPU_COST = Bounds()
 """CPU seconds for a second of benchmark; nothing is asserted by default."""
@@ -46,10 +47,14 @@ FEWEST_CRASHES = 2
 def cpu_cost(case: CaseCurves, settings: Bounds) -> Iterator[Finding]:
     """Yield the CPU seconds per second of benchmark, a finding for each node.
 
-    1 is one core all the time. After the network-adapter page.
+    1 is one core all the time. After the network-adapter page. Raises NetproofError for seconds
+    that are negative or no number.
     """
     if case.cpu_seconds is None:
         return
+    for label, seconds in [*case.cpu_seconds.items(), (case.where, case.seconds)]:
+        if not math.isfinite(seconds) or seconds < 0:
+            raise NetproofError(f"{label}: {seconds} s is no time used")
     if not case.cpu_seconds:
         raise CannotJudgeError("the job's resource use names no node")
     if case.seconds < READABLE[0]:

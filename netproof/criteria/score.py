@@ -57,6 +57,8 @@ def score(
     percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
     failed. Raises CannotJudgeError, and NetproofError where launches of one case differ in sizes.
     """
+    if not launches:
+        raise CannotJudgeError("it has no launch")
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
     case_times = _times(tuple(launches), where, settings)

@@ -21,7 +21,6 @@ from netproof.verdict.engine import (
     Key,
     Subject,
     along,
-    bounds_of,
     flagged,
     rule,
     smoothness,
@@ -271,7 +270,10 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
 
 
 def _held(subject: Subject) -> dict[str, Bounds]:
-    several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
+    several = {
+        name: BY_FINDING[name].bounds_in(subject.settings, inside=False)
+        for name in CONFIRMED_BY_MEASURING
+    }
     return {name: bounds for name, bounds in several.items() if bounds.asserted}
 
 
@@ -437,7 +439,7 @@ def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Fi
     Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
     """
     curves, noise = _quiet(subject, _loaded(again))
-    bounds = bounds_of(finding.criterion, subject.settings)
+    bounds = BY_FINDING[finding.criterion].bounds_in(subject.settings, inside=False)
     shown = confirm(finding, curves, bounds=bounds, settings=subject.confirm_settings())
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"
     return _weighed(shown, noise, shown.reason + where, *again.faults)

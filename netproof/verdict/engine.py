@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Bounds, Finding, Level
+from netproof.criteria import Finding, Level
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import FLAGGED, REFERENCE, at_sizes, then
 from netproof.criteria.interface import (
@@ -565,11 +565,6 @@ def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         for finding in findings
         if finding.criterion in CONFIRMED_BY_MEASURING and finding.level in FLAGGED
     )
-
-
-def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
-    """Return the bounds that a finding of that criterion was compared with."""
-    return BY_FINDING[criterion].bounds_in(settings, inside=inside)
 
 
 def rule(subject: Subject, finding: Finding, shown: Finding | None = None) -> Finding:

@@ -320,9 +320,9 @@ def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
         new, system="testbed:gige", asked=StoredOptions(store)
     ).verdict
     without = [note for note in verdict.notes if note.startswith("no scores for ")]
-    # Those that another environment measured tonight, and those that none did: 23 in all.
-    assert [note.split()[3] for note in without] == ["17", "6"]
-    assert "has no session in which it passed" in without[1]
+    # All that the baseline was to run, whether another environment measured them tonight or not.
+    assert [note.split()[3] for note in without] == ["19"]
+    assert any("in no session of" in note for note in verdict.notes)
 
 
 @pytest.mark.slow
