@@ -100,6 +100,7 @@ class Counters:
             for source in node.sources:
                 if not 0 <= source.read < len(self.names):
                     raise NetproofError(f"{node.node}: {source.kind} {source.name} has no names")
+        object.__setattr__(self, "names", _shared(self.names)[0])
 
     def of(self, node: str) -> NodeCounters | None:
         """Return the counts of a node; None if it is no node of the launch."""
@@ -118,7 +119,7 @@ class Counters:
 
     @cached_property
     def _names(self) -> tuple[frozenset[str], ...]:
-        return tuple(map(_set_of, self.names))
+        return _shared(self.names)[1]
 
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
         """Return the same by names; None also where there is no such node or source."""
@@ -141,8 +142,11 @@ class Counters:
 
 
 @lru_cache(maxsize=256)
-def _set_of(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(names)
+def _shared(
+    names: tuple[tuple[str, ...], ...],
+) -> tuple[tuple[tuple[str, ...], ...], tuple[frozenset[str], ...]]:
+    """Return one tuple for all that are equal, and its sets: launches of a site have the same."""
+    return names, tuple(map(frozenset, names))
 
 
 class _Reading(NamedTuple):
