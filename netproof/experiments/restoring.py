@@ -97,7 +97,7 @@ def ask(node: str, command: Sequence[str], access: Sequence[str] = ()) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise NetproofError("there is no srun") from None
+        raise NetproofError(f"{node}: there is no srun") from None
     except subprocess.TimeoutExpired:
         raise NetproofError(f"{node}: did not answer within {ANSWER_S} s") from None
     if ran.returncode != 0:

@@ -45,7 +45,6 @@ def test_what_a_library_prints_before_and_after_is_no_part_of_it():
         ("14.1 |", " 0.0 |", "is of no time or rate above 0"),
         ("     usec |", "       ms |", "is no test, its numbers and a unit"),
         ("|         30.3 |", "|", "is no test, its numbers and a unit"),
-        ("2.1X |                6.5X", "2.1 |                 6.5X", "no test with two factors"),
         ("Lat (8 B) |         30.3", "Lat (9 B) |         30.3", "are not the same"),
     ],
 )
