@@ -168,7 +168,7 @@ def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
 
 def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
     document = json.loads((RECORDED / "passed.json").read_text())
-    document["runs"][0]["testcases"][-1]["system"] = "elsewhere"
+    document["runs"][0]["testcases"][0]["system"] = "elsewhere"
     (tmp_path / "run-0.json").write_text(json.dumps(document))
     status, said = verdict()
     assert status == 2
