@@ -66,7 +66,8 @@ def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
     """Raise NetproofError for a session that is missing, before anything is loaded."""
     for name in sessions:
         # Anything else may be a name in the store.
-        of_file = store is None or name.suffix == ".json" or os.sep in str(name)
+        stored = store is not None and store.is_dir() and name.suffix != ".json"
+        of_file = not stored or os.sep in str(name)
         if of_file and not os.path.exists(name):
             raise NetproofError(f"{name}: {NO_REPORT}")
 
@@ -111,7 +112,7 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
                     # One of a stream names no file.
                     if error.filename is None:
                         raise
-                    why = f"{error.filename}: cannot be used: {error.strerror}"
+                    why = f"{error.filename}: {error.strerror}"
                 from netproof.present import terminal
 
                 if entry.debugging():

@@ -176,7 +176,6 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
         ((*LAUNCH, "start"), True),
         ((*LAUNCH, "curve", "time_us"), None),
         ((*LAUNCH, "curve", "sizes", 1), 4.5),
-        (("runs", 0, "testcases", -1, "netproof_measured", "line_rate_mb_s"), "fast"),
     ],
 )
 def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(

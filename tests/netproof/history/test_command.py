@@ -155,7 +155,10 @@ def test_without_a_baseline_it_says_so(nights):
         (("--quantity", "speed"), "'speed' is not one of"),
         (("--to", "series.gif"), "series.gif: unknown format; choose .html, .svg, .png, .pdf"),
         (("--to", "series.svg"), "series are too many for one plot, 24 fit"),
-        (("--case", "pingpong", "--to", "/nowhere/x.svg"), "/nowhere/x.svg: cannot be used"),
+        (
+            ("--case", "pingpong", "--to", "/nowhere/x.svg"),
+            "/nowhere/x.svg: No such file or directory",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_with_the_remedy(nights, arguments, said):
@@ -279,7 +282,7 @@ def test_a_full_or_closed_store_is_said(nights):
     (nights.store.folder / "accepted").write_text("in the way")
     status, _, err = accepted(nights, "--case", ".", stored.name)
     assert status == 2
-    assert "cannot be used: " in err
+    assert "cannot be written: " in err
 
 
 def crashing(count: int):
