@@ -231,7 +231,7 @@ def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_p
     assert json.loads((tmp_path / "answer.json").read_text())["partitions"]
 
 
-def recorded(arguments, *, report: Path, **_others) -> None:
+def recorded(_arguments, report: Path, *_, **_others) -> None:
     """Stands for ReFrame, and leaves a session of a sick switch."""
     report.write_bytes(SICK_SESSION.read_bytes())
 
@@ -330,7 +330,7 @@ def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
 def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, monkeypatch):
     asked = {}
 
-    def far_enough(arguments, *, settings, **_others):
+    def far_enough(arguments, *_, settings, **_others):
         asked.update(arguments=arguments, settings=settings)
         raise NetproofError("far enough")
 
