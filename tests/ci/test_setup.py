@@ -26,7 +26,7 @@ def setup(tmp_path):
         folder.mkdir(parents=True)
     stamp.touch()
     for line in (ROOT / "ci" / "setup").read_text().splitlines():
-        if line.startswith("wheel "):
+        if line.strip().startswith("wheel "):
             _, prefix, requirement = line.split()
             for folder in ("bin", "lib"):
                 (tmp_path / ".opt" / prefix / folder).mkdir(parents=True)
