@@ -65,16 +65,18 @@ POINT_TO_POINT = {**dict.fromkeys(SINGLE_TRANSFER, 1), "Sendrecv": 2, "Exchange"
 """Messages per call that a rate counts."""
 
 MESSAGE_RATE = frozenset({"Uniband", "Biband"})
-_SUMS = ("Reduce", "Reduce_scatter", "Reduce_scatter_block", "Allreduce")
-_MOVES = (
-    *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
-    *("Alltoall", "Alltoallv"),
+COLLECTIVE = frozenset(
+    (
+        *("Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"),
+        *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
+        *("Alltoall", "Alltoallv"),
+    )
 )
-"""Collectives that move data of any size; messages of the others are floats."""
-_DEFAULT = ("Bcast", "Allgather", "Alltoall", "Reduce_scatter", "Allreduce")
 _PASSIVE = "Truly_passive_put"
 _NON_BLOCKING = [
-    f"I{name.lower()}" for name in (*_MOVES, *_SUMS, "Barrier") if name != "Reduce_scatter_block"
+    f"I{name.lower()}"
+    for name in (*COLLECTIVE, "Barrier")
+    if name not in ("Reduce_local", "Reduce_scatter_block")
 ]
 _ONE_SIDED = (
     *("Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put"),
@@ -89,7 +91,7 @@ _OF_ALL = ("All_put_all", "All_get_all", "Exchange_put", "Exchange_get", "Window
 """Functions of -RMA and -EXT with a range of times and no rate."""
 
 FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    **dict.fromkeys((*_MOVES, *_SUMS, "Reduce_local", "Barrier", *_OF_ALL), (RANGE,)),
+    **dict.fromkeys((*COLLECTIVE, "Barrier", *_OF_ALL), (RANGE,)),
     **dict.fromkeys((f"{name}_pure" for name in _NON_BLOCKING), (RANGE,)),
     **dict.fromkeys(_NON_BLOCKING, ((OVERALL, PURE, COMPUTE, OVERLAP),)),
     **dict.fromkeys(POINT_TO_POINT, (_SEVERAL,)),
@@ -455,9 +457,13 @@ def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
             lines.skip_blank()
         else:
             found = lines.expect(_PROCESSES, "the number of processes")
+        if not int(found[1]):
+            lines.refuse("a benchmark of 0 processes")
         return 1, int(found[1])
     found = lines.expect(_GROUPS, "the number of groups and their processes")
     groups, ranks = int(found[1]), int(found[2])
+    if groups < 2 or not ranks:
+        lines.refuse("expected two groups or more, of processes")
     for group in range(groups):
         row = lines.expect(_GROUP_ROW, f"the ranks of group {group}")
         members = row[2].split()
@@ -502,6 +508,8 @@ def _read_entry(lines: Lines, function: str, header: Header, group: int | None) 
     if values.pop(_GROUP, group) != group:
         lines.refuse(f"expected the row of group {group}")
     size = int(values.pop(SIZE_COLUMN, 0))
+    if not values[COUNT_COLUMN]:
+        lines.refuse("0 repetitions measure nothing")
     if values.get(MESSAGES) == 0:
         lines.refuse("a rate of 0 messages a second")
     collective = function not in POINT_TO_POINT and "arrier" not in function
@@ -509,6 +517,12 @@ def _read_entry(lines: Lines, function: str, header: Header, group: int | None) 
     if 0 in [values.get(name) for name in (TIME, PURE, *RANGE)] and not may_be_nothing:
         lines.refuse(f"a time of 0 for {function} at {size} bytes")
     check_means(lines, values, RANGE)
+    if OVERLAP in values:
+        # Each time has two decimals.
+        longer = max(values[PURE], values[COMPUTE], 0.01)
+        share = 100 * (values[PURE] + values[COMPUTE] - values[OVERALL]) / longer
+        if abs(values[OVERLAP] - min(max(share, 0), 100)) > 0.006 + 1.5 / longer * 1.02:
+            lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
     wrong = values.get(DEFECTS)
     failure = f"defects {wrong}" if wrong else ""
     return Row(lines.number, size, values, _time_us(function, values), failure)
@@ -532,9 +546,11 @@ def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Leng
         raise ParseError(lines.path, rows[1].line, "", reason)
     if any(not row.values for row in rows):
         return
+    if last > longest:
+        lines.refuse(f"{function} goes past the longest message of {longest} bytes")
     # IMB leaves out a message that is too short for an element of the reduction.
-    if last != longest and not (last < longest < max(_ELEMENT_BYTES) and reduces):
-        lines.refuse(f"the table of {function} ends with {last} bytes, and not with {longest}")
+    if last < longest and not (reduces and longest < max(_ELEMENT_BYTES)):
+        lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
@@ -581,9 +597,15 @@ class Imb(MpiBenchmark):
         _function("Uniband", pairs=True, rated=True),
         _both_ways("Biband", pairs=True),
         *(
-            _function(name, least_bytes=least, default=name in _DEFAULT, collective=name)
-            for names, least in ((_MOVES, 1), (_SUMS, 4))
-            for name in names
+            _function(name, least_bytes=least, default=default, collective=name)
+            for name, least, default in (
+                *(("Bcast", 1, True), ("Allgather", 1, True), ("Allgatherv", 1, False)),
+                *(("Gather", 1, False), ("Gatherv", 1, False)),
+                *(("Scatter", 1, False), ("Scatterv", 1, False)),
+                *(("Alltoall", 1, True), ("Alltoallv", 1, False), ("Reduce", 4, False)),
+                *(("Reduce_scatter", 4, True), ("Reduce_scatter_block", 4, False)),
+                ("Allreduce", 4, True),
+            )
         ),
         _function("Barrier", least_bytes=None, default=True),
     )

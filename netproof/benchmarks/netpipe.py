@@ -2,7 +2,8 @@
 
 NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs. Bandwidth is
 computed from bytes and time; the Mbps only check the row. Likewise with NetPIPE 5.x, whose Gbit/s
-(10⁹) have three decimals, too few for small messages. What it prints has rounded sizes from a
+(10⁹) have three decimals, too few for small messages. Its rates are those of its average, longest
+and shortest time, the last taken as at least 1 µs. What it prints has rounded sizes from a
 megabyte on: they are those of the run that visits the smaller ones, which are exact.
 
 In bidirectional mode (``-2``, ``--bidir`` of 5.x) the bytes of the ``-o`` file count both
@@ -46,6 +47,9 @@ from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
 
 MOST_SAMPLES = 8000
 """Sizes, less 3, after which NetPIPE 3.7.2 stops."""
+
+SHORTEST_US_5 = 1.0
+"""Least value in µs of NetPIPE 5.x's shortest time."""
 
 MOST_LISTED = 5
 MOST_PERTURBATIONS = 8
@@ -197,11 +201,12 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     points: list[Row] = []
     while lines.peek() is not None:
         line = lines.take("a row")
-        moved, rate, *_, time = figures = numbers(lines, line.split(), columns)
+        moved, rate, *extremes, time = figures = numbers(lines, line.split(), columns)
         if line != form.format(*figures):
             lines.refuse(f"is no row as NetPIPE {named} writes it: {', '.join(columns)}")
         if newer:
             _check_rate(lines, moved, rate, 0.0005, time, 0.005, newer=True)
+            _check_extremes(lines, moved, rate, *extremes)
         else:
             _check_rate(lines, int(moved), rate, 0.5e-6, us(time), 0.5e-2)
             time = round(us(time), 2)
@@ -226,6 +231,16 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
             reason += "; a run both ways counts twice: say --bidirectional if it was one"
         raise ParseError(path, line_number, "", reason)
     return _output(lines, named[0], points, bidirectional=bidirectional)
+
+
+def _check_extremes(lines: Lines, moved: float, rate: float, least: float, most: float) -> None:
+    """Raise ParseError unless the rates in Gbit/s of the longest and shortest time may be theirs.
+
+    Apart by printed decimals, or the shortest time was below its least value.
+    """
+    of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
+    if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
+        lines.refuse("expected minimum <= average <= maximum of the rates")
 
 
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
@@ -263,6 +278,8 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
         _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
         _append(lines, points, size, time, may_be_empty=older is not None)
     if not points:
+        if lines.peek() is None:
+            lines.refuse("the run ends before its first size", TableError)
         lines.take("a row")
         lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
     return _output(lines, release, points, bidirectional=bidirectional)

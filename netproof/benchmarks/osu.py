@@ -230,6 +230,8 @@ def _read_named(lines: Lines) -> Output:
     ranks = None
     if function == "mbw_mr":
         ranks = 2 * int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
+        if not ranks:
+            lines.refuse("no pair measures nothing")
     # Collectives do not say where buffers are, nor does any test since 7.4.
     known = [_TYPE, _WINDOW, _SYNCHRONIZATION, *([_MEMORY] if _between_two(function) else [])]
     found: dict[re.Pattern[str], re.Match[str]] = {}
@@ -312,6 +314,8 @@ def _read_rows(lines: Lines, function: str, header: Header) -> tuple[Row, ...]:
         row = Row(lines.number, size, values, _time_us(size, values), wrong)
         if rows and rows[-1].failure:
             lines.refuse("a row after one whose data were wrong, at which OMB ends")
+        if rows and "barrier" in function:
+            lines.refuse(f"a second row of {function}")
         if rows:
             check_order(lines, rows[-1].size, size, "OMB")
         rows.append(row)
@@ -340,6 +344,20 @@ def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None
         if abs(values[RATE] - made) > margin:
             lines.refuse(f"{RATE} does not follow from bytes and {MESSAGES}: {made:.2f} would")
     check_means(lines, values, (LEAST, MOST, MEAN))
+    # Its mean is of another run than its ends, and may lie outside.
+    if MOST_PURE in values and values[LEAST_PURE] > values[MOST_PURE]:
+        lines.refuse("expected min <= max")
+    if OVERLAP in values:
+        # All times have two decimals.
+        waited, pure = values[OVERALL] - values[COMPUTE], values[PURE]
+        bounds = [
+            100 - 100 * (waited + of_waited) / (pure + of_pure)
+            for of_waited in (-0.01, 0.01)
+            for of_pure in (-0.005, 0.005)
+        ]
+        if not max(0, min(bounds)) - 0.006 <= values[OVERLAP] <= max(0, *bounds) + 0.006:
+            made = 100 - 100 * waited / pure
+            lines.refuse(f"{OVERLAP} does not follow from the times: {made:.2f}")
 
 
 _function = partial(Function, "osu")

@@ -91,15 +91,19 @@ def _time_us(size: int, values: Mapping[str, float], unit: float | None) -> floa
         # The mean is of all but the first and the last, the median of all.
         if not least <= time <= most or not least <= values.get("t_avg", time) <= most:
             raise ValueError("expected t_min <= t_typical <= t_max, and so the mean")
+        if values.get("99%", time) > values.get("99.9%", most):
+            raise ValueError("a 99th percentile above the 99.9th")
         return time
     rate, average = values.get("MsgRate[Mpps]"), values["average"] * unit
-    if not (average or rate):
-        raise ValueError("a rate of 0.00, and no message rate beside it")
     if rate is None:
+        if not average:
+            raise ValueError("a rate of 0.00, and no message rate beside it")
         return size / average * 1e6
     made = rate * 1e6 * size
     if abs(made - average) > 0.006 * unit + 0.6 * size + 1e-6 * made:
         raise ValueError(f"the average does not follow from MsgRate: {made / unit:.2f} would")
+    if not average and not rate:
+        raise ValueError("a rate of 0.00, and a message rate of 0")
     # Of a small rate, two decimals say less than the six of the message rate.
     return size / average * 1e6 if values["average"] >= rate else 1 / rate
 

@@ -146,6 +146,7 @@ def test_what_a_launcher_says_of_a_program_that_it_killed_is_no_epilogue():
             "MPI Put Latency Test",
             "a test of OMB that is not read here",
         ),
+        ("7.4/mbw_mr-2.out", "# [ pairs: 1 ]", "# [ pairs: 0 ]", "no pair measures nothing"),
         ("5.3/latency.out", "\n4   ", "\n3   ", "3 bytes after 2: OMB's sizes double"),
         ("5.3/latency.out", "\n4   ", "\n2   ", "2 bytes after 2: sizes must increase"),
         ("5.3/latency.out", "331.18", "  0.00", "is 0, which nothing takes"),
@@ -426,6 +427,9 @@ class TestOtherTests:
         assert output.function == function
         assert output.curve().time_us == (3.47,)
         assert output.document([])["overlap_percent"] == [6.08]
+        wrong = row.replace("6.08", "9.08")
+        text = table(f"MPI {title} Latency", columns, wrong, more=OVERALL)
+        assert "Overlap(%) does not follow from the times" in str(refused(text))
 
     @pytest.mark.parametrize("extremes", [(), ("Min Comm.(us)", "Max Comm.(us)")])
     def test_with_all_columns_its_time_is_the_slowest_ranks_if_it_is_there(self, extremes):
@@ -450,7 +454,7 @@ class TestOtherTests:
         row = f"{8.85:{width}.2f}{5.04:18.2f}{4.02:18.2f}{5.04:18.2f}"
         text = table("MPI Non-blocking Barrier Latency", columns, row, more=OVERALL)
         assert read(text, "x.out").curve().time_us == (4.02,)
-        assert "0 bytes after 0: sizes must increase" in str(refused(text + row + "\n"))
+        assert "a second row of ibarrier" in str(refused(text + row + "\n"))
 
     def test_release_3_has_wider_columns(self):
         columns = "# Size            Latency (us)"
