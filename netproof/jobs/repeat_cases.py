@@ -142,7 +142,7 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     between sizes. A case compared with others of the job, such as TCP's or other functions', is
     repeated with them.
     """
-    subjects = {one.key: one.repeated for one in asked}
+    subjects = engine.by_place({one.key: one.repeated for one in asked})
     alone = [one for one in asked if not one.peers]
     counted = {one.key for one in alone if _fails_by_counters(one.repeated)}
     red = counted | {one.key for one in alone if failed(one, subjects)}

@@ -21,6 +21,7 @@ from netproof.verdict.engine import (
     Key,
     Subject,
     along,
+    by_place,
     flagged,
     rule,
     smoothness,
@@ -472,5 +473,5 @@ def findings_along(
     ``others``: cases that these are compared with as well.
     """
     own = {subject.case.key(): subject for subject in subjects}
-    job = {subject.case.key(): subject for subject in others} | own
+    job = by_place({subject.case.key(): subject for subject in others} | own)
     return {key: rule_all(one, along(one, job), one.measured.again) for key, one in own.items()}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 """The key of a case within a session."""
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,10 +282,18 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     return tuple(weighed)
 
 
+def by_place(found: Mapping[Key, Found]) -> dict[Key, Found]:
+    """Return what is known by cases' keys also by those without the environment.
+
+    One environment of a partition measures TCP for all of them.
+    """
+    return {key[:2] + key[3:]: one for key, one in found.items()} | dict(found)
+
+
 def companion_keys(case: Case, there: Collection[Key]) -> dict[Key, str]:
     """Return the operations that criteria compare a case with, by the keys of their cases.
 
-    ``there``: keys of all cases. One environment of a partition measures TCP for all of them.
+    ``there``: as ``by_place`` has them.
     """
     own, benchmark = registry.function_of(case).operation, registry.of(case)
     wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
@@ -293,8 +303,7 @@ def companion_keys(case: Case, there: Collection[Key]) -> dict[Key, str]:
             continue
         key: Key = dataclasses.replace(case, function=function.name).key()
         if key not in there and function.name in benchmark.over_tcp.values():
-            others = (one for one in there if one[:2] + one[3:] == key[:2] + key[3:])
-            key = next(others, key)
+            key = key[:2] + key[3:]
         found[key] = function.operation
     return found
 

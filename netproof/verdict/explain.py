@@ -16,7 +16,7 @@ from netproof.criteria import Level
 from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
-from netproof.verdict.engine import companion_keys
+from netproof.verdict.engine import by_place, companion_keys
 from netproof.verdict.verdict import NOT_IN_SESSION, CaseVerdict, FailedTest, Verdict
 
 
@@ -271,6 +271,7 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
         for judged in verdict.cases
         if judged.measured is not None
     }
+    there = by_place(costs)
     rows: list[CpuRow] = []
     unknown: Counter[str] = Counter()
     for case, cost in costs.values():
@@ -278,8 +279,8 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
             unknown[cost.why("cpu_s")] += 1
             continue
         over_tcp, of_tcp = registry.of(case).over_tcp.get(case.function), None
-        for key, operation in companion_keys(case, costs).items():
-            per_gb = costs[key][1].s_per_gb if key in costs and operation == over_tcp else None
+        for key, operation in companion_keys(case, there).items():
+            per_gb = there[key][1].s_per_gb if key in there and operation == over_tcp else None
             if per_gb and cost.s_per_gb is not None:
                 of_tcp = cost.s_per_gb / per_gb
         rows.append(CpuRow(case, cost, of_tcp))

@@ -21,7 +21,7 @@ from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import confirmations, coverage, engine, limits, traffic
 from netproof.verdict import nodes as of_nodes
-from netproof.verdict.engine import Key, Subject, companion_keys
+from netproof.verdict.engine import Key, Subject, by_place, companion_keys
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, Entries, NotThere
 from netproof.verdict.verdict import (
@@ -308,7 +308,7 @@ def _notes_on_cases(
     """Return what the criteria across configurations could not judge."""
     notes = _notes_of_criteria(judged)
     absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
-    keys = {one.case.key() for one in judged}
+    keys = by_place({one.case.key(): one for one in judged}).keys()
     without = []
     for case in (one.case for one in judged):
         benchmark = registry.of(case)

@@ -84,6 +84,7 @@ class Examined:
         ran, self.cases = cases_of(session, matrix)
         self._references = references
         self._subjects = subjects_of(ran, matrix)
+        self._job = engine.by_place(self._subjects)
         self._groups: dict[Key, list[Subject]] = defaultdict(list)
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
@@ -140,7 +141,7 @@ class Examined:
         findings = [
             *engine.references(one, bounds).values(),
             *engine.smoothness(one),
-            *engine.rates(one, self._subjects),
+            *engine.rates(one, self._job),
         ]
         for finding in findings:
             # A flag at a size would be confirmed, since every launch has the change.

@@ -22,7 +22,7 @@ from netproof.session.session import Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
 from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirmations, power, stored
-from netproof.verdict.engine import Key, companion_keys
+from netproof.verdict.engine import Key, by_place, companion_keys
 from netproof.verdict.judge import judge, last_results, subject
 from netproof.verdict.references import Entries, entries_of
 from netproof.verdict.stored import StoredBounds, StoredVerdict
@@ -466,7 +466,7 @@ def recurring(
 
 
 def _warnings(session: Session, matrix: Matrix, keys: set[Key]) -> Warnings:
-    ran = last_results(session)
+    ran = by_place(last_results(session))
     cases = (one.case for key, one in ran.items() if key in keys and one.case is not None)
     needed = keys.union(*(companion_keys(case, ran) for case in cases))
     subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]

@@ -19,7 +19,7 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import StoredOptions, confirmations
-from netproof.verdict.engine import Key, Subject, companion_keys, group
+from netproof.verdict.engine import Key, Subject, by_place, companion_keys, group
 from netproof.verdict.judge import AGAINST, last_results, skipped_by, subject
 from netproof.verdict.verdict import StoredResult, StoredResults
 
@@ -127,7 +127,7 @@ def _good(
     if not passed:
         return
     session = questions.load(store, stored)
-    results = {key: one for key, one in last_results(session).items() if one.measured}
+    results = by_place({key: one for key, one in last_results(session).items() if one.measured})
     day = f"{stored.start:%Y-%m-%d}"
     here = {key: subject(result, site, day) for key, result in results.items() if key in passed}
     compared = {
