@@ -63,13 +63,16 @@ def subjects(
 
 
 def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
-    """Raise NetproofError for a session that is missing, before anything is loaded."""
+    """Raise NetproofError for a session or a store that is missing, before anything is loaded."""
+    from netproof.store import Store
+
     for name in sessions:
-        # Anything else may be a name in the store.
-        stored = store is not None and store.is_dir() and name.suffix != ".json"
-        of_file = not stored or os.sep in str(name)
-        if of_file and not os.path.exists(name):
+        if os.path.exists(name):
+            continue
+        if store is None or name.suffix == ".json" or os.sep in str(name):
             raise NetproofError(f"{name}: {NO_REPORT}")
+        # It may be a name in the store.
+        Store(store)
 
 
 def _is_system(argument: str) -> bool:

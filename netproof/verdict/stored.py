@@ -235,6 +235,8 @@ class StoredVerdict:
         Raise NetproofError where it has not all parts.
         """
         known = typing.get_type_hints(Verdict)
+        if odd := (known.keys() - set(_APART)) ^ self.verdict.keys():
+            raise NetproofError(f"its parts are not those of a verdict: {', '.join(sorted(odd))}")
         parts = {
             name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
@@ -315,6 +317,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     entries = entries_of(references, system)
     head = {
         "format": FORMAT,
+        "cases": len(verdict.cases),
         "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "system": system,
         **known,
@@ -364,6 +367,8 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
             raise NetproofError("it does not say its format")
         if (stated := head.pop("format")) != FORMAT:
             raise NetproofError(f"it is of format {stated}, and this netproof reads {FORMAT}")
+        if head.get("cases") != len(cases):
+            raise NetproofError(f"it has {len(cases)} cases, and not {head.get('cases')}")
         found = codec.decode(StoredVerdict, {**head, "cases": cases}, VERDICT)
         if found.report_sha256 != report_sha256(store, stored):
             raise NetproofError("it is on another session's report")

@@ -408,7 +408,7 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
         (lambda d: d["runs"][0]["testcases"].pop(), "its header counts others"),
         (
             lambda d: measured_test(d).update(system="other"),
-            "results of 2 systems",
+            "what was measured is of testbed:gige",
         ),
         (
             lambda d: measured_test(d)["netproof_measured"]["launches"].pop(),
@@ -423,10 +423,6 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
                 "time_us"
             ].pop(),
             "cannot hold",
-        ),
-        (
-            lambda d: measured_test(d)["netproof_measured"].update(peak_from="big"),
-            r"peak_from: found .big., expected a whole number",
         ),
         (
             lambda d: measured_test(d)["netproof_measured"].update(line_rate_mb_s=float("nan")),

@@ -443,6 +443,8 @@ class TestWhatCannotBeDerived:
             if number == 2:
                 for test in testcases:
                     test["system"] = "elsewhere"
+                    if test["netproof_measured"]:
+                        test["netproof_measured"]["case"]["system"] = "elsewhere"
 
         sessions = changed(here, move)
         assert "results of 2 systems (elsewhere, testbed); name one" in self.refused(*sessions)

@@ -28,7 +28,7 @@ from netproof.present.verdict import sentences
 from netproof.present.wording import outcome
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
-from netproof.site import folders
+from netproof.site import folders, matrix
 from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
@@ -209,7 +209,7 @@ def with_pairs(
 
 def lenient(monkeypatch) -> None:
     """Let the site call nothing disturbed."""
-    real = session_verdict.site.gather
+    real = matrix.gather
 
     def gather(folder: Path) -> dict[str, Any]:
         configuration = real(folder)
@@ -218,7 +218,7 @@ def lenient(monkeypatch) -> None:
                 partition["extras"]["criteria"] = {**partition["extras"]["criteria"], **BUSY}
         return configuration
 
-    monkeypatch.setattr(session_verdict.site, "gather", gather)
+    monkeypatch.setattr(matrix, "gather", gather)
 
 
 @pytest.mark.parametrize(
@@ -308,21 +308,21 @@ def test_a_stored_verdict_that_lacks_a_part_is_an_error(store, site, monkeypatch
 )
 def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, named):
     read = questions.load(store, stored(store))
-    configuration = session_verdict.site.gather(folders.of_site())
+    configuration = matrix.gather(folders.of_site())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     gige["extras"] |= extras
-    monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
+    monkeypatch.setattr(matrix, "gather", lambda folder: configuration)
     assert session_verdict.judge_session(read).differs == (f"{named} of gige",)
 
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
     read = questions.load(store, stored(store))
-    configuration = session_verdict.site.gather(folders.of_site())
+    configuration = matrix.gather(folders.of_site())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     for one in testbed["partitions"]:
         one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
-    monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
+    monkeypatch.setattr(matrix, "gather", lambda folder: configuration)
     assert session_verdict.judge_session(read).differs == ()
 
 
@@ -395,12 +395,12 @@ def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
 )
 def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named):
     read = questions.load(store, stored(store))
-    configuration = session_verdict.site.gather(folders.of_site())
+    configuration = matrix.gather(folders.of_site())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}
     gige["extras"] |= {**extras, "criteria": criteria}
-    monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
+    monkeypatch.setattr(matrix, "gather", lambda folder: configuration)
     assert session_verdict.judge_session(read).differs == (f"{named} of gige",)
 
 
