@@ -353,11 +353,17 @@ def _notes_on_cases(
 
 
 def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
-    """Return what criteria could not judge and did not assert, by criterion and reason."""
+    """Return what criteria could not judge and did not assert, by criterion and reason.
+
+    Not that TCP is compared with nothing: a partition measures it once.
+    """
     found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
     for one in judged:
+        alone = one.case.function in registry.of(one.case).over_tcp.values()
         for finding in one.findings:
             if (finding.own_level, finding.level) == (Level.UNDEFINED, Level.SHOWN):
+                if alone and BY_FINDING[finding.criterion].compare is not None:
+                    continue
                 note = BY_FINDING[finding.criterion].note
                 why = finding.why_undefined or finding.reason if "{why}" in note else ""
                 found[note, finding.criterion, why][str(one.case)] = None

@@ -231,6 +231,15 @@ class TestCriteria:
         assert f"1 case has {said}: {first}" in judge(matrix, sick).notes
         assert not any(said in note for note in judge(matrix_of(*over_mpi), sick).notes)
 
+    def test_that_one_environment_measured_tcp_is_no_note(self, sick):
+        ran = [r for r in sick.results if r.case and r.case.environment == "mpich"]
+        alone = judge(
+            matrix_of(*(r.case for r in ran)), dataclasses.replace(sick, results=tuple(ran))
+        )
+        (said,) = (note for note in alone.notes if "no envelope" in note)
+        assert "NetPIPE mpi" in said
+        assert "NetPIPE tcp" not in said
+
     def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(
         self, sick, expected_of_sick
     ):
