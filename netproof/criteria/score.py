@@ -119,6 +119,10 @@ def _samples(counts: tuple[int, int]) -> tuple[Samples, ...]:
     return tuple(_drawn(count, random) for count in counts)
 
 
+_FEW = 6
+"""Launches that have fewer different samples, 462, than are drawn."""
+
+
 def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Return the medians over the launches in bootstrap samples, in shape (RESAMPLES, sizes).
 
@@ -129,11 +133,23 @@ def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.n
 
 
 def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """Return the medians of ``samples``, rows of places of launches, in shape (samples, sizes)."""
+    """Return the medians of ``samples``, rows of places of launches, in shape (samples, sizes).
+
+    Ranks fit in a byte, of which the CPU sorts many at once: 20 times as fast as of the values.
+    """
     import numpy as np
 
-    ordered, count = np.sort(launches[samples], axis=1), len(launches)
-    medians: np.ndarray = (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
+    count, sizes = launches.shape
+    ranks = launches.argsort(axis=0).argsort(axis=0).astype(np.min_scalar_type(count))
+    drawn = [ranks[places] for places in samples.T]
+    for turn in range(count):
+        for at in range(turn % 2, count - 1, 2):
+            both = drawn[at], drawn[at + 1]
+            drawn[at], drawn[at + 1] = np.minimum(*both), np.maximum(*both)
+    ordered, columns = np.sort(launches, axis=0), np.arange(sizes)
+    medians: np.ndarray = ordered[drawn[count // 2], columns]
+    if count % 2 == 0:
+        medians = (ordered[drawn[count // 2 - 1], columns] + medians) / 2
     return medians
 
 
@@ -141,10 +157,14 @@ def _drawn(count: int, random: np.random.Generator) -> Samples:
     """Return the different bootstrap samples of so many launches, and which of them each is."""
     import numpy as np
 
+    drawn = random.integers(0, count, (RESAMPLES, count))
+    if count > _FEW:
+        return drawn, np.arange(RESAMPLES)
     # Most samples of few launches are the same ones in another order.
-    drawn = np.sort(random.integers(0, count, (RESAMPLES, count)), axis=1)
-    different, which = np.unique(drawn, axis=0, return_inverse=True)
-    return different, which.reshape(-1)
+    drawn.sort(axis=1)
+    codes = drawn @ count ** np.arange(count)
+    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    return drawn[firsts], which
 
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
