@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from netproof.criteria import Level
 from netproof.diagnosis.evidence import (
     CauseName,
     Culprit,
@@ -224,12 +225,22 @@ def _environment(seen: PartitionView) -> Iterator[Culprit]:
 
 
 def _red_of_several(seen: PartitionView) -> list[CaseVerdict]:
-    """Return red inter-node cases of several environments or TCP; none if a place is accused."""
-    red = [one for one in seen.red if of_network(one)]
+    """Return red inter-node cases of several environments or TCP; none if a place is accused.
+
+    A case that fails only since something could not be judged does not count.
+    """
+    red = [one for one in seen.red if of_network(one) and (one.faults or _fails_by_value(one))]
     if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
         return []
     environments = {one.case.environment for one in red}
     return red if len(environments) > 1 or any(one.case.function == OVER_TCP for one in red) else []
+
+
+def _fails_by_value(one: CaseVerdict) -> bool:
+    return any(
+        found.level is Level.FAIL and found.own_level is not Level.UNDEFINED
+        for found in one.findings
+    )
 
 
 def _in_all(seen: PartitionView, red: Iterable[CaseVerdict]) -> tuple[str, ...]:

@@ -880,6 +880,16 @@ def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_
     assert found.not_known == (BELOW_A_DOUBLING,)
 
 
+def test_cases_that_fail_since_they_lack_what_they_are_compared_with_name_no_node():
+    cases = []
+    for one in in_batches(NODES[:2], NODES[:2]):
+        lost = undefined("MPI loss at the peak", str(one.case), "its run over TCP is not complete")
+        failed = lost.ruled(Level.FAIL)
+        cases.append(dataclasses.replace(one, findings=(failed,)))
+    assert all(one.failed for one in cases)
+    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause is CauseName.UNEXPLAINED
+
+
 def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_red():
     cases = in_batches(NODES[:2], NODES[2:])
     assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause is CauseName.UNEXPLAINED
