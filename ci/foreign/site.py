@@ -60,7 +60,14 @@ def _environment(name, mpi, pmi, modules, *features):
 
 
 site_configuration = {
-    "general": [{"poll_rate_min": 1, "target_systems": ["kestrel"]}],
+    "general": [
+        {
+            "poll_rate_max": 50,
+            "poll_rate_decay": 0.6,
+            "poll_rate_min": 1,
+            "target_systems": ["kestrel"],
+        }
+    ],
     "systems": [
         {
             "name": "kestrel",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -127,9 +128,16 @@ def test_a_partition_with_two_rails_says_so_and_has_no_twin(tmp_path, monkeypatc
     assert (usual["extras"]["rails"], bool(usual["extras"]["twin"])) == ([], True)
 
 
-def test_reframe_looks_once_a_second_for_the_end_of_jobs_of_the_testbed_alone():
-    general = site.gather(ROOT / "site-config")["general"]
-    assert general == [{"poll_rate_min": 1, "target_systems": ["testbed"]}]
+def test_reframe_looks_once_a_second_for_the_end_of_jobs_of_the_testbed_alone_and_at_once_for_checks():
+    (general,) = site.gather(ROOT / "site-config")["general"]
+    assert general.pop("target_systems") == ["testbed"]
+    rate, looks_s = general["poll_rate_max"], []
+    for number in range(1, 60):
+        looks_s.append(number / rate)
+        rate = max(rate * (1 - general["poll_rate_decay"]), general["poll_rate_min"])
+    later = [at for at in looks_s if at >= 6]
+    assert (looks_s[0], later[0]) == (0.02, 6)
+    assert {b - a for a, b in itertools.pairwise(later)} == {1}
 
 
 @pytest.mark.parametrize("switch", ["fast-ethernet", "wide"])
