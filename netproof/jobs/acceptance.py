@@ -281,8 +281,7 @@ def run(job: RunningJob) -> None:
     with ExitStack() as stack:
         for part in parts.values():
             stack.enter_context(part.running())
-        for part in parts.values():
-            describing.describe(part)
+        describing.describe(*parts.values())
         for units in itertools.zip_longest(*(one.plan.rounds for one in parts.values())):
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)

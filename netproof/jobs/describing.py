@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
 import sys
 import time
 from collections import defaultdict
@@ -20,15 +22,22 @@ _UNKNOWN = "-"
 """Sign of an unknown address."""
 
 
-def describe(job: RunningJob) -> None:
-    """Have every node describe itself, then test the paths; readers report what is missing."""
-    began = time.time()
-    job.everywhere(*_SCRIPT, "node", job.partition.interface, *registry.PROGRAMS, kind="node")
-    if not job.dry:
-        # Every node has read its clock between these two moments of this node's clock.
-        text = json.dumps([round(began, 6), round(time.time(), 6)])
-        (job.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
+def describe(job: RunningJob, *others: RunningJob) -> None:
+    """Have every node describe itself, then test the paths; readers report what is missing.
+
+    ``others``: the job's other environments, on the same nodes and so with the same paths.
+    """
+    for one in (job, *others):
+        began = time.time()
+        one.everywhere(*_SCRIPT, "node", job.partition.interface, *registry.PROGRAMS, kind="node")
+        if not one.dry:
+            # Every node has read its clock between these two moments of this node's clock.
+            text = json.dumps([round(began, 6), round(time.time(), 6)])
+            (one.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
     try_paths(job)
+    for one, kind in itertools.product(others, (node_facts.RING_FILE, "path.*")):
+        for path in job.folder.glob(kind):
+            shutil.copy(path, one.folder)
 
 
 def try_paths(job: RunningJob, pairs: Iterable[tuple[str, str]] = ()) -> None:

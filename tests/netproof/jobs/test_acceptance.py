@@ -36,7 +36,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """
     monkeypatch.setenv("SLURM_JOB_ID", "3")
     monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(NODES))
-    monkeypatch.setattr(describing, "describe", lambda _: None)
+    monkeypatch.setattr(describing, "describe", lambda *_: None)
     monkeypatch.setattr(RunningJob, "_ask", lambda *_: "".join(f"{node}\n" for node in NODES))
     monkeypatch.setattr(RunningJob, "end_steps", lambda _: None)
     launched: list[str] = []

@@ -45,6 +45,23 @@ def test_every_node_is_asked_once_whatever_comes_of_it(tmp_path, monkeypatch):
     assert began <= ended
 
 
+def test_environments_on_the_same_nodes_share_the_paths_and_not_what_a_node_is(
+    tmp_path, monkeypatch
+):
+    folders = [tmp_path / name for name in ("mpich", "intelmpi")]
+    for folder in folders:
+        folder.mkdir()
+    one, other = [job_of(folder, monkeypatch) for folder in folders]
+    srun = tmp_path / "mpich" / "srun"
+    srun.write_text("#!/bin/bash\n[[ $* != *\\ path\\ * ]] || echo through >path.gige-1.txt\n")
+    monkeypatch.setenv("PATH", f"{srun.parent}:{os.environ['PATH']}")
+    describing.describe(one, other)
+    for folder in folders:
+        assert (folder / "path.gige-1.txt").read_text() == "through\n"
+        assert (folder / "ring.txt").is_file()
+        assert (folder / node_facts.CLOCK_FILE).is_file()
+
+
 def test_nodes_of_pairs_are_tried_besides_neighbours(tmp_path, monkeypatch):
     made = job_of(tmp_path, monkeypatch)
     made.nodes = ("a", "b", "c", "d")
