@@ -156,7 +156,8 @@ def gpcnet(
     def measured(where: Where) -> Path:
         from netproof.experiments import gpcnet
 
-        there, environments = where.environments, where.entry["environs"]
+        there = where.matrix.environments
+        environments = where.matrix.entries[where.partition]["environs"]
         having = [
             one for one in environments if gpcnet.FEATURE in there.get(one, {}).get("features", ())
         ]
@@ -236,7 +237,9 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     from netproof.present import terminal
 
     record = restoring.record_of(folders.of_reports(), where.system, where.partition)
-    restored = restoring.restore(record, where.settings.tuning_hook, where.entry["access"])
+    restored = restoring.restore(
+        record, where.settings.tuning_hook, where.matrix.entries[where.partition]["access"]
+    )
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
         terminal.say(terminal.console(stderr=True), said)
@@ -260,7 +263,7 @@ def measured_setting(
     cases = where.matrix.cases
     where.insist({one.environment for one in cases if registry.of(one).by_protocol}, "NetPIPE")
     turned = parameters.found(parameter, values)
-    library = where.environments[where.environment]["extras"]["mpi"]
+    library = where.matrix.environments[where.environment]["extras"]["mpi"]
     turned.assignment(protocol, library, path)
     tried = tuple(values) or turned.values_on(where.settings.rails)
     parameters.insist_on_values(tried)
@@ -290,7 +293,7 @@ def _measured_algorithms(
     from netproof.benchmarks import imb, registry
     from netproof.experiments import parameters, restoring, sweep
 
-    benchmark, named, cases = imb.BENCHMARK.name, where.environments, where.matrix.cases
+    benchmark, named, cases = imb.BENCHMARK.name, where.matrix.environments, where.matrix.cases
     why = named.get(where.environment, {}).get("extras", {}).get("absent", {}).get(benchmark)
     where.insist(
         {case.environment for case in cases if case.benchmark == benchmark},

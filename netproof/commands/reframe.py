@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -44,17 +44,12 @@ _DEATH_SIGNAL = 1
 
 
 class Where(NamedTuple):
-    """Where something is measured: a partition of a site, and an environment there.
-
-    ``entry``, ``environments``: the partition, and the system's environments, in the site's file.
-    """
+    """Where something is measured: a partition of a site, and an environment there."""
 
     option: str
     system: str
     partition: str
     environment: str
-    entry: Mapping[str, Any]
-    environments: Mapping[str, Mapping[str, Any]]
     matrix: Matrix
 
     @classmethod
@@ -65,10 +60,8 @@ class Where(NamedTuple):
         folders.of_site()
         from netproof.site import matrix
 
-        system, partition, configuration, expected = matrix.of_site(option, full=full)
-        entry = matrix.partitions_in(configuration, system)[partition]
-        environments = matrix.environments_in(configuration, system)
-        return cls(option, system, partition, environment, entry, environments, expected)
+        system, partition, _, expected = matrix.of_site(option, full=full)
+        return cls(option, system, partition, environment, expected)
 
     @property
     def settings(self) -> Partition:

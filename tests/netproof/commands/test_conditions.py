@@ -81,7 +81,7 @@ class TestNodesThatDoNotAnswer:
             monkeypatch.setattr(
                 slurm, "partitions", lambda: slurm.partitions_of(states, next(texts))
             )
-            found = night.cannot_run(jobs(expected), expected, configuration, wait_s=wait_s)
+            found = night.cannot_run(jobs(expected), expected, wait_s=wait_s)
             return {left.why for left in found.values()}
 
         return ask
