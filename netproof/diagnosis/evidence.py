@@ -148,6 +148,7 @@ class CauseName(StrEnum):
     SLOW_UPLINK = "uplink or leaf slow"
     PAIR_ONLY = "one pair slow"
     ENVIRONMENT = "one MPI environment only"
+    SMALL_BUFFERS = "small socket buffers"
     WHOLE = "the switch as a whole"
     ONE_OR_TWO = "one or two nodes or what is between them"
     UNEXPLAINED = "unexplained"

@@ -232,6 +232,20 @@ def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     assert "accept" not in command.summary(night_of(passed))
 
 
+@pytest.mark.slow
+def test_the_mail_of_the_documentation_is_what_a_night_writes(monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    sick = session_verdict.judge_session(
+        session.load(RECORDED / "sick.json"), system="testbed:gige"
+    )
+    night = dataclasses.replace(a_night(sick), system="testbed:gige", ended=STARTED)
+    written = command.summary(night)
+    shown = (ROOT / "docs" / "nightly.md").read_text().split("```\n")[1]
+    for line in shown.replace("14 min", "0 s").splitlines():
+        assert line.rstrip(" …") in written
+
+
 def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     of = judged(passed)
     finding = NodeFinding(
