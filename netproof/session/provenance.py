@@ -2,9 +2,8 @@
 
 In a job, ``run/shell/node.py`` prints what a node is, which packets come through to the next, and
 which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
-and gives the plain values that the report keeps under ``KEY``. What Slurm said of the partitions at
-the run's start is under ``SLURM_KEY``. ``of_report`` gathers all of a report and says in what nodes
-differ; what of that is a fault is for the verdict.
+and gives the plain values that the report keeps under ``KEY``. ``of_results`` gathers all of a
+session and says in what nodes differ; what of that is a fault is for the verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof import codec
 from netproof.errors import NetproofError
@@ -34,14 +33,13 @@ from netproof.session.node_facts import (
 )
 from netproof.site.slurm import SlurmNode, SlurmPartition, fold, node_of
 
+if TYPE_CHECKING:
+    from netproof.session.session import CheckResult
+
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
 
 KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
-
-
-SLURM_KEY = "netproof_slurm"
-"""The key under which one test case of a run keeps what Slurm said of the partitions."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,16 @@ class Software:
     git_changed: bool | None
     files: dict[str, dict[str, str]]
     absent: dict[str, str]
+
+
+@dataclass(frozen=True)
+class OfJob:
+    """Provenance of a job: software, its nodes, and those of each earlier try."""
+
+    software: Software
+    nodes: tuple[Node, ...]
+    earlier: tuple[tuple[SlurmNode, ...], ...]
+    jobid: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,44 +195,34 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
-    tries = earlier_tries(folder)
-    return {
-        "software": dataclasses.asdict(ran_with),
-        "nodes": [dataclasses.asdict(node) for node in described],
-        "earlier": [[dataclasses.asdict(node) for node in tried] for tried in tries],
-    }
+    return dataclasses.asdict(OfJob(ran_with, tuple(described), earlier_tries(folder)))
 
 
-def of_report(report: Mapping[str, Any], path: str) -> OfSession:
-    """Return the provenance of a report's document; NetproofError where it is damaged."""
+def of_test(test: Mapping[str, Any], place: str) -> OfJob | str:
+    """Return the provenance of a job's test case, or why it left none; NetproofError."""
+    if not test[KEY]:
+        how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
+        return f"the job left no record of them: {how}"
+    values = {**test[KEY], "jobid": str(test["jobid"])}
+    return codec.decode_part(OfJob, values, f"{place}: {KEY}: is not whole")
+
+
+def of_results(results: Sequence[CheckResult]) -> OfSession:
+    """Return the provenance of a session by its results."""
     nodes: list[NodeInJob] = []
     ran_with: dict[str, Software] = {}
     unknown: dict[str, str] = {}
     requeued: list[Requeued] = []
-    tests = [test for run in report["runs"] for test in run["testcases"]]
-    slurm = tuple(
-        one
-        for test in tests
-        if test.get(SLURM_KEY)
-        for one in partitions_of(test[SLURM_KEY], f"{path}: {test['display_name']}: {SLURM_KEY}")
-    )
-    jobs = [test for test in tests if KEY in test]
-    for test in jobs:
-        job, record = test["display_name"], test[KEY]
-        if not record:
-            how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
-            unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
-            continue
-        place = f"{path}: {job}: {KEY}: is not whole"
-        record = codec.decode(dict[str, Any], record, place)
-        ran_with[job] = codec.decode(Software, record.get("software"), place)
-        described = codec.decode(tuple[Node, ...], record.get("nodes"), place)
-        kind, jobid = tuple[tuple[SlurmNode, ...], ...], str(test["jobid"])
-        earlier = codec.decode(kind, record.get("earlier"), place)
-        where = (test["partition"], test["environ"], job, jobid)
-        nodes += [NodeInJob(*where, node) for node in described]
-        tries = (Requeued(test["partition"], job, jobid, tried) for tried in earlier)
-        requeued += [one for one in tries if one not in requeued]
+    for result in results:
+        job, made_by = result.name, result.made_by
+        if isinstance(made_by, str):
+            unknown[f"nodes of {job}"] = made_by
+        elif made_by is not None:
+            ran_with[job] = made_by.software
+            where = (result.partition, result.environment, job, made_by.jobid)
+            nodes += [NodeInJob(*where, node) for node in made_by.nodes]
+            tries = (Requeued(result.partition, *where[2:], tried) for tried in made_by.earlier)
+            requeued += [one for one in tries if one not in requeued]
     first = next(iter(ran_with.values()), None)
     if first is None:
         reason = "no job of the report says what it ran with, and on what"
@@ -240,6 +238,9 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         if other != first
     )
     beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
+    slurm = tuple(
+        one for result in results for one in sorted(result.slurm, key=lambda one: one.partition)
+    )
     return OfSession(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
 
 
@@ -302,9 +303,3 @@ def partition_nodes(
         )
     nodes = {node.name: node for name in named for node in known[name].nodes}
     return PartitionNodes(partition, tuple(nodes[name] for name in sorted(nodes)))
-
-
-def partitions_of(values: Any, place: str) -> list[PartitionNodes]:
-    """Return what Slurm said of the partitions, from the record in a report; NetproofError."""
-    found = codec.decode(tuple[PartitionNodes, ...], values, f"{place}: is not whole")
-    return sorted(found, key=lambda one: one.partition)

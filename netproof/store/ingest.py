@@ -83,7 +83,7 @@ def ingest(
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = place(read)
-        tables = tables_of(read, document, sha256, left_open(read))
+        tables = tables_of(read, sha256, left_open(read))
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
@@ -140,13 +140,10 @@ def place(stored: Session) -> StoredSession:
     return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", system)
 
 
-def tables_of(
-    stored: Session, report: Mapping[str, Any], sha256: str, left_open: LeftOpen
-) -> dict[str, pa.Table]:
-    """Return the store's tables of a session.
+def tables_of(stored: Session, sha256: str, left_open: LeftOpen) -> dict[str, pa.Table]:
+    """Return the store's tables of a session; ``sha256``: of its report.
 
-    ``report``: the document that ``stored`` was read from; ``sha256``: of the file. Raise
-    NetproofError, naming the case or the column, where something is missing or is not what it
+    Raise NetproofError, naming the case or the column, where something is missing or is not what it
     should be, and for a session in which cases passed and none was measured: a dry run.
     """
     rows: Rows = {name: [] for name in TABLES}
@@ -173,7 +170,7 @@ def tables_of(
         final.values(), key=lambda one: tuple(_columns(one[0], KEY).values())
     ):
         _case(rows, case, attempts[case.key()], result, left_open.get(case.key()))
-    gathered = provenance.of_report(report, str(stored.path))
+    gathered = stored.provenance
     rows["nodes"] = [
         _columns(entry, ("partition", "environment", "job", "jobid"))
         | dataclasses.asdict(entry.node)
