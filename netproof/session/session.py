@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from netproof import codec
 from netproof.criteria import Finding
@@ -19,11 +19,11 @@ from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
 from netproof.measurement.case import Case
 from netproof.session import measured, provenance, records
-from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.provenance import OfJob, OfSession, PartitionNodes
-from netproof.session.transport import ReportedTransport
+from netproof.session.plan import SkipReason, partition_of
+from netproof.session.provenance import OfJob, OfSession, PartitionNodes, ReportedTransport
+from netproof.site.partition import Partition
 from netproof.site.slurm import unfold
 
 _REPORTS = "run-*.json"
@@ -337,3 +337,64 @@ def _waiting(
             yield dataclasses.replace(one, result="fail_deps", failed_job=job)
         else:
             yield one
+
+
+def folder_of(reports: Path, label: str) -> Path:
+    """Return the folder of sessions that are no acceptance, among the reports or itself.
+
+    No verdict, store or history looks into it.
+    """
+    return reports if reports.name == label else reports / label
+
+
+class JobRecord:
+    """Base of the results of a job, in a test's record under ``KEY``; ``CALLED``: in errors."""
+
+    KEY: ClassVar[str]
+    CALLED: ClassVar[str]
+
+    partition_extras: Mapping[str, Any]
+
+    @property
+    def where(self) -> Partition:
+        """Return the partition as checks see it."""
+        return partition_of(self.partition_extras, f"a {self.CALLED}")
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the record of its plain values; NetproofError for any others."""
+        own = {key: one for key, one in values.items() if key != "format"}
+        made = codec.decode(cls, own, f"a {cls.CALLED} cannot be read")
+        partition_of(made.partition_extras, f"a {cls.CALLED} cannot be read")
+        return made
+
+    @classmethod
+    def of_report(cls, path: Path) -> list[Self]:
+        """Return all such results in a report; NetproofError where there is none."""
+        found, reasons = [], []
+        for run in document_of(path)["runs"]:
+            for test in run["testcases"]:
+                values = test.get(cls.KEY)
+                if values:
+                    try:
+                        found.append(cls.from_json(values))
+                    except NetproofError as error:
+                        raise NetproofError(f"{path}: {test['display_name']}: {error}") from None
+                elif test["result"] != "pass" and test.get("fail_reason"):
+                    reasons.append(f"{test['display_name']}: {test['fail_reason']}")
+        if not found:
+            why = f": {'; '.join(reasons)}" if reasons else ""
+            raise NetproofError(f"{path}: has no {cls.CALLED} that is whole{why}")
+        return found
+
+
+@dataclass(frozen=True)
+class MeasuredJob(JobRecord):
+    """Results of a job: where it ran, and as which job."""
+
+    system: str
+    partition: str
+    environment: str
+    jobid: str
+    nodes: tuple[str, ...]
+    partition_extras: Mapping[str, Any]

@@ -20,10 +20,11 @@ from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import packed, provenance, session
+from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
+from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
-from netproof.store.folder import SESSION, VERDICT, Store, StoredSession
+from netproof.store.folder import SESSION, VERDICT, Store, StoredSession, packed_session
 from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -78,7 +79,7 @@ def ingest(
     try:
         sha256 = _sha256(report)
         document = session.document_of(report)
-        others = {SESSION: packed.of_document(document)}
+        others = {SESSION: packed_session(document)}
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
@@ -197,7 +198,7 @@ def _moment(stored: Session, key: str) -> datetime:
 def _session(
     stored: Session,
     results: list[CheckResult],
-    gathered: provenance.OfSession,
+    gathered: OfSession,
     sha256: str,
 ) -> dict[str, Any]:
     info = stored.info

@@ -22,12 +22,20 @@ from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import RATES
-from netproof.session import packed, session
+from netproof.session import session
 from netproof.session.records import PAIRS
 from netproof.session.session import GOOD_RESULTS, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
-from netproof.store.folder import PARQUET, SESSION, Damaged, Store, StoredSession, verify
+from netproof.store.folder import (
+    PARQUET,
+    SESSION,
+    Damaged,
+    Store,
+    StoredSession,
+    session_document,
+    verify,
+)
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
@@ -135,7 +143,7 @@ def load(store: Store, stored: StoredSession, key: str = "") -> Session:
     folder = store.path(stored)
     try:
         content = verify(folder, SESSION)
-        return session.of_document(folder, packed.document(content, folder / SESSION, key))
+        return session.of_document(folder, session_document(content, folder / SESSION, key))
     except Damaged:
         raise
     except NetproofError as error:
@@ -222,19 +230,15 @@ def with_label(store: Store, stated: str) -> StoredSession:
     return found[value]
 
 
-def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
-    return list(store.table(stored, "cases", columns).to_pylist(maps_as_pydicts="strict"))
-
-
 def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     """Return the keys, as ``Case.key``, of a session's cases that passed and were measured whole.
 
     Without those that are known to be inconclusive. Raise NetproofError for a damaged file.
     """
+    rows = store.table(stored, "cases", (*KEY, "result", "complete", "inconclusive")).to_pylist()
     return {
         Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
-        for row in cases(store, stored, (*KEY, "result", "complete", "inconclusive"))
+        for row in rows
         if row["result"] in GOOD_RESULTS and row["complete"] and not row["inconclusive"]
     }
 

@@ -11,8 +11,8 @@ from netproof.intake import json_reading
 from netproof.pairs.verdict import rounds_of
 from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
-from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
+from netproof.session.plan import SkipReason
 from netproof.session.provenance import OfSession, PartitionNodes
 from netproof.session.session import Session
 from netproof.site import site

@@ -26,7 +26,7 @@ from netproof.present.document import show
 from netproof.present.session import traffic_blocks
 from netproof.present.verdict import sentences
 from netproof.present.wording import outcome
-from netproof.session import packed, pair_rounds, session
+from netproof.session import pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site import folders, matrix
 from netproof.site.partition import Partition
@@ -81,12 +81,12 @@ def said(judged: session_verdict.JudgedSession) -> str:
 def changed(store: Store, place: StoredSession, change: Callable[[dict[str, Any]], None]) -> Path:
     """Change a stored verdict as one who also corrects the checksums would; its file."""
     folder = store.path(place)
-    head, *cases = packed.unpacked((folder / VERDICT).read_bytes(), VERDICT)
+    head, *cases = store_folder.unpacked((folder / VERDICT).read_bytes(), VERDICT)
     document = {**head, "cases": cases}
     change(document)
     cases = document["cases"]
     document["cases"] = head["cases"]
-    (folder / VERDICT).write_bytes(packed.packed([document, *cases]))
+    (folder / VERDICT).write_bytes(store_folder.packed([document, *cases]))
     files = {name: (folder / name).read_bytes() for name in store.files(place)}
     (folder / store_folder.CHECKSUMS).write_bytes(store_folder._checksums(files))
     return folder / VERDICT
