@@ -148,7 +148,7 @@ class Job(
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if not self.is_dry_run():
-            known = codec.encode(slurm_now()) if next(_set_up) == 0 else []
+            known = codec.encode(slurm_now()) if next(_set_up) == 0 else {}
             self.write_record(netproof_slurm=known, **self.announced())
 
     @run_after("setup")

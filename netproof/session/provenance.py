@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,21 +43,8 @@ KEY = "netproof_provenance"
 KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
 
 
-@dataclass(frozen=True)
-class PartitionNodes:
-    """The nodes of one of ReFrame's partitions, as Slurm had them at the run's start.
-
-    ``why`` they are not known, or empty; there are none then.
-    """
-
-    partition: str
-    nodes: tuple[SlurmNode, ...]
-    why: str = ""
-
-    @property
-    def usable(self) -> tuple[str, ...]:
-        """The names of those that a job can have, now or later."""
-        return tuple(node.name for node in self.nodes if node.usable)
+PartitionNodes = tuple[SlurmNode, ...] | str
+"""Nodes of one of ReFrame's partitions, as Slurm had them, or why they are not known."""
 
 
 TRIES = "try-*"
@@ -130,7 +117,7 @@ class OfSession:
     nodes: tuple[NodeInJob, ...]
     of_nodes: tuple[str, ...]
     unknown: dict[str, str]
-    slurm: tuple[PartitionNodes, ...] = ()
+    slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
     requeued: tuple[Requeued, ...] = ()
     beyond_nodes: tuple[str, ...] = ()
 
@@ -239,9 +226,7 @@ def of_results(results: Sequence[CheckResult]) -> OfSession:
         if other != first
     )
     beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
-    slurm = tuple(
-        one for result in results for one in sorted(result.slurm, key=lambda one: one.partition)
-    )
+    slurm = {name: one for result in results for name, one in sorted(result.slurm.items())}
     return OfSession(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
 
 
@@ -283,10 +268,7 @@ def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
 
 
 def partition_nodes(
-    partition: str,
-    named: Sequence[str],
-    restricting: Sequence[str],
-    known: Mapping[str, SlurmPartition],
+    named: Sequence[str], restricting: Sequence[str], known: Mapping[str, SlurmPartition]
 ) -> PartitionNodes:
     """The nodes of one of ReFrame's partitions.
 
@@ -295,15 +277,13 @@ def partition_nodes(
     """
     missing = [name for name in named if name not in known]
     if not named:
-        return PartitionNodes(partition, (), "its access names no partition of Slurm's")
+        return "its access names no partition of Slurm's"
     if missing:
-        return PartitionNodes(partition, (), f"Slurm has no partition {missing[0]}")
+        return f"Slurm has no partition {missing[0]}"
     if restricting:
-        return PartitionNodes(
-            partition, (), f"its access chooses among the nodes: {' '.join(restricting)}"
-        )
+        return f"its access chooses among the nodes: {' '.join(restricting)}"
     nodes = {node.name: node for name in named for node in known[name].nodes}
-    return PartitionNodes(partition, tuple(nodes[name] for name in sorted(nodes)))
+    return tuple(nodes[name] for name in sorted(nodes))
 
 
 TRANSPORT_STEP = "transport"
@@ -347,16 +327,8 @@ def transport_step(program: Sequence[str], srun: Sequence[str], nodes: int) -> t
     return ("env", *variables, *srun, *placed, "--kill-on-bad-exit=1", *program)
 
 
-@dataclass(frozen=True)
-class ReportedTransport:
-    """Lines of a job's MPI library on its transport; ``absent``: why there are none."""
-
-    said: tuple[str, ...]
-    absent: str
-
-
-def transport_of(folder: Path) -> ReportedTransport:
-    """Return what the library said, by the files of a job's folder."""
+def transport_of(folder: Path) -> tuple[str, ...] | str:
+    """Return a library's lines on its transport, by a job's folder, or why there are none."""
     lines: list[str] = []
     try:
         for kind in ("out", "err"):
@@ -364,14 +336,13 @@ def transport_of(folder: Path) -> ReportedTransport:
             found = [line.rstrip() for line in text.splitlines()]
             lines += [line for line in found if not _BENCHMARKS_OWN.fullmatch(line)]
     except OSError as error:
-        reason = f"{error.filename}: {error.strerror}: the job ended before it was asked"
-        return ReportedTransport((), reason)
+        return f"{error.filename}: {error.strerror}: the job ended before it was asked"
     said = [_plain(line) for line in dict.fromkeys(lines)]
     if len(said) > MOST_LINES:
         # What names a transport first, whatever else was said before.
         said.sort(key=lambda line: _TELLING.search(line) is None)
         said = [*said[:MOST_LINES], f"… and {len(said) - MOST_LINES} more lines"]
-    return ReportedTransport(tuple(said), "" if said else "the library said nothing of it")
+    return tuple(said) or "the library said nothing of it"
 
 
 def telling(said: Sequence[str]) -> tuple[str, ...]:

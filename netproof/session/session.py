@@ -22,7 +22,7 @@ from netproof.session import measured, provenance, records
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import SkipReason, partition_of
-from netproof.session.provenance import OfJob, OfSession, PartitionNodes, ReportedTransport
+from netproof.session.provenance import OfJob, OfSession, PartitionNodes
 from netproof.site.partition import Partition
 from netproof.site.slurm import unfold
 
@@ -42,7 +42,7 @@ class CheckResult:
     skipped, and with it the tests that wait for it. ``references``: the run's findings by its
     references, None where it made none. ``failed_job``: test of the same configuration that failed,
     so that this one did not run; None where it is not known. ``rounds``: of a test that read rounds
-    of pairs. ``transport``: of a job whose MPI library was asked. ``extras``: where it measured:
+    of pairs. ``transport``: what a job's MPI library said, or why nothing. ``extras``: its place,
     ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``. ``made_by``:
     of a job, its provenance, or why it left none; ``slurm``: what the partitions had at the start.
     """
@@ -64,10 +64,10 @@ class CheckResult:
     references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
     rounds: PairRounds | None = None
-    transport: ReportedTransport | None = None
+    transport: tuple[str, ...] | str | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
     made_by: OfJob | str | None = None
-    slurm: tuple[PartitionNodes, ...] = ()
+    slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
 
 
 _REFRAME_KEYS = {

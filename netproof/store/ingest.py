@@ -229,11 +229,12 @@ def _session(
         "unknown": dict(gathered.unknown),
         "slurm_nodes": slurm
         and [
-            {"partition": one.partition, "node": node.name, **_columns(node, ("state", "reason"))}
-            for one in slurm
-            for node in one.nodes
+            {"partition": name, "node": node.name, **_columns(node, ("state", "reason"))}
+            for name, nodes in slurm.items()
+            for node in (() if isinstance(nodes, str) else nodes)
         ],
-        "slurm_unknown": slurm and {one.partition: one.why for one in slurm if not one.nodes},
+        "slurm_unknown": slurm
+        and {name: one or "" for name, one in slurm.items() if not one or isinstance(one, str)},
         "report": str(stored.path.resolve()),
         "report_sha256": sha256,
     }

@@ -144,7 +144,7 @@ def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
 
 EXTRAS = json.loads((RECORDED / "plan.json").read_text())["extras"]
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
-SAID = {"said": ["libfabric provider: tcp"], "absent": ""}
+SAID = ["libfabric provider: tcp"]
 BUSY = {"disturbance": {"others": 1.0, "steal": 1.0}}
 """By which a machine that was busy throughout was not disturbed."""
 
