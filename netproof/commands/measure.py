@@ -410,7 +410,7 @@ def _results(
     Adds to ``not_swept`` why the newest of a setting has no result.
     """
     from netproof.experiments import restoring, sweep
-    from netproof.session.labelled import folder_of
+    from netproof.session.session import folder_of
 
     if reports:
         return [one for path in reports for one in sweep.results(path)]

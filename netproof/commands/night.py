@@ -34,8 +34,8 @@ from netproof.present.html.report import Report
 from netproof.present.verdict import junit as as_junit
 from netproof.present.verdict import remarks, undecided
 from netproof.present.wording import duration, outcome, visible
-from netproof.session import left, session
-from netproof.session.left import SkipReason
+from netproof.session import plan, session
+from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import folders, module_path, slurm
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, nodes_of, of_site
@@ -276,8 +276,8 @@ def _go(night: Night) -> None:
             settings = {}
             if cases := {case: leaving[job] for job in leaving for case in jobs(expected)[job]}:
                 path = Path(folder_of_left) / "left.json"
-                settings[left.VARIABLE] = str(path)
-                left.write(path, cases)
+                settings[plan.LEFT] = str(path)
+                plan.write_left(path, cases)
             measure(
                 [*arguments, *night.arguments],
                 report,

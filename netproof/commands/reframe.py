@@ -112,14 +112,14 @@ def run_reframe(arguments: Sequence[str], said: str, label: str = "", subject: s
     ``subject``: in the report's name. Raises NetproofError as ``measure``.
     """
     from netproof.present import terminal
-    from netproof.session import labelled
+    from netproof.session import session
 
     if not sys.stderr.isatty():
         arguments = [*arguments, "--nocolor"]
     command = shlex.join(["reframe", *arguments, "-r"])
     terminal.say(terminal.console(stderr=True), f"{said}: {command}")
     name = "-".join(filter(None, ("run", subject, f"{datetime.now(UTC):%Y%m%dT%H%M%S}")))
-    report = labelled.folder_of(folders.of_reports(), label) / f"{name}.json"
+    report = session.folder_of(folders.of_reports(), label) / f"{name}.json"
     measure(arguments, report)
     return report
 

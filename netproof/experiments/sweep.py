@@ -36,9 +36,9 @@ from netproof.measurement.interval import Variance, in_common, moderated
 from netproof.measurement.landmark_table import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
-from netproof.session.labelled import JobRecord
 from netproof.session.measured import Launch
 from netproof.session.plan import Step
+from netproof.session.session import JobRecord
 
 SHORT_UP_TO = 64
 """Bytes up to which a message's time is latency."""

@@ -41,7 +41,7 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts
-from netproof.session import job_files, node_facts, provenance, records, transport
+from netproof.session import job_files, node_facts, provenance, records
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -149,9 +149,10 @@ class Results(LocalTest, RecordedTest):
         try:
             planned = self.outcome.environments[self.current_environ.name].plan
             asks = self.job_of.least_run_in(self.current_environ)
+            said = codec.encode(provenance.transport_of(self.folder)) if asks else {}
             self.write_record(
                 netproof_cases=records.cases_of(self.folder, planned, self.measured),
-                netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
+                netproof_transport=said,
                 netproof_provenance={},
             )
             nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))

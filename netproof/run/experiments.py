@@ -39,7 +39,7 @@ from netproof.run.jobs import Job, environments_of, mpi_case, name_of, netpipe_c
 from netproof.run.mixins import OnPartition, RecordedTest
 from netproof.run.system_here import rank_counts, tree, usable_nodes
 from netproof.session import plan
-from netproof.session.labelled import JobRecord
+from netproof.session.session import JobRecord
 from netproof.site.partition import ranks_feature
 
 Read = TypeVar("Read")

@@ -31,14 +31,7 @@ from netproof.measurement.case import Case
 from netproof.run.mixins import Launched, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
-from netproof.session import (
-    job_files,
-    left,
-    node_facts,
-    plan,
-    provenance,
-    transport,
-)
+from netproof.session import job_files, node_facts, plan, provenance
 from netproof.site import slurm
 from netproof.site.partition import tcp_environments
 from netproof.verdict import limits
@@ -155,7 +148,7 @@ class Job(
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if not self.is_dry_run():
-            known = codec.encode(slurm_now()) if next(_set_up) == 0 else []
+            known = codec.encode(slurm_now()) if next(_set_up) == 0 else {}
             self.write_record(netproof_slurm=known, **self.announced())
 
     @run_after("setup")
@@ -308,13 +301,14 @@ class PartitionJob(Job):
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
             bounds = [limits.of_case(references, case) for case in cases]
             program = self.least_run_in(one)
+            asking = provenance.transport_step(program, srun, min(2, nodes)) if program else ()
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
                 partition.extras,
                 units,
                 srun=srun,
-                transport=transport.step(program, srun, min(2, nodes)) if program else (),
+                transport=asking,
                 setup=plan.SETUP_FILE,
                 environment_extras=one.extras,
                 cases=tuple(cases),
@@ -433,18 +427,18 @@ class MpiLaunches(PartitionJob):
         self.num_tasks_per_node = self.site_partition().ranks_per_node
 
 
-def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
+def left_now() -> dict[tuple[Any, ...], plan.SkipReason]:
     """Return the cases to skip in this run; raise ReframeError for a damaged file."""
-    path = os.environ.get(left.VARIABLE)
+    path = os.environ.get(plan.LEFT)
     if not path:
         return {}
     try:
-        return left.read(Path(path))
+        return plan.read_left(Path(path))
     except NetproofError as error:
         raise ReframeError(str(error)) from None
 
 
-def reason_to_skip(cases: Sequence[Case]) -> left.SkipReason | None:
+def reason_to_skip(cases: Sequence[Case]) -> plan.SkipReason | None:
     """Return why this run skips the cases, if it skips all of them."""
     skipped = left_now()
     reasons = [skipped[case.key()] for case in cases if case.key() in skipped]

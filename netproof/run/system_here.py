@@ -97,22 +97,19 @@ def baseline_of_system() -> ScoreBaseline | None:
     return score_baseline(partitions)
 
 
-def slurm_now() -> list[provenance.PartitionNodes]:
+def slurm_now() -> dict[str, provenance.PartitionNodes]:
     """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
     several = runtime().system.partitions
     try:
         known = slurm.partitions()
     except NetproofError as error:
-        return [provenance.PartitionNodes(one.name, (), str(error)) for one in several]
-    return [
-        provenance.partition_nodes(
-            one.name,
-            slurm.names_in(one.access),
-            slurm.options_in(one.access, slurm.CHOOSING),
-            known,
+        return {one.name: str(error) for one in several}
+    return {
+        one.name: provenance.partition_nodes(
+            slurm.names_in(one.access), slurm.options_in(one.access, slurm.CHOOSING), known
         )
         for one in several
-    ]
+    }
 
 
 def of_other_turns(usable: Sequence[str], count: int, turn: int) -> tuple[str, ...]:

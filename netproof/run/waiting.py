@@ -20,7 +20,7 @@ from reframe.core.logging import getlogger
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.session.left import SkipReason
+from netproof.session.plan import SkipReason
 from netproof.site import slurm
 from netproof.site.partition import Partition
 from netproof.site.slurm import fold
@@ -86,7 +86,7 @@ _spent_s: defaultdict[str, float] = defaultdict(float)
 class WaitsForNodes(rfm.RegressionTestPlugin):
     """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
 
-    ``netproof_left``: why it was skipped, as ``left.SkipReason`` has it; empty if it was not.
+    ``netproof_left``: why it was skipped, as ``plan.SkipReason`` has it; empty if it was not.
     """
 
     netproof_left = variable(dict, value={}, loggable=True)

@@ -7,7 +7,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
-from netproof.session import provenance, records, session
-from netproof.session.provenance import OfSession
+from netproof.session import records, session
 from netproof.session.session import Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
@@ -85,7 +83,7 @@ class JudgedSession:
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
     ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
     from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
-    verdict is the stored one, or none is stored; ``made``: the provenance, where it was read.
+    verdict is the stored one, or none is stored.
     """
 
     session: Session
@@ -98,7 +96,6 @@ class JudgedSession:
     stored: StoredVerdict | None = None
     differs: tuple[str, ...] = ()
     changed: tuple[ChangedCase, ...] | None = None
-    made: OfSession | None = None
 
     @property
     def outdated(self) -> str:
@@ -109,14 +106,6 @@ class JudgedSession:
             f"judged {self.stored.judged}, and today's bounds differ: {'; '.join(self.differs)};"
             " 'netproof verdict --again' judges by them"
         )
-
-    @cached_property
-    def provenance(self) -> OfSession | None:
-        """Provenance of the session, read on request; None where it cannot be read."""
-        try:
-            return self.made or provenance_of(self.session)
-        except NetproofError:
-            return None
 
 
 def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> Session:
@@ -278,35 +267,23 @@ def _judged(
 ) -> JudgedSession:
     references = folders.of_references()
     earlier, unread = _earlier_reports(read, name)
-    made, why = None, ""
-    try:
-        made = provenance_of(read)
-    except NetproofError as error:
-        why = f"whether nodes differ is not known: {error}"
     unknown: Sequence[str] = ()
     others = None
     if asked is not None:
         # The baseline may be in the store.
         expected = dataclasses.replace(expected, baseline=matrix(configuration, name).baseline)
-        if made is None:
-            unknown = [f"versions cannot be compared: {why}"]
-        others, not_found = alongside(asked, read, expected, configuration, made)
-        unknown = [*unknown, *not_found]
+        others, unknown = alongside(asked, read, expected, configuration)
     entries = entries_of(references, name)
-    verdict = judge(expected, read, earlier, others, entries, made)
-    # A verdict also fails where the nodes cannot be compared.
-    if why and why not in verdict.faults:
-        verdict = dataclasses.replace(verdict, faults=(*verdict.faults, why))
+    verdict = judge(expected, read, earlier, others, entries, read.provenance)
     had, errors = _recurring(read, verdict, expected, earlier, unread, fold)
     return JudgedSession(
         read,
         expected,
         verdict,
         (*unread, *errors, *unknown),
-        (why,) if made is None else made.differences,
+        read.provenance.differences,
         had,
-        () if made is None else made.beyond_nodes,
-        made=made,
+        read.provenance.beyond_nodes,
     )
 
 
@@ -332,19 +309,6 @@ def _recurring(
         return recurring(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
-
-
-def provenance_of(read: Session) -> OfSession:
-    """Read a session's provenance from its report, or from a store.
-
-    Raises NetproofError where either cannot be read.
-    """
-    if read.path.is_dir():
-        from netproof.store import Store, questions
-
-        return questions.provenance(*Store.holding(read.path))
-    document = read.document or session.document_of(read.path)
-    return provenance.of_report(document, str(read.path))
 
 
 def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:

@@ -15,8 +15,8 @@ from netproof.errors import counted
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session.left import SkipReason
 from netproof.session.measured import Measured, MeasuredAgain
+from netproof.session.plan import SkipReason
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED

@@ -17,7 +17,7 @@ from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.experiments import literature, load, tails
 from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, network_tests
-from netproof.session.labelled import MeasuredJob
+from netproof.session.session import MeasuredJob
 from netproof.site import folders
 
 ROOT = Path(__file__).resolve().parents[3]

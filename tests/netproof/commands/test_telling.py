@@ -20,8 +20,8 @@ from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import pair_rounds, session
-from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
+from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
