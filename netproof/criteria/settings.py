@@ -59,6 +59,7 @@ _DEFAULTS = {name: criterion.bounds for name, criterion in _BY_KEY.items()} | {
 
 _NO_MORE = {
     "monotony": "the bounds of 'growth' hold for it as well",
+    "cpu_cost": "CPU time is shown, and never judged",
     "direction": "'warn' of 'retransmission' holds for it as well",
 }
 """Keys that only recorded sessions have."""

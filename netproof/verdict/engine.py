@@ -32,7 +32,6 @@ from netproof.criteria.settings import ConfirmSettings, Settings
 from netproof.intake.models import expression
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload
-from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -143,7 +142,6 @@ class Subject:
         """Return the part that criteria may use."""
         measured, case = self.measured, self.case
         benchmark, function = registry.of(case), registry.function_of(case)
-        used, seconds = _cpu_seconds(measured)
         inside, over_tcp = case.path == "intra-node", benchmark.over_tcp.get(case.function)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
         counted, alongside, crashes = [], [], [*map(str, measured.crashes)]
@@ -174,9 +172,6 @@ class Subject:
             measured.line_rate_mb_s,
             inside=inside,
             over_tcp=over_tcp is not None and benchmark.feature(over_tcp) not in self.absent,
-            cpu_seconds=used,
-            seconds=seconds,
-            cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
             counted=tuple(counted),
             counted_alongside=tuple(alongside),
             rails=self.rails,
@@ -201,21 +196,6 @@ class Subject:
 
 Job = Mapping[Key, Subject]
 """Complete cases measured together, by their keys."""
-
-
-def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
-    """Return CPU seconds by node, and in how many seconds; without startup where known."""
-    costs = measured.cpu_costs
-    of_nodes = {one.node: one.cpu_s for one in costs if one.cpu_s is not None}
-    if costs and len(of_nodes) == len(costs):
-        return of_nodes, max(one.seconds for one in costs if one.seconds is not None)
-    seconds = 0.0
-    used: dict[str, float] = defaultdict(float)
-    for launch in measured.launches:
-        seconds += max(use.wall_s for use in launch.ranks)
-        for use in launch.ranks:
-            used[use.node] += use.cpu_s
-    return used, seconds
 
 
 def worst_of(

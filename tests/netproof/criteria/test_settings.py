@@ -61,6 +61,7 @@ def test_a_recorded_session_is_judged_from_the_sizes_of_its_day():
         ({"jump": {"least_size": 64}}, "'jump': 'least_size' is gone: one for all criteria"),
         ({"drop": {"not_known": 1}}, "'drop': 'not_known' is gone: one for all counters"),
         ({"path": {"warn": 0.96}}, "'path': 'warn' is gone: a site sets fail of it"),
+        ({"cpu_cost": {"warn": 0.9}}, "'cpu_cost' is gone: CPU time is shown, and never judged"),
         ({"monotony": {}}, "'monotony' is gone: the bounds of 'growth' hold for it as well"),
     ],
 )
