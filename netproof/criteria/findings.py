@@ -209,6 +209,10 @@ class Bounds:
     reached = staticmethod(operator.ge)
     """Whether a value is beyond a bound, or at it."""
 
+    def in_words(self, bound: float) -> str:
+        """Return a bound in words."""
+        return f"{bound:g}"
+
     @property
     def flags_small(self) -> bool:
         """Whether small values are flagged, and not large ones."""
@@ -255,11 +259,11 @@ class Bounds:
         """
         level, bound = decided or self.level(value, interval)
         side = "below" if below or self.flags_small else "above"
-        held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
-        advised = then(advice) if level in FLAGGED else ""
+        if bound is not None:
+            reason += f" ({level.value}: {side} {self.in_words(bound)} is flagged)"
         if level is Level.INCONCLUSIVE:
-            advised = ". The interval contains that bound, and more launches would make it shorter"
-        reason = f"{reason}{held}{advised}"
+            reason += ". The interval contains that bound, and more launches would make it shorter"
+        reason += then(advice) if level in FLAGGED else ""
         return Finding("", level, "", reason, value=value, bound=bound, interval=interval, **more)
 
     def times(self, curve: Curve, at_least: int = 1, of: str = "") -> dict[int, float]:

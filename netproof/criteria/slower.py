@@ -95,9 +95,8 @@ class _Envelope:
     """The times of configurations, and what each would take over the link of another one."""
 
     def __init__(self, compared: ComparedCases, settings: Above) -> None:
-        self.paired: dict[str, list[str]] = defaultdict(list)
-        for label, other in compared.pairs:
-            self.paired[label].append(other)
+        own, pairs = compared.cases, compared.pairs
+        self.paired = {one: [it for it in own if (one, it) in pairs] for one in own if pairs}
         self.times: dict[str, dict[int, float]] = {}
         self.faults: dict[str, str] = {}
         self._able: dict[int, list[CaseCurves]] = defaultdict(list)

@@ -333,7 +333,7 @@ def judge(
         except NetproofError as error:
             faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
-        along = [*engine.findings_of(case, case.settings)]
+        along = engine.findings_of(case)
         counts = Counter(one.criterion for one in along)
         findings = tuple(
             _advised(_with_others(case, one) if counts[one.criterion] == 1 else one, case, link)
