@@ -57,8 +57,6 @@ def score(
     percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
     failed. Raises CannotJudgeError, and NetproofError where launches of one case differ in sizes.
     """
-    if not launches:
-        raise CannotJudgeError("it has no launch")
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
     case_times = _times(tuple(launches), where, settings)
@@ -196,11 +194,10 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
     noise = compared.noise(case.where, *compared.baseline)
     if not noise:
         return finding
-    weighed = finding.without_noise(noise)
-    if weighed is finding:
-        disturbed = then(f"the machine was disturbed: {'; '.join(noise)}")
-        weighed = replace(finding, reason=finding.reason + disturbed)
-    return replace(weighed, disturbed=noise)
+    if finding.level is Level.FAIL:
+        finding = finding.but(level=Level.INCONCLUSIVE)
+    reason = finding.reason + then(f"the machine was disturbed: {'; '.join(noise)}")
+    return finding.but(reason=reason, disturbed=noise)
 
 
 CRITERIA = (

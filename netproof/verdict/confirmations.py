@@ -297,8 +297,9 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
         counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
         unknown = [counted, looked_for, *again.faults]
     if again is None or unknown:
-        span = f"from {region[0].below} to {region[-1].above} bytes {_sentences(*unknown)}"
-        return rule(subject, Finding(REFINEMENT, level, str(subject), span, region[0].size))
+        why = f"from {region[0].below} to {region[-1].above} bytes {unknown[0]}"
+        why += "".join(map(then, unknown[1:]))
+        return rule(subject, Finding(REFINEMENT, level, str(subject), why, region[0].size))
     curves, noise = _quiet(subject, usable)
     shown = found_closer(region, grid, curves, _held(subject), where=str(subject))
     if shown is None or shown.repeated is None:
@@ -324,18 +325,15 @@ def _quiet(
     return [curve for curve, _ in launches], worst_of([load for _, load in launches], settings)
 
 
-def _weighed(shown: Finding, noise: Sequence[str], *why: str) -> Finding:
+def _weighed(shown: Finding, noise: Sequence[str], reason: str, *more: str) -> Finding:
     """Return what repeats show, with reasons; a failure by disturbed ones is inconclusive."""
-    level = shown.level
+    level, disturbed_by = shown.level, ""
     if noise:
-        why = (*why, f"the machine was disturbed: {'; '.join(noise)}")
+        disturbed_by = f"the machine was disturbed: {'; '.join(noise)}"
         level = Level.INCONCLUSIVE if level in (Level.FAIL, Level.UNDEFINED) else level
     _, count, launches = shown.repeated or (level, 0, 0)
-    return replace(shown, level=level, reason=_sentences(*why), repeated=(level, count, launches))
-
-
-def _sentences(first: str, *more: str) -> str:
-    return first + "".join(map(then, more))
+    reason += "".join(map(then, (*more, disturbed_by)))
+    return shown.but(level=level, reason=reason, repeated=(level, count, launches))
 
 
 def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:

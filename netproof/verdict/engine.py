@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import CountedSettings
-from netproof.criteria.findings import FLAGGED, REFERENCE, at_sizes, then
+from netproof.criteria.findings import FLAGGED, REFERENCE, folded, then
 from netproof.criteria.interface import (
     CaseCurves,
     ComparedCases,
@@ -522,23 +522,10 @@ def across(
 
     ``baseline``: as in ``compare``.
     """
-    several: dict[Key, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    several: dict[Key, list[Finding]] = defaultdict(list)
     for subject, finding in compared(subjects, baseline):
-        several[subject.case.key()][finding.criterion].append(finding)
-    return {
-        key: tuple(chain.from_iterable(map(_folded, found.values())))
-        for key, found in several.items()
-    }
-
-
-def _folded(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield one finding per level, on the size that is furthest off, naming the other sizes."""
-    for level in dict.fromkeys(finding.level for finding in findings):
-        several = [finding for finding in findings if finding.level is level]
-        worst = max(several, key=lambda finding: finding.value or 0)
-        sizes = (one.size for one in several if one is not worst)
-        others = tuple(size for size in sizes if size is not None)
-        yield dataclasses.replace(worst, reason=worst.reason + at_sizes(several), others=others)
+        several[subject.case.key()].append(finding)
+    return {key: tuple(folded(found)) for key, found in several.items()}
 
 
 def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:

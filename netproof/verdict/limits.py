@@ -81,11 +81,9 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
     found: dict[str, tuple[float | None, str]] = {}
     for name, landmark in LANDMARKS.items():
         value = getattr(measured.landmarks, name)
-        if value is not None and landmark.per_cent:
-            value = round(100 * value, 2)
-        found[name] = (value, landmark.unit)
+        found[name] = (100 * value if value and landmark.per_cent else value, landmark.unit)
     for name, several in measured.of_twin.items():
-        found[name] = (round(100 * interval.pseudomedian(several), 2), "%")
+        found[name] = (100 * interval.pseudomedian(several), "%")
     for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
         found[f"{TIME_AT}{size}"] = (time, "us")
     return found
@@ -96,13 +94,13 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
-    if variable in measured.of_twin:
-        ends = interval.of_pseudomedian(measured.of_twin[variable])
-        return None if ends is None else (100 * ends[0], 100 * ends[1])
+    of_twin = measured.of_twin.get(variable)
     ends = measured.landmarks.intervals.get(variable)
-    if ends is None or not LANDMARKS[variable].per_cent:
+    if of_twin is not None:
+        ends = interval.of_pseudomedian(of_twin)
+    elif not LANDMARKS[variable].per_cent:
         return ends
-    return 100 * ends[0], 100 * ends[1]
+    return None if ends is None else (100 * ends[0], 100 * ends[1])
 
 
 def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:

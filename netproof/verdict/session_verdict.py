@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
@@ -29,15 +29,10 @@ from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
-if TYPE_CHECKING:
-    pass
-
-
 LEAST = 3
 """Fewest sessions that make a warning recurring."""
 NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
-
 
 Recurring = tuple[int, tuple[tuple[Case, Finding], ...]]
 """Warnings of a session that the sessions before it had too, each with its case.

@@ -93,7 +93,7 @@ def test_what_is_written_as_it_is_by_default_is_not_gone():
         ({"jump": {"warn": math.inf}}, "'jump': 'warn': found inf, expected a number or None"),
         ({"curves": {"least_size": None}}, "'least_size': found None, expected a whole number"),
         ({"curves": {"least_size": 4.5}}, "'least_size': found 4.5, expected a whole number"),
-        ({"jump": {"fail": 2}}, "fail=2 is milder than warn=4.0: exchange them"),
+        ({"jump": {"fail": 2}}, "warn=4.0, fail=2: they are numbers that increase"),
         ({"counters": {"not_known": 2}}, "'not_known': found 2, expected 0 or 1"),
         ({"confirm": {"most_launches": 1}}, "all launches, 3 or more"),
     ],

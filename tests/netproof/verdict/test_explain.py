@@ -25,18 +25,20 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.verdict import FAILED, INCONCLUSIVE, session_verdict
-from netproof.verdict.explain import (
+from netproof.verdict.judge import judge
+from netproof.verdict.session_verdict import NOTHING
+from netproof.verdict.verdict import (
+    CaseVerdict,
     CpuRow,
     CpuRows,
     Crossover,
+    FailedTest,
+    Verdict,
     cpu_rows,
     crossovers,
     failures,
     named,
 )
-from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import NOTHING
-from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
