@@ -545,47 +545,45 @@ _criterion = partial(
 )
 
 
-def _of_packets(
-    name: str,
-    key: str,
-    bounds: CountedSettings,
-    read: _Read,
-    counted_as: str,
-    advice: str,
-    shows: Shows | None = None,
-) -> Criterion:
-    return _criterion(
-        name, key, bounds, partial(_shares, name, read, counted_as, advice), shows=shows
-    )
-
-
 CRITERIA = (
     _criterion(CARRIERS, "carrier_change", CARRIER_CHANGES, _carriers_of, sets=("fail",)),
-    _of_packets(
+    _criterion(
         "interface errors",
         "interface_error",
         INTERFACE_ERRORS,
-        partial(_packets, _ERRORS),
-        "packets had errors",
-        "look at the cable, the transceiver and the settings of both ends",
-        Shows.DAMAGE,
+        partial(
+            _shares,
+            "interface errors",
+            partial(_packets, _ERRORS),
+            "packets had errors",
+            "look at the cable, the transceiver and the settings of both ends",
+        ),
+        shows=Shows.DAMAGE,
     ),
-    _of_packets(
+    _criterion(
         "drops",
         "drop",
         DROPS,
-        partial(_packets, _DROPS),
-        "packets were dropped",
-        "look at the rings, the interrupts and flow control",
-        Shows.DAMAGE,
+        partial(
+            _shares,
+            "drops",
+            partial(_packets, _DROPS),
+            "packets were dropped",
+            "look at the rings, the interrupts and flow control",
+        ),
+        shows=Shows.DAMAGE,
     ),
-    _of_packets(
+    _criterion(
         "retransmissions",
         "retransmission",
         RETRANSMISSIONS,
-        _again,
-        "segments sent again",
-        "packets were lost between this node and those that it sent to",
+        partial(
+            _shares,
+            "retransmissions",
+            _again,
+            "segments sent again",
+            "packets were lost between this node and those that it sent to",
+        ),
     ),
     _criterion(
         PATH,

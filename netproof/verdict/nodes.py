@@ -185,35 +185,33 @@ def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
     """Return every fact that has to be alike, as the nodes reported it, each in each job."""
     facts: dict[tuple[str, str], NodeFact] = {}
     keys: dict[tuple[str, str], set[str]] = defaultdict(set)
-
-    def add(found: NodeInJob, name: str, scope: str, value: object, why: str | None) -> None:
-        if (fact := facts.get((name, scope))) is None:
-            fact = facts[name, scope] = NodeFact(name, scope)
-        if value is not None:
-            fact.reported[found.node.node].append((found.jobid, str(value)))
-        elif why is not None:
-            fact.reasons.setdefault(found.node.node, why)
-
     for found in nodes:
         for group in node_facts.GROUPS:
             keys[group, _scope(group, found)].update(_group(found.node, group))
+    left_out = {*node_facts.OF_ITS_OWN, "interface"}
+    names = [one.name for one in dataclasses.fields(Node) if one.name not in left_out]
     for found in nodes:
         node = found.node
-        for name in (one.name for one in dataclasses.fields(Node)):
-            why = node.absent.get(name)
-            if name in node_facts.OF_ITS_OWN or name == "interface":
-                continue
+        for name in names:
+            scope, why = _scope(name, found), node.absent.get(name)
+            values: dict[str, tuple[object, str | None]] = {name: (None, why)}
             if name not in node_facts.GROUPS:
-                add(found, name, "", getattr(node, name), why)
-                continue
-            scope, here = _scope(name, found), _group(node, name)
-            if why is not None and not here:
-                add(found, name, scope, None, why)
-                continue
-            for key in sorted(keys[name, scope]):
-                why = node.absent.get(f"{name}.{key}")
-                value = here.get(key, NOT_LISTED if why is None else None)
-                add(found, f"{name} {key}", scope, value, why)
+                values = {name: (getattr(node, name), why)}
+            elif (here := _group(node, name)) or why is None:
+                absent = {
+                    key: node.absent.get(f"{name}.{key}") for key in sorted(keys[name, scope])
+                }
+                values = {
+                    f"{name} {key}": (here.get(key, NOT_LISTED if reason is None else None), reason)
+                    for key, reason in absent.items()
+                }
+            for key, (value, reason) in values.items():
+                if (fact := facts.get((key, scope))) is None:
+                    fact = facts[key, scope] = NodeFact(key, scope)
+                if value is not None:
+                    fact.reported[node.node].append((found.jobid, str(value)))
+                elif reason is not None:
+                    fact.reasons.setdefault(node.node, reason)
     return list(facts.values())
 
 
