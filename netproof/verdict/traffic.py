@@ -95,17 +95,17 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
     """Return the counted launches of rounds of pairs, on partitions that the site has."""
     found = []
     for rounds in several:
-        if (here := partitions.get(rounds.partition)) is None:
+        here = partitions.get(rounds.partition)
+        if here is None:
             continue
         rails, settings = here.rails_or_interface(), here.settings()
         for launch in rounds.launches:
             if launch.counters is not None:
                 quiet = not disturbed(launch.loads, settings.disturbance)
-                pairs = [pair.nodes for pair in launch.pairs]
                 partners = {
-                    node: tuple(one for one in pair if one != node)
-                    for pair in pairs
-                    for node in pair
+                    node: tuple(other for other in pair.nodes if other != node)
+                    for pair in launch.pairs
+                    for node in pair.nodes
                 }
                 one = Seen(rounds.partition, launch.counters, rails, settings, quiet, partners)
                 found.append(one)
@@ -115,7 +115,7 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
 def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each carrier that came or went while rounds of pairs ran."""
     found: list[Finding] = []
-    for partition, launches in _by_partition(several):
+    for partition, launches in _by_partition(several).items():
         counted = (one.counters for one in launches)
         rails, bounds = launches[0].rails, launches[0].settings.carrier_change
         found += carrier_changes(counted, rails, f"pairs on {partition}", bounds)
@@ -128,7 +128,9 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
-    for partition, launches in _by_partition(one for one in several if one.undisturbed):
+    for partition, launches in sorted(
+        _by_partition(one for one in several if one.undisturbed).items()
+    ):
         bounds: CountedSettings = launches[0].settings.retransmission
         shares = _shares_by_node(launches).values()
         if len(shares) < 2 or bounds.fail is None:
@@ -153,7 +155,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
 def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
     """Return the interfaces of all nodes in order; without loopback and idle ones."""
     found = []
-    for partition, launches in _by_partition(several):
+    for partition, launches in sorted(_by_partition(several).items()):
         counted: dict[tuple[str, str], dict[str, int | None]] = {}
         rails: set[tuple[str, str]] = set()
         for seen in launches:
@@ -173,11 +175,11 @@ def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
     return tuple(found)
 
 
-def _by_partition(several: Iterable[Seen]) -> list[tuple[str, list[Seen]]]:
+def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
     found: dict[str, list[Seen]] = defaultdict(list)
     for one in several:
         found[one.partition].append(one)
-    return sorted(found.items())
+    return found
 
 
 def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
@@ -196,7 +198,7 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     by ``MORE`` and ``TIMES``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
     """
     found = []
-    for partition, launches in _by_partition(several):
+    for partition, launches in sorted(_by_partition(several).items()):
         counted = [one for one in launches if one.undisturbed] or launches
         bounds: CountedSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
@@ -233,6 +235,8 @@ def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
         names = tuple(node.node for node in one.counters.nodes)
         for name in names:
             share = sent_again(one.counters, name)
-            if share.count is not None and share.of is not None:
-                nodes = (name, *one.partners[name]) if one.partners.get(name) else names
-                yield Resent(number, name, nodes, share.count, share.of)
+            if share.count is None or share.of is None:
+                continue
+            partners = one.partners.get(name)
+            nodes = (name, *partners) if partners else names
+            yield Resent(number, name, nodes, share.count, share.of)
