@@ -2,15 +2,11 @@
 
 Guidelines are those of Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE
 TPDS 21 (2010): a collective takes no longer than calls of the same library that do its work. No
-reference is needed, and no other configuration: the library is compared with itself, in one job.
+reference is needed: the library is compared with itself, in one job.
 
-NetPIPE over MPI, PingPong of IMB and latency of OMB send one message there and back, by one library
-and over one link. If one of them takes twice as long as another, something was in the way of one of
-them, or they did not measure the same.
-
-On twice the ranks the messages on a node's link, or in a row from a rank, grow at most as with the
-worst algorithm in use. If the time grows by far more, the network or the library has a problem that
-only many ranks show. Nor may the time shrink: fewer ranks have less to do.
+NetPIPE over MPI, PingPong of IMB and latency of OMB send one message there and back, so that they
+agree. On twice the ranks the messages on a node's link, or in a row from a rank, grow at most as
+with the worst algorithm in use, and the time does not shrink: fewer ranks have less to do.
 """
 
 from __future__ import annotations

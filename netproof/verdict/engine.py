@@ -227,11 +227,9 @@ def findings_of(case: CaseCurves, criteria: Iterable[Criterion] = _ALONG) -> tup
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
-    """Return the findings of the criteria on one case and on its nodes' counters, and crashes.
+    """Return all findings on one case, ``job`` being the cases that it may be compared with.
 
-    ``job``: the cases that it may be compared with: for NetPIPE over MPI that over TCP, for a
-    collective other functions. A function without message sizes has no curve, and an intra-node
-    path no line rate.
+    These are for NetPIPE over MPI that over TCP, for a collective other functions.
     """
     return (*smoothness(subject), *rates(subject, job), *counted(subject))
 

@@ -206,10 +206,9 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if rate is None:
         return text, True
-    enough = carried / rate >= twin.HALF_RATE_SEEN
-    text += f", {'' if enough else 'only '}{carried / rate:.0%} of the line rate"
-    if enough:
-        return text, True
+    if carried / rate >= twin.HALF_RATE_SEEN:
+        return f"{text}, {carried / rate:.0%} of the line rate", True
+    text += f", only {carried / rate:.0%} of the line rate"
     least = 0.0 if share is None else share[0] / 100 * carried
     itself = level is Level.PASS and least >= twin.HALF_RATE_SEEN * rate
     return f"{text}: on a machine as slow as that a link at half rate would not be seen", itself
