@@ -43,10 +43,9 @@ from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, StoredOptions, session_verdict
-from netproof.verdict.explain import failures
 from netproof.verdict.judge import reason_of
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import sentences_of_skipped
+from netproof.verdict.verdict import failures, sentences_of_skipped
 
 LATEST = "latest"
 """Link to the newest night's report, beside the reports."""

@@ -120,7 +120,7 @@ def risk(
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         loaded = _loaded(sessions, system)
-        from netproof.verdict.risk import risks_of_sessions
+        from netproof.verdict.derive import risks_of_sessions
 
         found, without = risks_of_sessions(*loaded, margin)
     from netproof.present import documents, power

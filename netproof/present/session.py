@@ -29,10 +29,17 @@ from netproof.session import provenance
 from netproof.session.session import CheckResult
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
-from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows, crossovers
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
+from netproof.verdict.verdict import (
+    CaseVerdict,
+    CpuRow,
+    CpuRows,
+    StoredResult,
+    Verdict,
+    cpu_rows,
+    crossovers,
+)
 
 Row = Sequence[CaseVerdict | StoredResult]
 """Cases that measured the same in every configuration."""

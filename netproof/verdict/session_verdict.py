@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
@@ -27,15 +27,10 @@ from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
-if TYPE_CHECKING:
-    pass
-
-
 LEAST = 3
 """Fewest sessions that make a warning recurring."""
 NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
-
 
 Recurring = tuple[int, tuple[tuple[Case, Finding], ...]]
 """Warnings of a session that the sessions before it had too, each with its case.
@@ -298,14 +293,26 @@ def _recurring(
 ) -> tuple[Recurring, list[str]]:
     """Return warnings that the sessions before it had too, and why they are not known.
 
-    ``bounds``: by which the verdict was judged, None for today's.
+    Those are from ``earlier``, which are reports, or from the store of a stored session. A stored
+    verdict counts if its cases were judged by ``bounds``, None for today's; else the session is
+    rejudged.
     """
     if not fold or not verdict.warns:
         return NOTHING, []
-    bounds = bounds or StoredBounds.of(expected, folders.of_references())
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
+    before: list[Earlier] = [] if unread else [*earlier]
     try:
-        before = _sessions_before(read, bounds, [] if unread else earlier)
+        if read.path.is_dir():
+            from netproof.store import Store, questions
+
+            bounds = bounds or StoredBounds.of(expected, folders.of_references())
+            store, this = Store.holding(read.path)
+            older = [one for one in store.sessions(this.system) if one.start < this.start]
+            before = []
+            for one in reversed(older[-EARLIER_SESSIONS:]):
+                past = stored.read(store, one)
+                alike = past is not None and past.bounds.judge_cases_as(bounds)
+                before.append(past.warnings() if past and alike else questions.load(store, one))
         return recurring(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
@@ -372,29 +379,6 @@ def _earlier_reports(read: Session, system: str) -> tuple[list[Session], list[st
         if before and any(result.system == system for result in other.results):
             found.append(other)
     return found, unread
-
-
-def _sessions_before(
-    read: Session, bounds: StoredBounds, earlier: Sequence[Session]
-) -> list[Earlier]:
-    """Return the sessions of the system that began before this one, the newest first.
-
-    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
-    verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
-    Raise NetproofError where one cannot be read.
-    """
-    if not read.path.is_dir():
-        return [*earlier]
-    from netproof.store import Store, questions
-
-    store, this = Store.holding(read.path)
-    before = [one for one in store.sessions(this.system) if one.start < this.start]
-    found: list[Earlier] = []
-    for one in reversed(before[-EARLIER_SESSIONS:]):
-        past = stored.read(store, one)
-        alike = past is not None and past.bounds.judge_cases_as(bounds)
-        found.append(past.warnings() if past and alike else questions.load(store, one))
-    return found
 
 
 def recurring(
