@@ -27,7 +27,7 @@ from netproof.verdict import references
 NOT_LOGGED = frozenset(
     (
         *("build_locally", "build_time_limit", "env_vars", "exclusive_access", "executable"),
-        *("executable_opts", "extra_resources", "functions", "job_submit_time", "keep_files"),
+        *("executable_opts", "extra_resources", "functions", "_job_submit_time", "keep_files"),
         *("local", "max_pending_time", "modules", "num_cpus_per_task", "num_gpus_per_node"),
         *("num_tasks", "num_tasks_per_core", "num_tasks_per_node", "num_tasks_per_socket"),
         *("postbuild_cmds", "postrun_cmds", "prebuild_cmds", "prefix", "prerun_cmds"),
