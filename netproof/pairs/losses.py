@@ -124,8 +124,9 @@ def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
         own: Counter[str] = Counter()
         for one in group:
             own[one.node] += one.of
+        every = own.total()
         for name in nodes:
-            of = own[name] + (own.total() - own[name]) / (len(nodes) - 1)
+            of = own[name] + (every - own[name]) / (len(nodes) - 1)
             carried[name].append(_Carried(launch, of, count, _partner(nodes, name)))
     return (*ways, *(_seen(name, shares, ordered, carried[name]) for name in names))
 

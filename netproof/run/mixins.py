@@ -27,15 +27,17 @@ from netproof.verdict import references
 NOT_LOGGED = frozenset(
     (
         *("build_locally", "build_time_limit", "env_vars", "exclusive_access", "executable"),
-        *("executable_opts", "extra_resources", "functions", "keep_files", "local"),
-        *("max_pending_time", "modules", "num_gpus_per_node", "num_tasks_per_core"),
-        *("num_tasks_per_socket", "postbuild_cmds", "postrun_cmds", "prebuild_cmds"),
-        *("prefix", "prerun_cmds", "readonly_files", "short_name", "sourcepath"),
-        *("sourcesdir", "strict_check", "time_limit", "use_multithreading"),
-        *("valid_prog_environs", "valid_systems", "variants"),
+        *("executable_opts", "extra_resources", "functions", "_job_submit_time", "keep_files"),
+        *("local", "max_pending_time", "modules", "num_cpus_per_task", "num_gpus_per_node"),
+        *("num_tasks", "num_tasks_per_core", "num_tasks_per_node", "num_tasks_per_socket"),
+        *("postbuild_cmds", "postrun_cmds", "prebuild_cmds", "prefix", "prerun_cmds"),
+        *("readonly_files", "short_name", "sourcepath", "sourcesdir", "strict_check"),
+        *("time_limit", "use_multithreading", "valid_prog_environs", "valid_systems", "variants"),
+        # In the test's name, or in its record.
+        *("direction", "function", "job_ranks", "launches", "path", "protocol", "ranks"),
     )
 )
-"""Attributes that are empty, or the same in every run: a third of a test in ReFrame's report."""
+"""Attributes that are empty, the same in every run, or said elsewhere."""
 
 
 _GENERATES = (
