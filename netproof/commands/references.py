@@ -129,15 +129,16 @@ def risk(
         from netproof.verdict.derive import risks_of_sessions
 
         found, without = risks_of_sessions(*loaded, margin)
-    from netproof.present import documents, power
+    from netproof.present import documents
+    from netproof.present.verdict import of_risk, risk_blocks
 
     printed(
         form,
         lambda: {
             "margin": margin,
-            "risks": [{**documents.of_case(one.case), **power.of_risk(one)} for one in found],
-            "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
+            "risks": [{**documents.plain(one.case), **of_risk(one)} for one in found],
+            "without": [{**documents.plain(case), "why": why} for case, why in without.items()],
         },
-        lambda: power.risk_blocks(found, without, margin),
+        lambda: risk_blocks(found, without, margin),
     )
     return INCONCLUSIVE if without or not found else PASSED

@@ -61,8 +61,7 @@ def verdict(
     session, system = session_and_system(arguments, store, newest=True)
     from netproof.present import documents, terminal
     from netproof.present.document import show
-    from netproof.present.power import of_power, power_blocks
-    from netproof.present.verdict import brief, changes
+    from netproof.present.verdict import brief, changes, of_power, power_blocks
     from netproof.verdict import session_verdict
 
     as_json = form is VerdictForm.JSON
@@ -83,7 +82,7 @@ def verdict(
     if as_json:
         document = documents.of_judged(judged)
         if power:
-            several = [{**documents.of_case(one.case), **of_power(one)} for one in powers]
+            several = [{**documents.plain(one.case), **of_power(one)} for one in powers]
             document = {**document, "power": several}
         documents.write(document, sys.stdout)
         return judged.verdict.status

@@ -98,7 +98,7 @@ def document(found: ShownMatrix) -> dict[str, Any]:
                 "contention_domain": domain_of(job, found.matrix),
                 **documents.some(found.expected[job], "why", expected_seconds="seconds"),
                 "time_limit_s": found.limit_s(job.partition),
-                "cases": [documents.of_case(case) for case in cases],
+                "cases": [documents.plain(case) for case in cases],
             }
             for job, cases in found.jobs.items()
         ],

@@ -575,17 +575,16 @@ def alone(session: Session, verdict: Verdict, partition: str | None = None) -> A
     Return None where none is given, and none was measured alone with stored results of others
     beside it. Raise NetproofError where the partition has no case, or is the only one.
     """
-    of_store = () if verdict.compared_with is None else verdict.compared_with.cases
     if partition is None:
         measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-        if len(measured) != 1 or not {one.case.partition for one in of_store} - measured:
+        if len(measured) != 1 or {s.case.partition for s in verdict.stored_cases} <= measured:
             return None
         (partition,) = measured
     found: dict[str, list[tuple[Session, str, CheckResult]]] = defaultdict(list)
     for judged in verdict.cases:
         if judged.result is not None:
             found[judged.case.partition].append((session, "", judged.result))
-    for one in of_store:
+    for one in verdict.stored_cases:
         found[one.case.partition].append((Session(one.path, {}, ()), one.date, one.result))
     if partition not in found:
         raise NetproofError(

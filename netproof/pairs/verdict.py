@@ -265,30 +265,6 @@ class PairsVerdict:
             return ""
         return f"; uplinks with too few nodes to be loaded: {fold(left)}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``; ratios are to the others' time or rate."""
-        return {
-            "partition": self.rounds.partition,
-            "environment": self.rounds.environment,
-            "launches": len(self.rounds.launches),
-            "nodes": {
-                name: {
-                    "state": one.state,
-                    "effects": list(map(dataclasses.asdict, one.effects)),
-                    "reason": self.busy.get(name, one.reason),
-                }
-                for name, one in self.judgement.nodes.items()
-            },
-            "accusations": [
-                {**dataclasses.asdict(one), "sentence": str(one)}
-                for one in self.judgement.accusations
-            ],
-            "alone": list(map(dataclasses.asdict, self.alone)),
-            "lone_pairs": [dataclasses.asdict(one) for one in self.lone],
-            "bisection": None if self.bisection is None else dataclasses.asdict(self.bisection),
-            "faults": list(self.rounds.faults),
-        }
-
     def accusations(self) -> tuple[str, ...]:
         """Return a sentence for each accusation, with the result of measuring it alone."""
         found = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from netproof.benchmarks import registry
@@ -14,24 +14,17 @@ from netproof.comparison.comparison import ComparedCase, ComparedSide, Compariso
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
-from netproof.present.documents import of_case, of_common, some
+from netproof.present.documents import plain, some
 from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
-from netproof.present.wording import benchmark_name, columns, number, sparkline
+from netproof.present.wording import benchmark_name, columns, first, grouped, number, sparkline
 from netproof.verdict.engine import group
 
 _DRAWN_RATIOS = (2.0, 10.0)
 """Limits of the upper end of a drawn scale: noise stays flat, outliers leave the rest visible."""
 
 LOOKS = {Outcome.SLOWER: "failed", Outcome.FASTER: "passed"}
-MARKS = {
-    Outcome.FASTER: "▲",
-    Outcome.SLOWER: "▼",
-    Outcome.ALIKE: "=",
-    Outcome.UNDECIDED: "?",
-    Outcome.UNDEFINED: "-",
-}
 _IN_WORDS = {
     Outcome.FASTER: "faster",
     Outcome.SLOWER: "slower",
@@ -39,6 +32,7 @@ _IN_WORDS = {
     Outcome.UNDECIDED: "no interval, of one launch,",
     Outcome.UNDEFINED: "no ratio",
 }
+MARKS = dict(zip(_IN_WORDS, "▲▼=?-", strict=True))
 
 _MEANINGS = "; ".join(f"{mark} {outcome.value}" for outcome, mark in MARKS.items())
 _NOT_COMPARED = "none"
@@ -63,11 +57,9 @@ def node_diffs(compared: Comparison) -> list[str]:
         return [f"nodes: {unknown}"]
     sentences = [
         f"nodes: {one['what']} {', '.join(one['first'])} and {', '.join(one['second'])}"
-        for one in found[:_MOST_OF_NODES]
+        for one in found
     ]
-    if len(found) > _MOST_OF_NODES:
-        sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --format json has")
-    return sentences
+    return first(sentences, _MOST_OF_NODES, "nodes: and {} more, which --format json has")
 
 
 def differences(compared: Comparison) -> list[str]:
@@ -108,13 +100,12 @@ def _latencies(compared: Comparison) -> str:
     by_benchmark: dict[str, list[str]] = defaultdict(list)
     for one in compared.cases:
         case = one.first.case
-        by_protocol = registry.of(case).by_protocol
-        if not by_protocol or (case.path, case.direction) != ("inter-node", "oneway"):
-            continue
-        sentence = one.latency(first.name, second.name)
+        one_way = (case.path, case.direction) == ("inter-node", "oneway")
+        netpipe = one_way and registry.of(case).by_protocol
+        sentence = one.latency(first.name, second.name) if netpipe else None
         if sentence is not None:
-            where = place(compared, case)
-            by_benchmark[benchmark_name(case)].append(f"{where}: {sentence}" if where else sentence)
+            where = filter(None, (place(compared, case), sentence))
+            by_benchmark[benchmark_name(case)].append(": ".join(where))
     return "".join(
         f". Latency of {name}: {'; '.join(sentences)}" for name, sentences in by_benchmark.items()
     )
@@ -122,10 +113,8 @@ def _latencies(compared: Comparison) -> str:
 
 def whence(side: ComparedSide) -> str:
     """Return the origin of a side's figures: configuration, session, labels, start."""
-    system = side.session.results[0].system
-    where = f"{system}:{side.partition}" if side.partition else system
-    if side.environment:
-        where += f" {side.environment}"
+    place = ":".join(filter(None, (side.session.results[0].system, side.partition)))
+    where = " ".join(filter(None, (place, side.environment)))
     labels = "".join(f", {key}={value}" for key, value in side.session.labels().items())
     started = side.session.info.get("time_start", "undated")
     return f"{where} of {side.session.path}, {started}{labels}"
@@ -161,8 +150,7 @@ def outcome(compared: Comparison) -> Headline:
 def blocks(several: Sequence[Comparison], failed: Mapping[str, str]) -> Iterator[Block]:
     """Yield origin and differences of each side, then ratios, summary and what is missing.
 
-    ``several``: comparisons with one first side; a single one is shown in detail. ``failed``: the
-    sides that could not be compared, with the reason.
+    ``several``: with one first side, a single one in detail; ``failed``: others, and why.
     """
     sides = (several[0].first, *(one.second for one in several))
     yield Sentences([f"{side.name}: {whence(side)}" for side in sides])
@@ -219,11 +207,14 @@ def _ratios_of_sides(several: Sequence[Comparison]) -> DataTable:
     """Return a row for each case, a column for each side."""
     cells: dict[str, dict[str, Cell]] = {}
     for one in several:
-        column = cells.setdefault(one.second.name, {})
-        for case in one.cases:
-            text = f"{number(case.score.value, '.2f')} {MARKS[case.outcome]}"
-            look = LOOKS.get(case.outcome, "")
-            column[named(one, case.first.case)] = Cell(text, look, title=case.sentence())
+        cells[one.second.name] = {
+            named(one, case.first.case): Cell(
+                f"{number(case.score.value, '.2f')} {MARKS[case.outcome]}",
+                LOOKS.get(case.outcome, ""),
+                title=case.sentence(),
+            )
+            for case in one.cases
+        }
     names = dict.fromkeys(name for column in cells.values() for name in column)
     rows = [
         (name, *(column.get(name, _NOT_COMPARED) for column in cells.values())) for name in names
@@ -235,9 +226,7 @@ def _ratios_of_sides(several: Sequence[Comparison]) -> DataTable:
 
 def _ratios(compared: Comparison, fold: str) -> tuple[DataTable, float]:
     """Return a row for each case, by what both sides have in common, and the drawn scale's end."""
-    places: dict[str, list[ComparedCase]] = defaultdict(list)
-    for case in compared.cases:
-        places[place(compared, case.first.case)].append(case)
+    places = grouped(compared.cases, lambda one: place(compared, one.first.case))
     ordered = [case for cases in places.values() for case in cases]
     least, largest = _DRAWN_RATIOS
     furthest = max((abs(math.log(r)) for case in ordered for r in case.ratios.values()), default=0)
@@ -305,14 +294,14 @@ def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
 
 def uncompared(compared: Comparison) -> list[str]:
     """Return the cases that are not in both, a sentence for each reason."""
-    alike: dict[tuple[str | None, str], dict[str, list[str]]] = {}
-    for case, measured_by, why in compared.uncompared:
-        places = alike.setdefault((measured_by, why), {})
-        places.setdefault(place(compared, case), []).append(case.what())
     sentences = []
-    for (measured_by, why), places in alike.items():
+    for (measured_by, why), several in grouped(compared.uncompared, itemgetter(1, 2)).items():
         word = "not measured by either" if measured_by is None else f"only {measured_by} has"
-        which = [f"{where} {', '.join(whats)}".strip() for where, whats in places.items()]
+        places = grouped((case for case, *_ in several), lambda case: place(compared, case))
+        which = (
+            f"{where} {', '.join(case.what() for case in cases)}".strip()
+            for where, cases in places.items()
+        )
         sentences.append(f"{word} {'; '.join(which)}: {why}")
     return sentences
 
@@ -321,16 +310,13 @@ def document(compared: Comparison) -> dict[str, Any]:
     """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
     on_nodes, unknown = _on_nodes(compared)
     return {
-        "first": _side(compared.first),
-        "second": _side(compared.second),
-        "summary": summary(compared),
+        **{"first": _side(compared.first), "second": _side(compared.second)},
+        **{"differences": compared.differences, "summary": summary(compared)},
         "geometric_mean": compared.mean(),
-        "differences": compared.differences,
-        "nodes": on_nodes,
-        "nodes_not_known": unknown,
+        **{"nodes": on_nodes, "nodes_not_known": unknown},
         "cases": [_case(one) for one in compared.cases],
         "not_compared": [
-            {**of_case(case), "measured_by": measured_by, "why": why}
+            {**plain(case), "measured_by": measured_by, "why": why}
             for case, measured_by, why in compared.uncompared
         ],
     }
@@ -338,24 +324,20 @@ def document(compared: Comparison) -> dict[str, Any]:
 
 def _case(case: ComparedCase) -> dict[str, Any]:
     sizes = {"least_bytes": "least", "largest_bytes": "largest", "size_bytes": "size"}
+    score = {"ratio": "score.value", "interval": "score.interval", "common": "score.common"}
     return {
-        "first": of_case(case.first.case),
-        "second": of_case(case.second.case),
-        **some(case, "outcome", "disturbed", ratio="score.value", interval="score.interval"),
-        "common": of_common(case.score.common),
+        **some(case, "outcome", "disturbed", "landmarks", "sentence", **score),
+        **some(case, first="first.case", second="second.case"),
         "sizes_bytes": list(case.ratios),
         "ratios": list(case.ratios.values()),
         "ranges": [some(one, "faster", "ratio", **sizes) for one in case.ranges],
-        "landmarks": {name: dataclasses.asdict(one) for name, one in case.landmarks.items()},
         "cpu_s_per_gb": some(case.cpu_s_per_gb, "first", "second", "ratio"),
-        "sentence": case.sentence(),
     }
 
 
 def _side(side: ComparedSide) -> dict[str, Any]:
     return {
-        **some(side, "name", "partition", "environment"),
-        "session": str(side.session.path),
+        **some(side, "name", "partition", "environment", session="session.path"),
         "started": side.session.info.get("time_start"),
         "labels": side.session.labels(),
         "system": side.session.results[0].system,
@@ -371,8 +353,7 @@ def page(
 ) -> str:
     """Return a page on sides compared with one first side.
 
-    ``failed``: the sides that could not be compared, with the reason; ``every``: plot also
-    functions in which no side is slower.
+    ``failed``: as in ``blocks``; ``every``: plot also functions in which no side is slower.
     """
     heading = "Plots"
     if not every:
@@ -389,16 +370,12 @@ def page(
 
 def _plots(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigure]:
     """Return time against size of all sides, for functions in which one is slower, or all."""
-    environments: dict[str, None] = {}
-    several: dict[tuple[object, ...], list[tuple[Comparison, ComparedCase]]] = defaultdict(list)
-    for compared in comparisons:
-        for one in compared.cases:
-            several[group(one.first.case)].append((compared, one))
-            environments |= {each.case.environment: None for each in (one.first, one.second)}
+    cases = [(compared, one) for compared in comparisons for one in compared.cases]
+    sides = (side.case.environment for _, one in cases for side in (one.first, one.second))
     # A side's name stands for the switch.
     names = (comparisons[0].first.name, *(one.second.name for one in comparisons))
-    looks, plots = Looks(names, tuple(environments)), []
-    for members in several.values():
+    looks, plots = Looks(names, tuple(dict.fromkeys(sides))), []
+    for members in grouped(cases, lambda both: group(both[1].first.case)).values():
         slower = any(
             one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
             for _, one in members

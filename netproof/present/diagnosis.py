@@ -9,8 +9,8 @@ from typing import Any
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.document import Cell
-from netproof.present.documents import some
-from netproof.present.wording import counted
+from netproof.present.documents import of_session, some
+from netproof.present.wording import counted, first
 from netproof.verdict.session_verdict import JudgedSession
 
 LINES = 24
@@ -76,9 +76,8 @@ def _lines(
         yield from _wrapped("do", "; ".join(diagnosis.next_steps), lines)
     several = {"ruled out": diagnosis.ruled_out, "not known": diagnosis.not_known}
     for label, sentences in several.items():
-        more = [f"{len(sentences) - notes} more"] if len(sentences) > notes else []
         if sentences:
-            yield from _wrapped(label, "; ".join([*sentences[:notes], *more]), lines + 1)
+            yield from _wrapped(label, "; ".join(first(sentences, notes, "{} more")), lines + 1)
 
 
 def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, str]]:
@@ -117,18 +116,13 @@ def _wrapped(
 
 def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:
     """Return the diagnoses of a session; docs/reference/json.md describes the keys."""
-    return {
-        "session": str(judged.session.path),
-        "system": judged.matrix.cases[0].system,
-        "started": judged.session.info.get("time_start"),
-        "partitions": [of_diagnosis(one) for one in several],
-    }
+    return {**of_session(judged), "partitions": [of_diagnosis(one) for one in several]}
 
 
 def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the diagnosis of one partition."""
     return {
-        **some(diagnosis, "partition", "cases", "passed", outcome="outcome.value", failed="red"),
+        **some(diagnosis, "partition", "cases", "passed", "outcome", failed="red"),
         "asked": sorted(one.value for one in diagnosis.asked),
         "culprits": [_culprit(one) for one in diagnosis.culprits],
         **some(diagnosis, "ruled_out", "not_known", "incomplete", "next_steps"),
@@ -139,29 +133,22 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
     place, since = culprit.place, culprit.since
     evidence = [
         {
-            **some(one, "sentence", source="source.value", sign="sign.value", sure="sure.value"),
+            **some(one, "sentence", "source", "sign", "sure", nodes="place.nodes"),
+            **some(one, alone="recovery"),
             "environment": one.environment or None,
-            "nodes": one.place.nodes,
             "effects": [
                 some(effect, "quantity", "ratio", "interval", "rounds") for effect in one.effects
             ],
-            "alone": one.recovery and one.recovery.value,
         }
         for one in culprit.evidence
     ]
     return {
-        **some(culprit, "why", "alternatives", cause="cause.value", sentence="headline"),
-        **some(culprit, sure="sure.value", failed_cases="consequences", do="advice"),
-        "place": {
-            **some(place, "name", "nodes", kind="kind.value"),
-            "interface": place.interface or None,
-        },
+        **some(culprit, "why", "alternatives", "cause", "sure", sentence="headline"),
+        **some(culprit, failed_cases="consequences", do="advice"),
+        "place": some(place, "name", "nodes", "kind") | {"interface": place.interface or None},
         "evidence": evidence,
         "distinguish_by": culprit.distinguish_by or None,
-        "since": {
-            **some(since, "sessions", "why", began="began.value"),
-            "session": since.session or None,
-            "started": since.started and since.started.isoformat(),
-        },
+        "since": some(since, "sessions", "why", "began", "started")
+        | {"session": since.session or None},
         "rules_out": culprit.rules_out or None,
     }

@@ -154,8 +154,8 @@ class Headline:
 class Sentences:
     """Sentences of a kind: a line each on the terminal, a list on a page.
 
-    ``title``: above them; ``mark``: before each on the terminal; ``name``: the title's anchor;
-    ``folded``: on a page they open on request by their title, and a terminal lacks them.
+    ``title``: above them, ``name``: its anchor; ``mark``: before each on the terminal; ``folded``:
+    on a page they open on request by their title, and a terminal lacks them.
     """
 
     sentences: Sequence[object]
@@ -230,10 +230,7 @@ def _show_table(table: DataTable, out: Console) -> None:
 
 
 def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True) -> None:
-    """Print these rows, as wide as all take, below the headings where ``head`` says so.
-
-    On a narrower terminal lines wrap, and nothing is cut.
-    """
+    """Print these rows, as wide as all take; on a narrower terminal lines wrap, nothing is cut."""
     # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
     widths = table.widths()
     heads = [heading.split("\n") for heading in table.head if head]

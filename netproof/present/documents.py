@@ -1,32 +1,34 @@
-"""The verdict as plain values for ``json``; docs/reference/json.md describes the keys."""
+"""Answers as plain values for ``json``; docs/reference/json.md describes the keys."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import Enum
+from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
-    from netproof.criteria import CommonSizes, Finding
-    from netproof.measurement.case import Case
-    from netproof.measurement.curve import Curve
-    from netproof.measurement.interval import Interval
-    from netproof.measurement.landmarks import Landmarks
+    from netproof.pairs.verdict import PairsVerdict
     from netproof.session.measured import Measured
     from netproof.verdict.session_verdict import JudgedSession
+    from netproof.verdict.traffic import InterfaceTotals
     from netproof.verdict.verdict import CaseVerdict, Crossover, StoredResults
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
 
-
 _WORDS = {PASSED: "pass", FAILED: "fail", INCONCLUSIVE: "cannot be judged"}
+
+Of = str | Callable[[Any], Any]
+"""An attribute of a record, or of its attribute with a dot, or what a function makes of it."""
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
@@ -44,28 +46,67 @@ def write(document: Mapping[str, Any], out: TextIO) -> None:
     out.write(made + "\n")
 
 
-def of_judged(judged: JudgedSession) -> dict[str, Any]:
-    """Return a judged session, with its stored verdict and what changed since.
+def some(record: object, *names: str, **renamed: Of) -> dict[str, Any]:
+    """Return these attributes of a record as plain values, and others by keys of their own.
 
-    Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
+    A method is called.
     """
+    made = {}
+    for key, of in {**dict(zip(names, names, strict=True)), **renamed}.items():
+        value = attrgetter(of)(record) if isinstance(of, str) else of(record)
+        made[key] = plain(value() if callable(value) else value)
+    return made
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: a record as ``KEYS`` has its class, else by its fields.
+
+    Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s); the upper end of an interval is
+    null where it has none.
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, tuple) and len(value) == 2 and value[1] == math.inf:
+        return [value[0], None]
+    if isinstance(value, list | tuple):
+        return list(map(plain, value))
+    if dataclasses.is_dataclass(value):
+        return KEYS.get(type(value).__name__, _own)(value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.value if isinstance(value, Enum) else value
+
+
+def _own(record: Any) -> dict[str, Any]:
+    return some(record, *(one.name for one in dataclasses.fields(record)))
+
+
+def of_session(judged: JudgedSession) -> dict[str, Any]:
+    """Return which session was judged."""
+    session = judged.session
+    started, system = session.info.get("time_start"), judged.matrix.cases[0].system
+    return {"session": str(session.path), "system": system, "started": started}
+
+
+def of_judged(judged: JudgedSession) -> dict[str, Any]:
+    """Return a judged session, with its stored verdict and what changed since."""
     # Other verbs write documents too, and load nothing of a verdict.
     from netproof import codec
     from netproof.criteria import Level
     from netproof.verdict.verdict import by_reason, crossovers
 
-    session, matrix, verdict = judged.session, judged.matrix, judged.verdict
-    sessions, recurring = judged.recurring
-    levels = Counter(one.level for one in verdict.cases)
-    changed, stored = judged.changed, None
+    verdict, changed, stored = judged.verdict, judged.changed, None
+    levels, (sessions, recurring) = Counter(one.level for one in verdict.cases), judged.recurring
     if judged.stored is not None:
         program, _ = judged.stored.bounds.netproof
         stored = {"at": judged.stored.judged, "netproof": program, "differs": judged.differs}
     return {
-        "session": str(session.path),
-        "system": matrix.cases[0].system,
-        "started": session.info.get("time_start"),
-        "labels": session.labels(),
+        **of_session(judged),
+        "labels": judged.session.labels(),
         "verdict": "inconclusive" if verdict.inconclusive else _WORDS[verdict.status],
         "passed": levels[Level.PASS] + levels[Level.WARN],
         "warned": levels[Level.WARN],
@@ -74,62 +115,31 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "recurring": {
             "sessions": sessions,
             "warnings": [
-                {**of_case(case), "criterion": finding.criterion, "size_bytes": finding.size}
+                plain(case) | some(finding, "criterion", size_bytes="size")
                 for case, finding in recurring
             ],
         },
         "launches": sum(one.launches for one in verdict.launched),
         "crashed": sum(one.crashed for one in verdict.launched),
-        "launched": [
-            some(one, "partition", "environment", "launches", "crashed", level="finding.level")
-            for one in verdict.launched
-        ],
-        "baseline": matrix.baseline and dataclasses.asdict(matrix.baseline),
-        **some(verdict, "faults", "undecided", "notes"),
-        "not_compared": judged.unread,
-        "nodes_differ": judged.differences,
-        "nodes": [
-            {**dataclasses.asdict(one), "environment": one.environment or None}
-            for one in verdict.nodes
-        ],
-        "coverage": [
-            {
-                **dataclasses.asdict(one),
-                **some(one, "failed", "short", "known"),
-                "sentence": str(one),
-            }
-            for one in verdict.coverage
-        ],
-        "pairs": [one.as_json() for one in verdict.pairs],
+        **some(judged, baseline="matrix.baseline", not_compared="unread"),
+        **some(judged, nodes_differ="differences"),
+        **some(verdict, "launched", "faults", "undecided", "notes", "nodes", "coverage", "pairs"),
+        **some(verdict, "absences", "cases", "compared_with", counters="traffic"),
         "skipped": [
             {
-                "partition": partition,
-                "environment": environment,
+                **{"partition": partition, "environment": environment, "cases": plain(cases)},
                 **codec.encode(reason),
-                "cases": list(map(of_case, cases)),
             }
             for (partition, environment, reason), cases in by_reason(verdict.skipped).items()
         ],
-        "counters": [
-            # Null where a count is not known.
-            {
-                **some(one, "partition", "node", "interface", under_test="rail"),
-                **one.counted,
-                **some(one.again, segments_sent="of", segments_sent_again="count"),
-            }
-            for one in verdict.traffic
-        ],
-        "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
-        "cases": [_case(one) for one in verdict.cases],
-        "crossovers": [_crossover(one) for one in crossovers(verdict)],
-        "compared_with": verdict.compared_with and _compared_with(verdict.compared_with),
+        "crossovers": plain(crossovers(verdict)),
         "stored": stored if changed is None else None,
         "changed": None
         if changed is None
         else {
             "stored": stored,
             "cases": [
-                {**of_case(one.case), **some(one, "was", "now", "gone", "new")}
+                plain(one.case) | some(one, "was", "now", "gone", "new")
                 for one in changed
                 if one.case is not None
             ],
@@ -141,144 +151,94 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     }
 
 
-def some(record: object, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return these attributes of a record by their names, and others by a key of their own.
-
-    ``renamed``: attributes by their keys, one of another attribute with a dot.
-    """
-    keys = {**{name: name for name in names}, **renamed}
-    return {key: operator.attrgetter(name)(record) for key, name in keys.items()}
-
-
-def of_case(case: Case) -> dict[str, Any]:
-    """Return a case without its system."""
-    values = dataclasses.asdict(case)
-    del values["system"]
-    return values
-
-
-def of_measured(measured: Measured) -> dict[str, Any]:
-    """Return the measurement of a case; its launches are their count."""
+def _case_verdict(judged: CaseVerdict) -> dict[str, Any]:
+    keys = ("criterion", "level", "why", "value", "bound", "against", "node", "interface")
+    sizes: dict[str, Of] = {"sizes_bytes": "sizes", "compared_bytes": "compared_sizes"}
     return {
-        "launches": len(measured.launches),
-        "crashes": [dataclasses.asdict(crash) for crash in measured.crashes],
-        "line_rate_mb_s": measured.line_rate_mb_s,
-        "landmarks": of_landmarks(measured.landmarks),
-        "curve": {**of_curve(measured.curve), "mad_us": measured.mad_us},
-        "cpu_costs": [dataclasses.asdict(cost) for cost in measured.cpu_costs],
+        **plain(judged.case),
+        **some(judged, "faults", "failed_job", "score", "measured", "again", verdict="level"),
+        "expected": judged.expected or None,
+        "findings": [
+            some(one, *keys, "confirmed", "interval", size_bytes="size", **sizes)
+            for one in judged.findings
+        ],
     }
 
 
-def of_landmarks(landmarks: Landmarks) -> dict[str, Any]:
-    """Return the landmarks of a curve, with reasons and intervals by their names."""
-    return {
-        **dataclasses.asdict(landmarks),
-        "intervals": {
-            name: [low, high if high < math.inf else None]
-            for name, (low, high) in landmarks.intervals.items()
-        },
-    }
-
-
-def of_curve(curve: Curve) -> dict[str, Any]:
-    """Return a curve by its columns."""
-    times = some(curve, "time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
-    return {"sizes_bytes": curve.sizes, **times}
-
-
-def of_interval(interval: Interval | None) -> list[float | None] | None:
-    """Return both ends of an interval, null for an upper one that is missing."""
-    if interval is None:
-        return None
-    return [interval[0], interval[1] if interval[1] < math.inf else None]
-
-
-def of_common(common: CommonSizes | None) -> dict[str, int] | None:
-    """Return the sizes at which curves meet."""
-    if common is None:
-        return None
-    return some(common, "count", least_bytes="least", largest_bytes="largest")
-
-
-def _crossover(crossover: Crossover) -> dict[str, Any]:
+def _crossover(one: Crossover) -> dict[str, Any]:
     from netproof.verdict.verdict import red_criteria, red_sizes
 
-    case = of_case(crossover.case)
-    del case["ranks"], case["ranks_per_node"]
     return {
-        **case,
-        "ranks": [one.case.ranks for one in crossover.cases],
-        **some(crossover, least_red_ranks="least", missing_ranks="missing"),
+        **some(one.case, *("partition", "environment", "benchmark", "function")),
+        **some(one.case, "path", "direction"),
+        "ranks": [each.case.ranks for each in one.cases],
+        **some(one, "sentence", least_red_ranks="least", missing_ranks="missing"),
         "red": [
-            {
-                "ranks": one.case.ranks,
-                "sizes_bytes": red_sizes(one),
-                "criteria": red_criteria(one),
-            }
-            for one in crossover.red
+            some(each, ranks="case.ranks", sizes_bytes=red_sizes, criteria=red_criteria)
+            for each in one.red
         ],
-        "sentence": crossover.sentence(),
     }
 
 
-def _compared_with(found: StoredResults) -> dict[str, Any]:
-    sessions = [
+def _groups(found: StoredResults) -> list[dict[str, Any]]:
+    """Return stored results by configuration, session and marks."""
+    return [
         {
             **some(cases[0].case, "partition", "environment"),
-            **some(cases[0], "session", "marks", days_before="days"),
-            "started": cases[0].started.isoformat(),
+            **some(cases[0], "session", "marks", "started", days_before="days"),
             "left_out": left_out,
-            "cases": [
-                {
-                    **of_case(case.case),
-                    "score": _score(case.score()),
-                    "measured": of_measured(case.measured),
-                }
-                for case in cases
-            ],
+            "cases": [plain(one.case) | some(one, "score", "measured") for one in cases],
         }
         for _, cases, left_out in found.together()
     ]
+
+
+def _pairs(one: PairsVerdict) -> dict[str, Any]:
+    """Return the result of rounds of pairs; ratios are to the others' time or rate."""
+    nodes = {
+        name: some(node, "state", "effects") | {"reason": one.busy.get(name, node.reason)}
+        for name, node in one.judgement.nodes.items()
+    }
+    rounds = some(one.rounds, "partition", "environment", "faults")
+    found = some(one, "alone", "bisection", accusations="judgement.accusations", lone_pairs="lone")
+    return {**rounds, **found, "launches": len(one.rounds.launches), "nodes": nodes}
+
+
+def _measured(one: Measured) -> dict[str, Any]:
     return {
-        "store": str(found.store),
-        "max_age_days": found.max_age_days,
-        "sessions": sessions,
-        "not_found": list(map(of_case, found.not_found)),
+        "launches": len(one.launches),
+        **some(one, "crashes", "line_rate_mb_s", "landmarks", "cpu_costs"),
+        "curve": {**plain(one.curve), "mad_us": one.mad_us},
     }
 
 
-def _score(score: Finding | None) -> dict[str, Any] | None:
-    if score is None:
-        return None
-    return {
-        **some(score, "value", "disturbed"),
-        "interval": of_interval(score.interval),
-        "common": of_common(score.common),
-    }
+def _traffic(one: InterfaceTotals) -> dict[str, Any]:
+    # Null where a count is not known.
+    again = some(one.again, segments_sent="of", segments_sent_again="count")
+    place = some(one, "partition", "node", "interface", under_test="rail")
+    return {**place, **one.counted, **again}
 
 
-def _case(judged: CaseVerdict) -> dict[str, Any]:
-    again = judged.again
-    return {
-        **of_case(judged.case),
-        **some(judged, "faults", "failed_job", verdict="level"),
-        "expected": judged.expected or None,
-        "score": _score(judged.score()),
-        "measured": judged.measured and of_measured(judged.measured),
-        "findings": [
-            {
-                **some(one, "criterion", "level", "why", "value", "bound"),
-                **some(one, "against", "node", "interface", "confirmed"),
-                **some(one, size_bytes="size", compared_bytes="compared_sizes"),
-                "sizes_bytes": one.sizes(),
-                "interval": of_interval(one.interval),
-            }
-            for one in judged.findings
-        ],
-        "again": again
-        and {
-            **some(again, "nodes", "jobid", "faults"),
-            "crashes": [dataclasses.asdict(crash) for crash in again.crashes],
-            "launches": list(map(of_curve, again.launches)),
-        },
-    }
+def _of(*names: str, **renamed: Of) -> Callable[[Any], dict[str, Any]]:
+    return lambda record: some(record, *names, **renamed)
+
+
+_CURVE = ("time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
+KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "Accusation": lambda one: _own(one) | {"sentence": str(one)},
+    "Case": lambda one: {key: value for key, value in _own(one).items() if key != "system"},
+    "CaseVerdict": _case_verdict,
+    "CommonSizes": _of("count", least_bytes="least", largest_bytes="largest"),
+    "Coverage": lambda one: _own(one) | some(one, "failed", "short", "known", sentence=str),
+    "Crossover": _crossover,
+    "Curve": _of(*_CURVE, sizes_bytes="sizes"),
+    "Finding": _of("value", "disturbed", "interval", "common"),
+    "InterfaceTotals": _traffic,
+    "LaunchCount": _of("partition", "environment", "launches", "crashed", level="finding.level"),
+    "Measured": _measured,
+    "MeasuredAgain": _of("nodes", "jobid", "faults", "crashes", "launches"),
+    "NodeFinding": lambda one: _own(one) | {"environment": one.environment or None},
+    "PairsVerdict": _pairs,
+    "StoredResults": _of("store", "max_age_days", "not_found", sessions=_groups),
+}
+"""Plain values of records by their classes, of those that have others than their fields."""

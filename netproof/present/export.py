@@ -12,8 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -96,18 +94,16 @@ plot \\
 
 
 def _csv(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
-    several = questions.tables(store, stored)
-    return {f"{name}.csv": _csv_text(stored, table) for name, table in several.items()}, 0
-
-
-def _csv_text(stored: StoredSession, table: pa.Table) -> str:
-    text = io.StringIO()
+    texts = {}
     place = {"system": stored.system, "month": stored.month, "session": stored.name}
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*place, *table.column_names])
-    for row in table.to_pylist(maps_as_pydicts="strict"):
-        writer.writerow([*place.values(), *(_cell(value) for value in row.values())])
-    return text.getvalue()
+    for name, table in questions.tables(store, stored).items():
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*place, *table.column_names])
+        for row in table.to_pylist(maps_as_pydicts="strict"):
+            writer.writerow([*place.values(), *map(_cell, row.values())])
+        texts[f"{name}.csv"] = text.getvalue()
+    return texts, 0
 
 
 def _cell(value: Any) -> Any:
@@ -129,14 +125,11 @@ def _plain(value: datetime) -> str:
 
 
 def _json(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
-    document = {
-        "system": stored.system,
-        "session": stored.name,
-        "tables": {
-            name: table.to_pylist(maps_as_pydicts="strict")
-            for name, table in questions.tables(store, stored).items()
-        },
+    tables = {
+        name: table.to_pylist(maps_as_pydicts="strict")
+        for name, table in questions.tables(store, stored).items()
     }
+    document = {"system": stored.system, "session": stored.name, "tables": tables}
     text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False, default=_plain)
     return {f"{stored.name}.json": text + "\n"}, 0
 

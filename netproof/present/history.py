@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,13 @@ from netproof.errors import NetproofError
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
 from netproof.history.culprits import Culprits
-from netproof.history.history_verdict import (
-    BAND_DEVIATIONS,
-    Event,
-    HistoryVerdict,
-    SeriesState,
-    Shift,
-    confidence,
-)
+from netproof.history.history_verdict import Event, HistoryVerdict, SeriesState, Shift
 from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.documents import of_case, some
+from netproof.present.documents import plain, some
 from netproof.present.html.charts import FILE_LINE, SERIES, ChartFigure, shown, template
-from netproof.present.wording import columns, counted, number, readable, sparkline
+from netproof.present.wording import columns, counted, first, grouped, number, readable, sparkline
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
@@ -63,24 +56,18 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
         yield from _event(event)
         shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
         yield _changes(("before", "after", ""), shown, _levels)
-        more = len(event.single) - SERIES_OF_EVENT
-        changed = [f"  {one}" for one in event.changed()]
-        yield Sentences([*_more(more, "more series"), *changed])
+        more = first(event.single, SERIES_OF_EVENT, "  and {} more series")[SERIES_OF_EVENT:]
+        yield Sentences([*more, *(f"  {one}" for one in event.changed())])
     if verdict.events:
         yield Cell(_LEGEND, "faint")
     if any(not event.worse for event in verdict.events):
         yield f"for the better: {history_verdict.ACCEPT_BETTER} (netproof history accept)"
     nights = [Cell(f"{_ODD} {one.sentence()}", _LOOKS[_ODD]) for one in verdict.bad_nights]
-    more = len(nights) - LISTED
-    yield Sentences([*nights[:LISTED], *_more(more, "before")], "single bad nights")
+    yield Sentences(first(nights, LISTED, "  and {} before"), "single bad nights")
     yield from _inconclusive(verdict, [verdict.session])
     yield from _crashes_and_counters(verdict)
     yield from _counts(verdict)
     yield _notes(verdict)
-
-
-def _more(count: int, what: str) -> list[str]:
-    return [f"  and {count} {what}"] if count > 0 else []
 
 
 def _event(event: Event) -> Iterator[Block]:
@@ -119,7 +106,7 @@ def _changes(
     rows = []
     for one in shifts:
         change, mark = one.change, _sign(one)
-        size, sure = f"{100 * change.size:+.1f} %", confidence(change.p_value)
+        size, sure = f"{100 * change.size:+.1f} %", history_verdict.confidence(change.p_value)
         drift = ["drift"] if change.kind is ChangeKind.DRIFT else []
         state = ", ".join([*drift, *([states(one)] if states else [])])
         rows.append((Cell(f"  {mark}", _LOOKS[mark]), one.what, *cells(one), size, sure, state))
@@ -157,8 +144,7 @@ def _inconclusive(verdict: HistoryVerdict, sessions: Sequence[StoredSession]) ->
         f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
         "inconclusive",
     )
-    more = _more(len(here) - LISTED, "more")
-    yield Sentences([*here[:LISTED], *more], look="inconclusive")
+    yield Sentences(first(here, LISTED, "  and {} more"), look="inconclusive")
 
 
 def _crashes_and_counters(verdict: HistoryVerdict) -> Iterator[Block]:
@@ -174,40 +160,34 @@ def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
     counts = Counter(shift.state for shift in verdict.shifts)
     yield ""
     yield f"{verdict.control()}."
-    parts = [
-        f"{counts[state]} {words}"
-        for state, words in (
-            (SeriesState.SUSPECTED, "suspected, no more than chance brings among so many series"),
-            (SeriesState.BASELINE, "of scores that moved with the score baseline"),
-            (SeriesState.ENDED, "ended, whether they ever stood out or not"),
-            (SeriesState.ACCEPTED, "accepted"),
-        )
-        if counts[state]
-    ]
+    words = {
+        SeriesState.SUSPECTED: "suspected, no more than chance brings among so many series",
+        SeriesState.BASELINE: "of scores that moved with the score baseline",
+        SeriesState.ENDED: "ended, whether they ever stood out or not",
+        SeriesState.ACCEPTED: "accepted",
+    }
+    parts = [f"{counts[state]} {said}" for state, said in words.items() if counts[state]]
     if parts:
         yield f"Not open, of all changes found: {'; '.join(parts)}."
 
 
 def _notes(verdict: HistoryVerdict) -> Sentences:
-    nights, found = verdict.nights, [Cell(f"accepted: {one}") for one in verdict.acceptances]
-    if nights.other_sizes:
-        why = "of other message sizes than the newest of their case"
-        found.insert(0, Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
+    nights, found = verdict.nights, []
+    if nights.baseline is None:
+        found.append(Cell("No scores are followed: no session names a score baseline.", "warned"))
     if nights.no_longer_followed:
         why = "are followed no longer: no recent session measured them"
-        found.insert(0, Cell(f"{nights.no_longer_followed} series {why}."))
-    if nights.baseline is None:
-        none = "No scores are followed: no session names a score baseline."
-        found.insert(0, Cell(none, "warned"))
-    return Sentences(found)
+        found.append(Cell(f"{nights.no_longer_followed} series {why}."))
+    if nights.other_sizes:
+        why = "of other message sizes than the newest of their case"
+        found.append(Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
+    return Sentences([*found, *(Cell(f"accepted: {one}") for one in verdict.acceptances)])
 
 
 def series(verdict: HistoryVerdict) -> Iterator[Block]:
     """Yield the series of some cases: a line each, the changes, and session by session."""
     sessions = verdict.nights.sessions
-    by_case: dict[Case, list[Series]] = defaultdict(list)
-    for one in verdict.nights.series:
-        by_case[one.case].append(one)
+    by_case = grouped(verdict.nights.series, lambda one: one.case)
     yield _span(verdict)
     if verdict.too_few:
         yield Cell(verdict.too_few, "warned")
@@ -251,10 +231,10 @@ def _lines(verdict: HistoryVerdict, by_case: Mapping[Case, Sequence[Series]]) ->
     every = [one for several in by_case.values() for one in several]
     rows = []
     for one in every:
-        found, nights = verdict.followed[one], sum(value is not None for value in one.values)
-        level, noise = number(found.level, ".4g"), found.noise and 100 * found.noise
-        unit = one.quantity.unit
-        rows.append((one.quantity.label, level, unit, number(noise, ".1f", " %"), str(nights)))
+        found, nights = verdict.followed[one], len(one.values) - one.values.count(None)
+        noise = number(found.noise and 100 * found.noise, ".1f", " %")
+        named = (one.quantity.label, number(found.level, ".4g"), one.quantity.unit)
+        rows.append((*named, noise, str(nights)))
     return DataTable(
         ("series", "level", "", "noise", "nights"),
         rows,
@@ -296,26 +276,23 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     """Return plain values, as docs/reference/json.md describes; ``series``: all values."""
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
+    covers = ("partition", "environment", "quantity")
     return {
-        "system": verdict.system,
-        "unread": nights.unread,
         "sessions": [
             {"session": stored.name, "started": stored.start.isoformat()}
             for stored in nights.sessions
         ],
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
-        **some(verdict, "too_few", "tested"),
+        **some(verdict, "system", "too_few", "tested", "false_alarms_a_month"),
         "followed": len(verdict.followed),
-        "false_alarms_a_month": verdict.false_alarms_a_month,
         "baseline": nights.baseline and some(nights.baseline, "partition", "environment"),
-        **some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
+        **some(nights, "unread", "no_longer_followed", "other_sizes", "crashes", "counted"),
         "inconclusive": [
-            {**some(one, session="session.name"), "case": of_case(one.case), "why": one.why}
-            for one in nights.inconclusive
+            some(one, "case", "why", session="session.name") for one in nights.inconclusive
         ],
         "events": [
             {
-                **_changed(verdict, event),
+                **_event_document(verdict, event),
                 "worse": event.worse,
                 "before_session": event.culprits and event.culprits.before.name,
                 "culprits": event.culprits and _culprits(event.culprits),
@@ -323,23 +300,16 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             }
             for event in verdict.events
         ],
-        "bad_nights": [_changed(verdict, odd) for odd in verdict.bad_nights],
+        "bad_nights": [_event_document(verdict, odd) for odd in verdict.bad_nights],
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
         "accepted": [
-            {
-                **some(one, "session", "reason", "name", "at"),
-                "covers": some(
-                    one.covers, "partition", "environment", "quantity", expressions="cases"
-                ),
-            }
+            some(one, "session", "reason", "name", "at")
+            | {"covers": some(one.covers, *covers, expressions="cases")}
             for one in verdict.acceptances
         ],
         "series": [
-            {
-                "case": of_case(one.case),
-                **some(one, "quantity", "values", "inconclusive"),
-                **some(verdict.followed[one], "level", "noise"),
-            }
+            some(one, "case", "quantity", "values", "inconclusive")
+            | some(verdict.followed[one], "level", "noise")
             for one in nights.series
         ]
         if series
@@ -347,23 +317,18 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     }
 
 
-def _changed(verdict: HistoryVerdict, found: Event) -> dict[str, Any]:
-    return {
-        **some(found, "partition", "environment", session="session.name"),
-        "sentence": found.sentence(),
-        "changes": [_shift(verdict, shift) for shift in found.shifts],
+def _event_document(verdict: HistoryVerdict, found: Event) -> dict[str, Any]:
+    changes = [_shift(verdict, shift) for shift in found.shifts]
+    return some(found, "partition", "environment", "sentence", session="session.name") | {
+        "changes": changes
     }
 
 
 def _culprits(culprits: Culprits) -> dict[str, Any]:
-    return {
-        **some(culprits, from_session="before.name", to_session="after.name"),
-        "differences": [
-            some(one, "what", "before", "after", "nodes", of_configuration="own")
-            for one in culprits.differences
-        ],
-        "unknown": culprits.unknown,
-    }
+    keys = ("what", "before", "after", "nodes")
+    differences = [some(one, *keys, of_configuration="own") for one in culprits.differences]
+    of = some(culprits, "unknown", from_session="before.name", to_session="after.name")
+    return {**of, "differences": differences}
 
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
@@ -371,7 +336,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
     return {
         "partition": of.where[0],
         "environment": of.where[1],
-        "case": None if of.pooled else of_case(of.case),
+        "case": None if of.pooled else plain(of.case),
         "pooled": len(of.cases) if of.pooled else None,
         **some(shift, "state", "worse", quantity="of.quantity", kind="change.kind"),
         "session": sessions[change.index].name,
@@ -419,23 +384,19 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
 
 def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
     """Return the series one below the other over the same days, as wide as a file's chart."""
-    sessions = verdict.nights.sessions
+    unsure = " ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""
     sentences = [
-        f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
-        f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
-        + (" ?: inconclusive, counts for nothing." if verdict.nights.inconclusive else ""),
-        *(
-            f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
-            f" {event.changed()[0]}"
-            for event in verdict.events
-        ),
+        f"{verdict.system}, {len(verdict.nights.sessions)} sessions. Grey: the level, and"
+        f" ± {history_verdict.BAND_DEVIATIONS:.0f} standard deviations of a night.{unsure}"
+    ]
+    sentences += [
+        f"{event.partition} {event.environment} since {event.session.start:%Y-%m-%d}:"
+        f" {event.changed()[0]}"
+        for event in verdict.events
     ]
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
-    drawn = {
-        "vconcat": [_panel(verdict, one) for one in several],
-        "spacing": 14,
-        "resolve": {"scale": {"x": "shared"}},
-    }
+    panels = [_panel(verdict, one) for one in several]
+    drawn = {"vconcat": panels, "spacing": 14, "resolve": {"scale": {"x": "shared"}}}
     made = ChartFigure("What was measured, session by session", drawn, {}).for_file()
     # Each event has a line of its own.
     made["title"]["subtitle"] = [shown(line) for line in lines]
@@ -444,31 +405,25 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
 
 def _panel(verdict: HistoryVerdict, one: Series) -> Any:
     sessions, label, unit = verdict.nights.sessions, one.quantity.label, one.quantity.unit
+    began = list(map(_moment, sessions))
 
-    def points(nights: Sequence[float | None]) -> list[dict[str, Any]]:
+    def points(values: Sequence[float | None]) -> list[dict[str, Any]]:
         return [
-            {"began": _moment(stored), "value": value, "session": stored.name}
-            for stored, value in zip(sessions, nights, strict=True)
+            {"began": moment, "value": value, "session": stored.name}
+            for moment, stored, value in zip(began, sessions, values, strict=True)
             if value is not None
         ]
 
-    levels = [
-        {
-            "began": _moment(sessions[first]),
-            "until": _moment(sessions[last]),
-            "value": value,
-            "low": low,
-            "high": high,
-        }
-        for first, last, value, low, high in verdict.levels(one)
-    ]
     panel = template(
         *("panel", "chart"),
         title=f"{_title(one.case)}: {label}",
         label=f"{label}, {unit}" if unit else label,
         # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
-        ends=[{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])],
-        levels=levels,
+        ends=[{"began": began[0]}, {"began": began[-1]}],
+        levels=[
+            {"began": began[first], "until": began[last], "value": value, "low": low, "high": high}
+            for first, last, value, low, high in verdict.levels(one)
+        ],
         measured=points(one.values),
         # Beside the line, which goes only through points that count.
         inconclusive=points(one.inconclusive),
@@ -490,7 +445,7 @@ def _change_layers(verdict: HistoryVerdict, shift: Shift, line: int) -> Any:
         word, state = "bad night", ""
     text = (
         f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
-        f" ({confidence(change.p_value)})"
+        f" ({history_verdict.confidence(change.p_value)})"
     )
     colour, dash = _CHANGES[word]
     return template(

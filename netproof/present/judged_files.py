@@ -12,7 +12,6 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.measurement.curve import spread
-from netproof.present import documents
 from netproof.present.document import (
     Block,
     Cell,
@@ -23,18 +22,13 @@ from netproof.present.document import (
     print_rows,
     show,
 )
+from netproof.present.documents import plain, some
+from netproof.present.html.content import LEVELS
 from netproof.present.terminal import say
-from netproof.present.wording import file_name, number, size_in_words
+from netproof.present.wording import file_name, grouped, number, size_in_words
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
-_WORDS = {
-    Level.FAIL: ("FAIL", "failed"),
-    Level.INCONCLUSIVE: ("INCONCLUSIVE", "inconclusive"),
-    Level.UNDEFINED: ("NOT JUDGED", "inconclusive"),
-    Level.WARN: ("WARN", "warned"),
-    Level.PASS: ("pass", "passed"),
-}
 _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
 _HEAD = (
@@ -67,7 +61,7 @@ def print_files(judged: FilesVerdict, out: Console) -> None:
         for one in judged.curves:
             of_level = [finding for finding in one.findings if finding.level is level]
             found += [each.why for each in _once(folded(of_level, one.case.curve.sizes))]
-        word, look = _WORDS[level]
+        word, look = LEVELS[level]
         shown.append(Sentences(found, look=look, mark=f"{word} "))
     not_read = Sentences(judged.folded, look="inconclusive", mark="NOT READ ")
     show([*shown, Sentences(judged.notes), not_read, Cell(summary(judged), "strong")], out)
@@ -88,12 +82,13 @@ def _print_table(table: DataTable, out: Console) -> None:
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
     """Return findings with those that are undefined for the same reason as one."""
-    reasons: dict[object, list[Finding]] = {}
-    for place, finding in enumerate(findings):
-        same = finding.level is Level.UNDEFINED and finding.size is None
-        reasons.setdefault(finding.why_undefined if same else place, []).append(finding)
+
+    def reason(one: Finding) -> object:
+        same = one.level is Level.UNDEFINED and one.size is None
+        return one.why_undefined if same else id(one)
+
     found = []
-    for first, *others in reasons.values():
+    for first, *others in grouped(findings, reason).values():
         if others:
             names = ", ".join(finding.criterion for finding in (first, *others))
             first = dataclasses.replace(first, reason=f"{names} undefined: {first.why_undefined}")
@@ -103,7 +98,7 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
 
 def summary(judged: FilesVerdict) -> str:
     """Return how many curves passed, and the result of the others, in a sentence."""
-    counts = {level: sum(one.level is level for one in judged.curves) for level in _WORDS}
+    counts = {level: sum(one.level is level for one in judged.curves) for level in LEVELS}
     passed = counts[Level.PASS] + counts[Level.WARN]
     words = {
         Level.WARN: "with warnings",
@@ -122,38 +117,25 @@ def summary(judged: FilesVerdict) -> str:
 
 def document(judged: FilesVerdict) -> dict[str, Any]:
     """Return plain values for ``json``. Sizes in bytes, times in µs, bandwidths in 10⁶ bytes/s."""
-    return {
-        **documents.some(judged, "status", "faults", "notes"),
-        "curves": [_curve(one) for one in judged.curves],
-    }
+    curves = [_curve(one) for one in judged.curves]
+    return {**some(judged, "status", "faults", "notes"), "curves": curves}
 
 
 def _curve(one: CurveVerdict) -> dict[str, Any]:
-    kind = dataclasses.asdict(one.kind)
+    kind = plain(one.kind)
     if not one.kind.remark:
         del kind["remark"]
+    names = ("criterion", "level", "against", "value", "bound", "interval", "why")
     return {
-        "configuration": one.case.name,
         **kind,
-        "files": one.files,
+        **some(one, "files", "level", configuration="case.name", curve="case.curve"),
+        **some(one, landmarks="case.landmarks"),
         "launches": len(one.case.launches),
-        "level": one.level,
-        "curve": documents.of_curve(one.case.curve),
-        "landmarks": documents.of_landmarks(one.case.landmarks),
         "rank_spread": one.rank_spread and one.rank_spread[0],
-        "findings": [_finding(finding) for finding in one.findings],
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        **documents.some(finding, "criterion", "level"),
-        "size_bytes": finding.size,
-        "sizes_bytes": finding.sizes(),
-        **documents.some(finding, "against", "value", "bound"),
-        "interval": documents.of_interval(finding.interval),
-        "common_sizes": documents.of_common(finding.common),
-        "why": finding.why,
+        "findings": [
+            some(each, *names, size_bytes="size", sizes_bytes="sizes", common_sizes="common")
+            for each in one.findings
+        ],
     }
 
 
@@ -169,7 +151,7 @@ def table(curves: Sequence[CurveVerdict]) -> DataTable:
     for one in curves:
         found, scatter = one.case.landmarks, one.rank_spread and one.rank_spread[0]
         scores = [each.value for each in one.findings if each.criterion in RELATIVE]
-        word, look = _WORDS[one.level]
+        word, look = LEVELS[one.level]
         rows.append(
             [
                 *(one.case.name, str(one.kind), str(len(one.case.launches))),
@@ -197,9 +179,7 @@ def page(judged: FilesVerdict) -> str:
     """Return the page: the findings, and a chart of each kind."""
     from netproof.present.html.folder import page_of
 
-    by_kind: dict[CurveKind, list[CurveVerdict]] = {}
-    for one in judged.curves:
-        by_kind.setdefault(one.kind, []).append(one)
+    by_kind = grouped(judged.curves, lambda one: one.kind)
     look, sign, word = _HEADLINES[judged.status]
     everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
     shown: list[Block] = [
@@ -210,7 +190,7 @@ def page(judged: FilesVerdict) -> str:
     ]
     parts: list[Part] = [("verdict", "", shown)]
     # Failures first.
-    order = list(_WORDS)
+    order = list(LEVELS)
     for kind, members in sorted(
         by_kind.items(), key=lambda one: min(order.index(each.level) for each in one[1])
     ):
@@ -234,7 +214,7 @@ def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[s
         rows = figures.points(case.curve, spread(case.launches), len(case.launches), case.name)
         flags += figures.flagged_rows(one.findings, rows)
         flagged = [finding for finding in one.findings if finding.level in _LISTED]
-        for look, several in ((_WORDS[one.level][1], flagged), ("passed", one.noted)):
+        for look, several in ((LEVELS[one.level][1], flagged), ("passed", one.noted)):
             if several:
                 reasons = [finding.reason for finding in folded(several, case.curve.sizes)]
                 findings.append(Cell(case.name, look, reasons))

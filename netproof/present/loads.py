@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,9 +26,9 @@ from netproof.experiments.tails import BOUNDED, Tail
 from netproof.measurement.interval import Side
 from netproof.present import sweeps
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.documents import of_interval, some
+from netproof.present.documents import plain, some
 from netproof.present.html.charts import ChartFigure, Rows, dots, template
-from netproof.present.wording import counted, with_time_unit
+from netproof.present.wording import counted, first, with_time_unit
 
 MOST_LISTED = 10
 """Rejected rounds, and pauses, that are named; ``--format json`` has all of them."""
@@ -39,6 +38,7 @@ _LONGEST_SHOWN = 2000
 """Calls of the chart over time: the longest of each of so many equal parts of it."""
 
 _PLACE = ("system", "partition", "environment", "nodes")
+_FACTOR = ("value", "interval", "most", "side", "why")
 
 
 def factor_in_words(factor: Factor) -> str:
@@ -129,13 +129,11 @@ def load_answer(loaded: Loaded) -> tuple[str, list[Block]]:
     remarks += _not_known(f.why for one in impacts for f in one.factors.values() if f.why)
     remarks += [f"Inconclusive: {why}." for why in doubts]
     refused = [
-        f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
+        f"Does not count: {one.victim} alongside {one.aggressor}, {one.place}, {why}."
         for one in impacts
         for why in one.refused
     ]
-    remarks += [f"Does not count: {why}." for why in refused[:MOST_LISTED]]
-    if len(refused) > MOST_LISTED:
-        remarks.append(f"{len(refused) - MOST_LISTED} other rounds do not count either.")
+    remarks += first(refused, MOST_LISTED, "{} other rounds do not count either.")
     rows = []
     for one in impacts:
         waited = "not known"
@@ -176,29 +174,22 @@ def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
 
 def load_document(loaded: Loaded) -> dict[str, Any]:
     """Return plain values for ``json``: a session with its factors; times in µs."""
+    causes, doubts = loaded.causes_and_doubts
     return {
         **some(loaded, *_PLACE, "beyond", "undecided"),
-        "causes": [dataclasses.asdict(one) for one in loaded.causes_and_doubts[0]],
-        "not_examined": loaded.causes_and_doubts[1],
+        **{"causes": plain(causes), "not_examined": plain(doubts)},
         "factors": [
             {
                 **some(one, measured="victim", load="aggressor", where="place"),
                 **some(one, "rounds", "refused", waiting_for_cpu="waited"),
                 **{
-                    name: {
-                        **_factor(each),
-                        **some(each, alone_us="alone", loaded_us="loaded"),
-                    }
+                    name: some(each, *_FACTOR, alone_us="alone", loaded_us="loaded")
                     for name, each in one.factors.items()
                 },
             }
             for one in loaded.impacts
         ],
     }
-
-
-def _factor(factor: Factor) -> dict[str, Any]:
-    return some(factor, "value", "interval", "most", "side", "why")
 
 
 def gpcnet_answer(runs: GpcnetRuns) -> tuple[str, list[Block]]:
@@ -233,15 +224,14 @@ def gpcnet_answer(runs: GpcnetRuns) -> tuple[str, list[Block]]:
 def gpcnet_document(runs: GpcnetRuns) -> dict[str, Any]:
     """Return plain values for ``json``: a session with its factors."""
     return {
-        **some(runs, *_PLACE),
+        **some(runs, *_PLACE, "refused", "beyond", "undecided"),
         "rounds": len(runs.rounds) - len(runs.refused),
-        **some(runs, "refused", "beyond", "undecided"),
         "tests": [
             {
                 **some(one, "unit", name="victim"),
                 **some(one.factors[Statistic.MEAN], "alone", congested="loaded"),
-                "mean": _factor(one.factors[Statistic.MEAN]),
-                "tail": _factor(one.factors[Statistic.TAIL]),
+                "mean": some(one.factors[Statistic.MEAN], *_FACTOR),
+                "tail": some(one.factors[Statistic.TAIL], *_FACTOR),
             }
             for one in runs.impacts
         ],
@@ -300,14 +290,14 @@ def _remarks_on_calls(tail: Tail) -> list[str]:
     remarks += [f"Disturbed: {why}." for why in tail.disturbed]
     pauses = f"{counted(len(tail.pauses), 'pause')}, {100 * tail.paused_share:.2g} % of that time"
     remarks.append(f"{pauses}, the longest:" if tail.pauses else "There was no pause.")
-    for one in tail.pauses[:MOST_LISTED]:
+    listed = []
+    for one in tail.pauses:
         # UTC, to a tenth of a second.
         moment = datetime.fromtimestamp(round(one.until, 1), UTC)
         until = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
         how = "there and back" if one.in_call else "without a call"
-        remarks.append(f"until {until}: {with_time_unit(one.took_us)} {how}")
-    if len(tail.pauses) > MOST_LISTED:
-        remarks.append(f"and {len(tail.pauses) - MOST_LISTED} shorter ones")
+        listed.append(f"until {until}: {with_time_unit(one.took_us)} {how}")
+    remarks += first(listed, MOST_LISTED, "and {} shorter ones")
     remarks += [
         f"{node} {interface}: the carrier changed {counted(changes, 'time')}."
         for node, interface, changes in tail.carriers
@@ -359,23 +349,20 @@ def _longest_over_time(tail: Tail) -> Rows:
 def tail_document(tail: Tail) -> dict[str, Any]:
     """Return plain values for ``json``: a launch with its figures; times in µs."""
     return {
-        **some(tail, *_PLACE, "bytes"),
+        **some(tail, *_PLACE, "bytes", "pauses", "paused_share", "disturbed", "most", "beyond"),
+        **some(tail, "undecided", started="launch.start", seconds="took_s"),
+        **some(tail, segments_sent_again="sent_again"),
         "calls": len(tail.times_us),
-        **some(tail, started="launch.start", seconds="took_s"),
         "mean_us": fmean(tail.times_us),
         "longest_us": max(tail.times_us),
         "percentiles": [
-            {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
+            {"level": at, "value_us": value_us, "interval_us": plain(interval)}
             for at, (value_us, interval) in tail.percentiles.items()
         ],
-        "pauses": [dataclasses.asdict(one) for one in tail.pauses],
-        "paused_share": tail.paused_share,
         "carrier_changes": [
             {"node": node, "interface": interface, "changes": changes}
             for node, interface, changes in tail.carriers
         ],
-        "segments_sent_again": tail.sent_again,
-        **some(tail, "disturbed", "most", "beyond", "undecided"),
     }
 
 

@@ -13,7 +13,7 @@ from netproof.criteria import Level
 from netproof.criteria.findings import figure
 from netproof.present.compared import summary
 from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences
-from netproof.present.html.content import LOOKS, CaseState, state_of, switch
+from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
 from netproof.present.verdict import sentences, state
 from netproof.present.wording import (
     CASE,
@@ -21,6 +21,7 @@ from netproof.present.wording import (
     case_cells,
     columns,
     counted,
+    grouped,
     number,
     readable,
     sparkline,
@@ -66,11 +67,9 @@ def scores(
     lines: dict[str, list[list[str | Cell]]] = defaultdict(list)
     for row in rows:
         case = row[0].case
-        by_switch: dict[str, dict[str, CaseVerdict | StoredResult]] = defaultdict(dict)
-        for one in row:
-            by_switch[switch(one)][one.case.environment] = one
-        for name, cells in by_switch.items():
-            function = Cell(benchmark_name(case), link=(links or {}).get(case.key(), ""))
+        function = Cell(benchmark_name(case), link=(links or {}).get(case.key(), ""))
+        for name, several in grouped(row, switch).items():
+            cells = {one.case.environment: one for one in several}
             scored = (_score_cell(cells.get(one), links or {}) for one in environments)
             lines[name].append([function, str(case.ranks), *scored])
     yield DataTable(
@@ -123,7 +122,6 @@ def _sizes_compared(rows: Sequence[Row]) -> str:
 
 
 NOT_KNOWN = "not known"
-_MOVED = ("tx_bytes", "rx_bytes")
 
 MOST_NODES = 32
 """Nodes up to which all interfaces are shown; beyond, only those with faults in their counters."""
@@ -145,7 +143,7 @@ def traffic_blocks(
             *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
             *(
                 number(moved and moved / 1e6, ",.1f", none=NOT_KNOWN)
-                for moved in (one.counted[name] for name in _MOVED)
+                for moved in (one.counted["tx_bytes"], one.counted["rx_bytes"])
             ),
             *(number(count, ",", none=NOT_KNOWN) for count in one.faults),
             sent_again(one) if one.rail else "",
@@ -155,11 +153,10 @@ def traffic_blocks(
     yield DataTable(head, cells, EVERY[3:])
     if left := len(traffic) - len(rows):
         yield Cell(f"{left} more interfaces without errors, drops and carrier changes", "faint")
-    by_place: dict[str, list[tuple[str, ...] | str]] = defaultdict(list)
-    for result in results:
-        if result.transport is not None:
-            by_place[f"{result.partition} {result.environment}"].append(result.transport)
-    for place, several in by_place.items():
+    for place, found in grouped(results, lambda one: f"{one.partition} {one.environment}").items():
+        several = [one.transport for one in found if one.transport is not None]
+        if not several:
+            continue
         # The first of its jobs that reports it speaks for the others.
         one = next((one for one in several if not isinstance(one, str)), several[0])
         lines = (f"{NOT_KNOWN}: {one}",) if isinstance(one, str) else provenance.telling(one)
@@ -224,8 +221,6 @@ def cpu_blocks(costs: CpuRows) -> Iterator[Block]:
     yield Sentences([*unknown, CPU_LEGEND])
 
 
-_WORDS = {Level.FAIL: "FAIL", Level.INCONCLUSIVE: "INCONCLUSIVE", Level.WARN: "WARN"}
-
 _LEGEND = (
     "lat: latency; MB/s: peak bandwidth, reached at B bytes; half: bytes with half of it; r∞: MB/s"
     " that the largest messages tend to, n½: bytes with half of that; line: r∞ over the line rate;"
@@ -236,12 +231,8 @@ _LEGEND = (
 def whole(judged: JudgedSession) -> Iterator[Block]:
     """Yield the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
-    several: dict[tuple[object, ...], list[CaseVerdict | StoredResult]] = defaultdict(list)
-    every: list[CaseVerdict | StoredResult] = list(verdict.cases)
-    every += () if verdict.compared_with is None else verdict.compared_with.cases
-    for one in every:
-        several[group(one.case)].append(one)
-    rows: list[Row] = list(several.values())
+    every: Row = [*verdict.cases, *verdict.stored_cases]
+    rows = list(grouped(every, lambda one: group(one.case)).values())
     stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
     yield state(verdict)
     yield Sentences([f"labels {' '.join(stated.split())}"] if stated else [])
@@ -263,14 +254,16 @@ def whole(judged: JudgedSession) -> Iterator[Block]:
 
 def _crossovers(verdict: Verdict) -> Iterator[Block]:
     """Yield per configuration the rank count from which functions are red, and which are not."""
-    alike: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
-    for one in crossovers(verdict):
-        place = f"{one.case.partition} {one.case.environment}"
-        alike[place, one.sentence(), bool(one.red)].append(benchmark_name(one.case))
+    alike = grouped(
+        crossovers(verdict), lambda one: (configuration(one.case), one.sentence(), bool(one.red))
+    )
     if any(red for _, _, red in alike):
         lines = [
-            Cell(f"{place} {', '.join(names)}: {sentence}", "failed" if red else "")
-            for (place, sentence, red), names in alike.items()
+            Cell(
+                f"{place} {', '.join(benchmark_name(one.case) for one in several)}: {sentence}",
+                "failed" if red else "",
+            )
+            for (place, sentence, red), several in alike.items()
         ]
         yield Sentences(lines, "where functions break down")
 
@@ -299,7 +292,6 @@ def _landmarks(rows: Sequence[Row]) -> DataTable:
             heading += f"  curve: {scale[0]:.3g} to {scale[1]:.3g} {unit}"
             heading += f" over {min(sizes)} to {max(sizes)} bytes"
         groups[heading] = len(row)
-
     return DataTable(
         ("verdict", "partition", "environment", *columns, "score"),
         [(*_named(one), *_figures(one, columns)) for one in every],
@@ -347,8 +339,10 @@ def _named(one: CaseVerdict | StoredResult) -> tuple[Cell, str, Cell]:
     if isinstance(one, StoredResult):
         environment = Cell(f"{case.environment}, {one.date}", "stored")
         return Cell("stored", "stored"), case.partition, environment
-    word = _WORDS.get(one.level, one.expected or "pass")
-    return Cell(word, LOOKS.get(one.level, "passed")), case.partition, Cell(case.environment)
+    word, look = LEVELS[one.level]
+    if one.level is Level.PASS:
+        word = one.expected or word
+    return Cell(word, look), case.partition, Cell(case.environment)
 
 
 def _drawn(row: Row) -> tuple[list[dict[int, float]], tuple[float, float] | None, str]:
@@ -384,5 +378,5 @@ def _curves(row: Row, room: int) -> list[Text]:
             flagged = {found.size for found in one.findings if found.level is level} - {None}
             for place, sizes in enumerate(over):
                 if flagged.intersection(sizes):
-                    line.stylize(STYLES[LOOKS[level]], place, place + 1)
+                    line.stylize(STYLES[LEVELS[level][1]], place, place + 1)
     return drawn

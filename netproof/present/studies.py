@@ -22,7 +22,7 @@ from netproof.experiments.literature import (
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
 from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, present
-from netproof.present.wording import file_name, number
+from netproof.present.wording import file_name, grouped, number
 
 if TYPE_CHECKING:
     from netproof.experiments.sweep import Sweep
@@ -76,14 +76,13 @@ def study_tables(study: Study) -> list[DataTable]:
     if study.adapters:
         found += _adapter_tables(study.adapters)
     if study.run:
+        rates = study.run.curve().bandwidth_mb_s or ()
         rows = [
             (
                 *(str(row.size), str(row.repetitions), f"{row.mbps:.2f}", f"{row.seconds:.6f}"),
                 *(f"{rate:.3f}", f"{mbit_s(rate):.2f}"),
             )
-            for row, rate in zip(
-                study.run.rows, study.run.curve().bandwidth_mb_s or (), strict=True
-            )
+            for row, rate in zip(study.run.rows, rates, strict=True)
         ]
         caption = (
             f"Mbps of {study.mbps[0]} bit/s; latency {study.run.landmarks().latency_us:g} µs by the"
@@ -177,10 +176,7 @@ def _peaks_alongside(alongside: SessionInStudy) -> DataTable:
 
 
 def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
-    """Return a partition's environments as the adapter page has its cards.
-
-    NetPIPE over MPI, bidirectional.
-    """
+    """Return environments as the adapter page has its cards: NetPIPE over MPI, bidirectional."""
     several = [one for one in alongside.configurations if one[0] == partition]
     what = ("netpipe", "mpi", "inter-node", "bidirectional")
     forms = {"latency_us": ".1f", "peak_mb_s": ".1f", "peak_size": "d"}
@@ -279,8 +275,7 @@ def page(
 ) -> str:
     """Return the page on a study that has one, with a session's figures alongside its own.
 
-    ``sweeps``: of the settings that the study varied; ``not_swept``: why a setting has none, by its
-    name.
+    ``sweeps``: of settings that it varied; ``not_swept``: why one has none, by its name.
     """
     from netproof.present.html.folder import page_of
 
@@ -306,33 +301,26 @@ def _part(
 
     missing = [] if part.not_measured is None else [part.not_measured]
     figures: list[ChartFigure] = []
-
-    def draw(several: Sequence[ChartFigure], what: str = "curve") -> None:
-        drawn = [one for one in several if one.rows]
-        figures.extend(drawn)
-        if several and not drawn:
-            # All lack the same: the first stands for them.
-            missing.append(f"{several[0].title}: the session has no {what} of it")
-
-    def groups(function: str) -> list[Group]:
-        found = [one for one in report.groups if one.case.function == function]
-        if not found:
-            missing.append(f"{function}: the session was not to measure it")
-        return found
-
+    groups = grouped(report.groups, lambda one: one.case.function)
+    asked: list[tuple[str, str, list[list[ChartFigure]]]] = []
     if part.netpipe is not None:
-        asked = (part.netpipe.path, part.netpipe.direction)
-        pairs = [key for key in report.netpipe if key[:2] == asked]
-        for key in pairs:
-            draw(report.pair(key))
-        if not pairs:
-            missing.append(f"NetPIPE {' '.join(asked)}: the session was not to measure it")
-    for function in part.functions:
-        for group in groups(function):
-            draw([report.figure(group)])
-    for function in part.scores:
-        if several := groups(function):
-            draw([_scores(several, report.looks)], "score")
+        place = (part.netpipe.path, part.netpipe.direction)
+        pairs = [report.pair(key) for key in report.netpipe if key[:2] == place]
+        asked.append((f"NetPIPE {' '.join(place)}", "curve", pairs))
+    for name in part.functions:
+        asked.append((name, "curve", [[report.figure(one)] for one in groups.get(name, ())]))
+    for name in part.scores:
+        scores = [[_scores(groups[name], report.looks)]] if name in groups else []
+        asked.append((name, "score", scores))
+    for name, what, several in asked:
+        if not several:
+            missing.append(f"{name}: the session was not to measure it")
+        for together in several:
+            drawn = [one for one in together if one.rows]
+            figures += drawn
+            if not drawn:
+                # All lack the same: the first stands for them.
+                missing.append(f"{together[0].title}: the session has no {what} of it")
     swept = {one.parameter for one in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
     if part.text:
@@ -356,16 +344,15 @@ def _part(
 def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
     """Return the chart of a function's scores at each count of ranks; empty without scores.
 
-    A score is the geometric mean over the sizes of the baseline's time over the configuration's,
-    with its 95 % interval; after the GigE synthetic-benchmark report.
+    After the GigE synthetic-benchmark report.
     """
     from netproof.present.html import content
 
     missing: dict[str, str] = {}
     rows: Rows = []
     against = ""
-    for judged, variant in ((one, group.variant) for group in groups for one in group.members):
-        name = f"{content.configuration(judged.case)}, {variant}"
+    for judged in (one for group in groups for one in group.members):
+        name = f"{content.configuration(judged.case)}, {content.variant(judged.case)}"
         found = judged.score()
         if found is None:
             missing[name] = "no score"
@@ -389,9 +376,10 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
         )
         for row in rows
     ]
+    function = content.function_name(groups[0].case)
     return dots(
         "scores",
-        f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
+        f"{function}: times as fast as {against or 'the score baseline'}",
         rows,
         "times as fast as the baseline",
         values,

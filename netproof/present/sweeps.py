@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -16,13 +15,13 @@ from netproof.experiments.sweep import (
     Sweep,
     SweepRow,
 )
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmark_table import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.documents import some
+from netproof.present.documents import plain, some
 from netproof.present.html import figures
 from netproof.present.html.charts import ChartFigure, Rows, size_axis, template
-from netproof.present.wording import benchmark_name, counted, size_in_words
+from netproof.present.wording import benchmark_name, counted, first, grouped, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
@@ -65,8 +64,8 @@ def as_good_in_words(sweep: Sweep, row: SweepRow, most: int | None = None) -> st
         f"{name_of(sweep, value)} (at most {100 * behind:.0f} % behind)"
         for value, behind in sorted(row.as_good.items(), key=lambda one: one[1])
     ]
-    more = len(several) - len(several[:most])
-    return ", ".join([*several[:most], *([f"{more} more"] if more else [])]) or "-"
+    shown = several if most is None else first(several, most, "{} more")
+    return ", ".join(shown) or "-"
 
 
 def recommendation(sweep: Sweep) -> str:
@@ -196,10 +195,8 @@ def _of_setting(sweep: Sweep) -> Iterator[Block]:
         MessageRange.MEDIUM: "between",
         MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
     }
-    ranges = (
-        f"{at} ({what})" for at, what in sizes.items() if any(r.at == at for r in sweep.table.rows)
-    )
-    head = [sweep.title, *ranges]
+    there = {row.at for row in sweep.table.rows}
+    head = [sweep.title, *(f"{at} ({what})" for at, what in sizes.items() if at in there)]
     rows = [
         [name_of(sweep, value), *map(gain_in_words, sweep.table.gains_of(value).values())]
         for value in sweep.table.values
@@ -231,13 +228,14 @@ def _seen(found: EagerLimit | None) -> str:
 
 
 def _charts(sweep: Sweep) -> list[ChartFigure]:
-    names: dict[str | None, str] = {None: default_of(sweep)}
-    names |= {one: name_of(sweep, one) for one in sweep.table.values}
-    launches: dict[str, list[Curve]] = {name: [] for name in names.values()}
-    for turn, launch in zip(sweep.turns, sweep.launches, strict=True):
-        if turn.value in names:
-            launches[names[turn.value]].append(launch.curve)
-    together = {name: (median_curve(found), found) for name, found in launches.items()}
+    launches = zip(sweep.turns, sweep.launches, strict=True)
+    found = {
+        value: [launch.curve for _, launch in several]
+        for value, several in grouped(launches, lambda one: one[0].value).items()
+    }
+    together = {default_of(sweep): (median_curve(found[None]), found[None])}
+    for value in sweep.table.values:
+        together[name_of(sweep, value)] = (median_curve(found[value]), found[value])
     case = sweep.case
     title = f"{sweep.title}, {case.partition} {case.environment}"
     times = figures.of_curves(title, together, legend=sweep.title)
@@ -247,17 +245,14 @@ def _charts(sweep: Sweep) -> list[ChartFigure]:
 def _small_charts(sweep: Sweep) -> ChartFigure:
     """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
     title = "How many times as fast as the library's own choice"
-    names = [name_of(sweep, value) for value in sweep.table.values]
+    names = {value: name_of(sweep, value) for value in sweep.table.values}
     rows: Rows = [
         {
-            "algorithm": name,
-            "size_bytes": row.at,
+            **{"algorithm": name, "size_bytes": row.at, "won": row.winner == value},
             "factor": row.gains[value].factor,
-            "low": row.gains[value].interval[0],
-            "high": row.gains[value].interval[1],
-            "won": row.winner == value,
+            **dict(zip(("low", "high"), row.gains[value].interval, strict=True)),
         }
-        for value, name in zip(sweep.table.values, names, strict=True)
+        for value, name in names.items()
         for row in sweep.table.rows
         if row.at
     ]
@@ -272,7 +267,7 @@ def _small_charts(sweep: Sweep) -> ChartFigure:
         sizes={**size_axis(), "labelSeparation": 10},
         domain=[1 / edge, edge],
         ticks=[tick for tick in several if 1 / edge < tick < edge],
-        algorithms=names,
+        algorithms=list(names.values()),
     )
     caption = (
         "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
@@ -307,18 +302,11 @@ def _algorithms(sweep: Sweep) -> dict[str, Any]:
         "fell_back": remarks(sweep.fell_back),
         "left_out": sweep.table.disturbed_values,
         "sizes": [
-            {
-                **some(row, "winner", "as_good", bytes="at"),
-                "sentence": winner_in_words(sweep, row),
-                "gains": _gains(row.gains),
-            }
+            some(row, "winner", "as_good", "gains", bytes="at")
+            | {"sentence": winner_in_words(sweep, row)}
             for row in sweep.table.rows
         ],
     }
-
-
-def _gains(gains: Mapping[Any, Gain]) -> dict[str, Any]:
-    return {str(of): dataclasses.asdict(gain) for of, gain in gains.items()}
 
 
 def _setting(sweep: Sweep) -> dict[str, Any]:
@@ -328,23 +316,22 @@ def _setting(sweep: Sweep) -> dict[str, Any]:
         recommended = {
             **some(best, "as_good", value="winner", **{"for": "at"}),
             "set": setting(sweep, best.winner),
-            "gain": dataclasses.asdict(best.gains[best.winner]),
-            "costs": _gains({kind: gain for kind, gain in gains.items() if gain.costs}),
+            "gain": plain(best.gains[best.winner]),
+            "costs": plain({kind: gain for kind, gain in gains.items() if gain.costs}),
             "sentence": recommendation(sweep),
         }
+    steps = [
+        {"value": value, "sizes": one and [one.size_below, one.size_above]}
+        for value, one in (seen or {}).items()
+    ]
     return {
         "own": sweep.own,
-        "eager_steps": None
-        if seen is None
-        else [
-            {"value": value, "sizes": one and [one.size_below, one.size_above]}
-            for value, one in seen.items()
-        ],
+        "eager_steps": None if seen is None else steps,
         "values": [
             {
                 "value": value,
                 "set": setting(sweep, value),
-                "ranges": _gains(sweep.table.gains_of(value)),
+                "ranges": plain(sweep.table.gains_of(value)),
                 "by_size": list(by_size.items()),
             }
             for value, by_size in sweep.table.by_size.items()

@@ -1,10 +1,13 @@
-"""The verdict on a session: about ten lines, all of it, or JUnit's XML for GitLab and Jenkins."""
+"""The verdict on a session: about ten lines, all of it, or JUnit's XML for GitLab and Jenkins.
+
+Also what would have failed: the smallest changes, and buyer's and seller's risks by references.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,9 +15,14 @@ from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import summary
 from netproof.errors import listed
 from netproof.measurement.case import Case
-from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Sentences
+from netproof.measurement.interval import Side
+from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Links, Sentences
+from netproof.present.documents import some
 from netproof.present.wording import (
+    CASE,
+    case_cells,
     counted,
+    first,
     not_available,
     outcome,
     recurring_sentence,
@@ -23,6 +31,8 @@ from netproof.present.wording import (
 )
 from netproof.session.provenance import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict.derive import RISK, ReferenceRisk
+from netproof.verdict.power import CasePower, Degradation, Smallest
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
 from netproof.verdict.verdict import CaseVerdict, Failure, Verdict, failures, sentences_of_skipped
 
@@ -66,7 +76,7 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     yield f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}"
     yield Sentences([_cut(f"culprit: {one}") for one in culprits[:2]], look="strong")
     failed, (most, look) = failures(verdict)[::-1], _MOST["FAIL"]
-    lines: dict[str, Sequence[str]] = {
+    lines = {
         # A short line takes a search of all cases.
         "FAIL": [*(_failure(one, verdict) for one in failed[:most]), *map(str, failed[most:])],
         "INCONCLUSIVE": [*_found(verdict, Level.INCONCLUSIVE), *verdict.undecided],
@@ -77,7 +87,7 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     most, look = _MOST[worst]
     yield Sentences([_cut(f"{worst} {line}") for line in lines[worst][:most]], look=look)
     lines[worst] = lines[worst][most:]
-    yield from _recurring(judged.recurring)
+    yield _recurring(judged.recurring)
     if judged.outdated:
         yield Cell(_cut(f"note: {judged.outdated}"), "warned")
     yield compared_with(verdict)
@@ -129,12 +139,12 @@ def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> li
     """Return a line for each finding of a level that earlier sessions had not, the worst first."""
     had = {id(finding) for _, finding in recurring[1]}
     found = [
-        (finding.excess, _finding(judged, finding))
+        (judged, finding)
         for judged in verdict.cases
         for finding in judged.findings
         if finding.level is level and id(finding) not in had
     ]
-    return [line for _, line in sorted(found, key=lambda one: -one[0])]
+    return [_finding(*both) for both in sorted(found, key=lambda both: -both[1].excess)]
 
 
 def _finding(judged: CaseVerdict, finding: Finding) -> str:
@@ -167,10 +177,8 @@ def compared_with(verdict: Verdict) -> Sentences:
 
 def differences(several: Sequence[str]) -> Sentences:
     """Return the differences between nodes of a session; of very many, the number of the rest."""
-    lines = list(map(labelled, several[:MOST_DIFFERENCES]))
-    if len(several) > MOST_DIFFERENCES:
-        more = len(several) - MOST_DIFFERENCES
-        lines.append(f"nodes differ in {more} more, which netproof report has")
+    rest = "nodes differ in {} more, which netproof report has"
+    lines = first([labelled(one) for one in several], MOST_DIFFERENCES, rest)
     return Sentences(lines, look="warned")
 
 
@@ -208,7 +216,7 @@ def sentences(judged: JudgedSession) -> Iterator[Block]:
     yield Sentences(sentences_of_skipped(verdict.skipped), look="warned")
     yield from remarks(judged)
     yield Sentences([one.why for one in found if one.forgiven], mark="note: ")
-    yield from _recurring(recurring)
+    yield _recurring(recurring)
     yield Sentences(warned, look="warned", mark="WARN ")
     yield undecided(verdict)
     yield Sentences(failures(verdict), look="failed", mark="FAIL ")
@@ -229,9 +237,9 @@ def changes(judged: JudgedSession) -> Block:
     return Sentences([said, *(f"CHANGED {one}" for one in changed)], look="warned")
 
 
-def _recurring(recurring: Recurring) -> list[Block]:
+def _recurring(recurring: Recurring) -> Sentences:
     """Return the warnings that earlier sessions had too, in a line."""
-    return [Cell(recurring_sentence(recurring), "warned")] if recurring[1] else []
+    return Sentences([recurring_sentence(recurring)] if recurring[1] else [], look="warned")
 
 
 def repeated_table(judged: CaseVerdict) -> DataTable | None:
@@ -254,6 +262,122 @@ def repeated_table(judged: CaseVerdict) -> DataTable | None:
     return DataTable(("bytes", "first, µs", *numbered), rows, EVERY)
 
 
+NOTHING_FAILS = "nothing fails"
+
+
+def said(one: Smallest | None) -> str:
+    """Return a change in a few words; ``-`` where the case has none of its kind."""
+    if one is None:
+        return "-"
+    factor = one.sure or one.factor
+    if factor is None:
+        return NOTHING_FAILS
+    about = "" if one.sure is not None else "about "
+    if one.change is Degradation.BANDWIDTH:
+        return f"{about}{1 - 1 / factor:.0%} less"
+    if one.change is Degradation.LATENCY:
+        return f"{about}{factor - 1:.0%} more" if factor < 2 else f"{about}{factor:.3g} times"
+    return f"{about}{factor:.3g} times at {one.size} bytes"
+
+
+def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Iterator[Block]:
+    """Yield a line for each passed case: what would have failed it, and by which criterion.
+
+    ``links``: to cases' charts, by the cases' keys.
+    """
+    passed = [one for one in powers if one.smallest]
+    if not passed:
+        yield "no case passed, so there is nothing to say of what would have failed"
+        return
+    head = [*CASE, "launches"]
+    for change in Degradation:
+        head += [change, "by"]
+    rows = []
+    for one in passed:
+        partition, *named = case_cells(one.case)
+        row: list[str | Cell] = [Cell(partition, link=(links or {}).get(one.case.key(), ""))]
+        row += [*named, str(one.launches)]
+        found = {each.change: each for each in one.smallest}
+        for each in map(found.get, Degradation):
+            row += [said(each), "-" if each is None or not each.by else each.by]
+        rows.append(row)
+    yield Cell(
+        "the smallest change that this session would have called a failure (95 %)", "heading"
+    )
+    yield DataTable(head, rows, (3, 4, 5, 7, 9))
+    single = sum(one.launches == 1 for one in passed)
+    if single:
+        have = counted(single, "case has", "cases have")
+        yield f"about: {have} a single launch, so how sure that is is not known"
+    blind = sum(None in (each.factor for each in one.smallest) for one in passed)
+    if blind:
+        yield Cell(
+            f"{NOTHING_FAILS}: {counted(blind, 'case has', 'cases have')} no bound"
+            " that such a change would cross, even 100 times; a reference would give it one",
+            "warned",
+        )
+
+
+def of_power(one: CasePower) -> dict[str, Any]:
+    """Return the power of a case as plain values for ``json``."""
+    return {
+        "launches": one.launches,
+        "changes": [
+            {**some(each, "change", "factor", "sure", "size"), "criterion": each.by or None}
+            for each in one.smallest
+        ],
+    }
+
+
+def risk_blocks(
+    risks: Sequence[ReferenceRisk], without: Mapping[Case, str], margin: float
+) -> Iterator[Block]:
+    """Yield a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
+    head = (*CASE, "landmark", "agreed", "launches ±", "sessions ±")
+    heads = (*head, "bound", "seller risks", "buyer risks", f"for {RISK:.0%} each")
+    rows = [_risk_row(one, margin) for one in sorted(risks, key=lambda one: one.bound is None)]
+    unbounded = sum(one.bound is None for one in risks)
+    groups = {
+        f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse": len(risks)
+        - unbounded,
+        "without bounds": unbounded,
+    }
+    groups = {heading: count for heading, count in groups.items() if count}
+    yield DataTable(heads, rows, (3, *range(5, 11)), groups=groups)
+    whys = [f"{case}: nothing can be said: {reason}" for case, reason in without.items()]
+    yield Sentences(whys, look="warned")
+
+
+def _risk_row(one: ReferenceRisk, margin: float) -> tuple[str, ...]:
+    scatter, planned, risks = one.scatter, "no plan: they scatter too much", ("-", "-", "-")
+    # That of single launches is part of their sessions'.
+    within = "-" if scatter.launches == scatter.sessions else f"{scatter.within:.1%}"
+    if one.bound is not None:
+        risks = (f"{one.bound:.0%}", f"{one.seller():.1%}", f"{one.buyer(margin):.1%}")
+    if one.plan is not None:
+        sessions = counted(one.plan.sessions, "session")
+        launches = counted(one.plan.launches, "launch", "launches")
+        planned = f"{sessions} of {launches}, bound {one.plan.bound:.1%}"
+    agreed = (f"{one.agreed:.5g} {one.unit}", within, f"{scatter.between:.1%}")
+    return (*case_cells(one.case), one.variable, *agreed, *risks, planned)
+
+
+def of_risk(one: ReferenceRisk) -> dict[str, Any]:
+    """Return a landmark's risks as plain values for ``json``; ratios are to the agreed value."""
+    sides = {"passed": Side.WITHIN, "failed": Side.BEYOND, "inconclusive": Side.ASTRIDE}
+    return {
+        **some(one, "unit", "agreed", "bound", landmark="variable"),
+        "scatter": some(one.scatter, launches="within", sessions="between"),
+        "curve": [
+            {"ratio": ratio, **{name: shares[side] for name, side in sides.items()}}
+            for ratio, shares in one.curve.items()
+        ],
+        "plan": one.plan
+        and some(one.plan, "sessions", "launches", "bound", seller="risk", buyer="risk"),
+        "why": one.why or None,
+    }
+
+
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have, escaped or not."""
 
@@ -267,11 +391,9 @@ def junit(
     worse: Sequence[str] = (),
     faults: Sequence[str] = (),
 ) -> bytes:
-    """Return the XML; ``started``: by ISO 8601; ``worse``: changes in the history.
+    """Return the XML, with a test case for each case, change, fault, partition, pair and node.
 
-    ``faults``: why it was not judged whole.
-
-    Each of these is a test case of its own, as are partitions, pairs of nodes and nodes.
+    ``started``: by ISO 8601; ``worse``: changes in the history; ``faults``: why it was not judged.
     """
     suite = ElementTree.Element("testsuite", name=_clean(f"netproof {system}"))
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from netproof.errors import counted as counted
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from netproof.verdict.session_verdict import Recurring
     from netproof.verdict.verdict import Verdict
 
+T = TypeVar("T")
+K = TypeVar("K")
 
 _TURNING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Characters that reverse the text that follows them on a screen, or end its line."""
@@ -68,21 +70,16 @@ def not_available(absences: Sequence[Absence]) -> list[str]:
     # The registry loads every parser.
     from netproof.benchmarks.registry import FEATURES
 
-    together: dict[tuple[str, str, str], list[str]] = {}
-    for one in absences:
-        place = (one.partition, one.benchmark, one.reason)
-        together.setdefault(place, []).append(one.environment)
+    together = grouped(absences, lambda one: (one.partition, one.benchmark, one.reason))
     return [
-        f"{partition} {', '.join(environments)} {FEATURES.get(benchmark, benchmark)}: {reason}"
-        for (partition, benchmark, reason), environments in together.items()
+        f"{partition} {', '.join(one.environment for one in several)}"
+        f" {FEATURES.get(benchmark, benchmark)}: {reason}"
+        for (partition, benchmark, reason), several in together.items()
     ]
 
 
 def outcome(verdict: Verdict, worse: int = 0) -> str:
-    """Return the result of a session, as one sentence without a full stop.
-
-    ``worse``: how many configurations changed for the worse since earlier sessions.
-    """
+    """Return a session's result as a sentence; ``worse``: configurations that changed so."""
     from netproof.criteria import Level
 
     cases, planned = verdict.cases, [reason.planned for _, reason in verdict.skipped]
@@ -118,13 +115,10 @@ def recurring_sentence(found: Recurring) -> str:
     from netproof.verdict.verdict import named
 
     sessions, warnings = found
-    together: dict[str, list[tuple[Case, Finding]]] = {}
-    for case, finding in warnings:
-        together.setdefault(finding.criterion, []).append((case, finding))
     parts = [
         f"{criterion}, {named([case for case, _ in several])}"
         f" ({_values([finding for _, finding in several])})"
-        for criterion, several in together.items()
+        for criterion, several in grouped(warnings, lambda one: one[1].criterion).items()
     ]
     count = counted(len(warnings), "warning")
     return f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"
@@ -140,6 +134,20 @@ def _values(findings: Sequence[Finding]) -> str:
     bound = bounds.pop() if len(bounds) == 1 else None
     asked = "" if bound is None else f", the bound is {bound:g}"
     return f"{low if low == high else f'{low} to {high}'}{asked}"
+
+
+def first(several: Sequence[T], most: int, rest: str) -> list[T | str]:
+    """Return at most so many, and in the words of ``rest`` how many more there are."""
+    more = len(several) - most
+    return [*several[:most], *([rest.format(more)] if more > 0 else [])]
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items by their keys, in the order of their first."""
+    found: dict[K, list[T]] = {}
+    for one in items:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 CASE = ("partition", "environment", "benchmark", "ranks")
@@ -163,10 +171,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def columns(sizes: Iterable[int], width: int) -> tuple[tuple[int, ...], ...]:
-    """Spread increasing message sizes in bytes over at most ``width`` columns of a line.
-
-    Neighbours share a column where there are more sizes than columns, as evenly as possible.
-    """
+    """Spread message sizes in bytes over at most ``width`` columns, as evenly as possible."""
     ordered = sorted(set(sizes))
     count = min(width, len(ordered))
     edges = [round(number * len(ordered) / count) for number in range(count + 1)] if count else []
@@ -188,10 +193,9 @@ def sparkline(
 ) -> str:
     """Return a block for each column of sizes, a blank where the curve has none of them.
 
-    ``at``: size in bytes to value; ``over``: from ``columns``; ``scale``: the values of the lowest
-    and the highest block, both above 0, between which heights go by the logarithm; ``worst``: which
-    one of several values stands for a column, ``max`` for times, ``min`` for bandwidths, so that no
-    dropout is lost where the line is short.
+    ``at``: size in bytes to value; ``over``: from ``columns``; ``scale``: values above 0 of the
+    lowest and the highest block, between which heights go by the logarithm; ``worst``: which of
+    several stands for a column, ``max`` for times, ``min`` for bandwidths: no dropout is lost.
     """
     low, high = map(math.log, scale)
     line = []

@@ -248,6 +248,11 @@ class Verdict:
     traffic: tuple[InterfaceTotals, ...] = ()
     standing_out: tuple[Finding, ...] = ()
 
+    @property
+    def stored_cases(self) -> tuple[StoredResult, ...]:
+        """Stored results that it is compared with; none if not asked for."""
+        return () if self.compared_with is None else self.compared_with.cases
+
     @cached_property
     def by_partition(self) -> Mapping[str, list[CaseVerdict]]:
         """Judged cases by their partition."""

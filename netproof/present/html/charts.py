@@ -1,7 +1,4 @@
-"""Charts: one specification of each, in the style sheet's colours, for a page and for a file.
-
-Charts of curves are filled into those of ``assets/charts.json``; others have their own.
-"""
+"""Charts: one specification of each, in the style sheet's colours, for a page and for a file."""
 
 from __future__ import annotations
 
@@ -62,11 +59,10 @@ SERIES = tuple(f"var(--series-{number})" for number in range(8))
 
 @dataclass(frozen=True)
 class Looks:
-    """The session's partitions and environments, in an order that gives each its look.
+    """Looks of partitions and environments by their order, the same in every chart.
 
-    A partition has the same colour and dash in every chart, an environment the same shape: nothing
-    is shown by colour alone. ``stored``: partitions that other sessions measured; they are grey.
-    ``legend``: the legend's name of the environments, which other curves may replace.
+    A partition has a colour and a dash, an environment a shape: nothing is shown by colour alone.
+    ``stored``: grey ones, which other sessions measured; ``legend``: title of the environments.
     """
 
     partitions: tuple[str, ...]
@@ -133,9 +129,9 @@ def size_axis() -> dict[str, Any]:
 
 
 def ticks(values: Sequence[float]) -> list[float]:
-    """Return figures to label: of each decade all, 1, 2 and 5, or 1, by the number of decades.
+    """Return figures to label in each decade, fewer the more decades there are.
 
-    An axis leaves out those beyond its ends, and so the charts of a page have the same.
+    Those beyond an axis's ends are left out there, so the charts of a page have the same.
     """
     span = math.log10(max(values) / min(values))
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if span <= 1 else (1, 2, 5) if span <= 4 else (1,)
@@ -167,10 +163,9 @@ def _rounded(value: float) -> float:
 class ChartFigure:
     """A chart with its surroundings.
 
-    ``chart``: its specification without data, None where there is nothing to draw; ``data``: a row
-    a point, by the names of its layers; ``sentences``: for below it, at most two lines, and
-    ``hint`` one for a reader who can pick; ``notes``: beside its data; ``missing``: what is not in
-    it, and why; ``table``: the data in words;
+    ``chart``: its specification without data, None where nothing is to draw; ``data``: rows by
+    the names of its layers; ``sentences``: at most two lines below it, ``hint``: one for a reader
+    who can pick; ``notes``: beside its data; ``missing``: what is not in it, and why.
     """
 
     title: str
@@ -229,10 +224,7 @@ class ChartFigure:
 def curve_chart(
     kind: str, title: str, data: Mapping[str, Rows], looks: Looks, *, bands: bool = True
 ) -> dict[str, Any]:
-    """Return the chart of a kind; ``bands``: show those of all curves, not of a picked one.
-
-    ``data``: rows by the names of layers, none of them empty.
-    """
+    """Return the chart of a kind; ``bands``: of all curves, else of a picked one."""
     parts, rows = _parts(), data["points"]
     times = [row["time_us"] for row in (*rows, *data.get("measured again", ()))]
     if kind == "time":
@@ -297,8 +289,8 @@ def dots(
 ) -> ChartFigure:
     """Return ratios as dots with their intervals, and a line at 1, on a logarithmic axis.
 
-    ``kind``: of ``dots`` in ``assets/charts.json``; ``rows``: with ``value``, ``low`` and ``high``;
-    ``values``: of the kind's channels; ``more``: fields of the figure.
+    ``rows``: with ``value``, ``low`` and ``high``; ``values``: of the channels of this kind of
+    ``dots`` in ``assets/charts.json``; ``more``: fields of the figure.
     """
     if not rows:
         return ChartFigure(title, None, {}, **more)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present.wording import file_name
+from netproof.present.wording import file_name, grouped
 from netproof.verdict import engine
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
@@ -18,13 +18,14 @@ SPLIT_ABOVE = 300
 """Most cases of a report whose pages have all partitions; beyond, charts are crowded and slow."""
 
 
-LOOKS = {
-    Level.FAIL: "failed",
-    Level.INCONCLUSIVE: "inconclusive",
-    Level.UNDEFINED: "inconclusive",
-    Level.WARN: "warned",
+LEVELS = {
+    Level.FAIL: ("FAIL", "failed"),
+    Level.INCONCLUSIVE: ("INCONCLUSIVE", "inconclusive"),
+    Level.UNDEFINED: ("NOT JUDGED", "inconclusive"),
+    Level.WARN: ("WARN", "warned"),
+    Level.PASS: ("pass", "passed"),
 }
-"""Styles of findings, the most severe first."""
+"""Words and styles of levels, the most severe first."""
 
 
 class CaseState(Enum):
@@ -56,11 +57,6 @@ def state_of(judged: CaseVerdict) -> CaseState:
     return next((state for state, holds in states.items() if holds), CaseState.PASSED)
 
 
-def named(case: Case) -> str:
-    """Return a case's function and variant: ``IMB Alltoall, 4 ranks``."""
-    return f"{function_name(case)}, {variant(case)}"
-
-
 def configuration(case: Case) -> str:
     """Return the label of a configuration at curves: partition and environment."""
     return f"{case.partition} {case.environment}"
@@ -79,6 +75,11 @@ def label(one: CaseVerdict | StoredResult) -> str:
     return f"{configuration(one.case)}{day}"
 
 
+def named(case: Case) -> str:
+    """Return a case's function and variant: ``IMB Alltoall, 4 ranks``."""
+    return f"{function_name(case)}, {variant(case)}"
+
+
 def function_name(case: Case) -> str:
     """Return the benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
     return registry.of(case).title(case.function)
@@ -93,34 +94,51 @@ def variant(case: Case) -> str:
 class Group:
     """Cases that measured the same in every configuration, in the verdict's order.
 
-    ``name`` is that of its anchor and its files, ``page`` that of its page; ``stored``: cases that
-    other sessions measured; ``partition``: where each partition has pages of its own, else empty.
+    ``stored``: cases that other sessions measured; ``partition``: where each partition has pages of
+    its own, else empty.
     """
 
-    name: str
-    page: str
-    function: str
-    variant: str
     members: tuple[CaseVerdict, ...]
     stored: tuple[StoredResult, ...] = ()
     partition: str = ""
 
     @property
+    def case(self) -> Case:
+        """Any of its cases, for what all have in common."""
+        return self.members[0].case
+
+    @property
+    def every(self) -> tuple[CaseVerdict | StoredResult, ...]:
+        """Its cases, stored ones last."""
+        return (*self.members, *self.stored)
+
+    @property
     def title(self) -> str:
         """Function and variant, and the partition of a page of its own."""
-        return ", ".join(filter(None, (self.function, self.variant, self.partition)))
+        return ", ".join(filter(None, (named(self.case), self.partition)))
+
+    @cached_property
+    def name(self) -> str:
+        """Name of its anchor and its files."""
+        return file_name(self.title)
 
     @property
     def short(self) -> str:
         """Title on its page, which names the benchmark or the function already."""
-        if registry.of(self.case).by_protocol:
-            return f"{self.case.function.upper()}, {self.variant}"
-        return self.variant
+        protocol = f"{self.case.function.upper()}, " if registry.of(self.case).by_protocol else ""
+        return f"{protocol}{variant(self.case)}"
 
     @property
-    def case(self) -> Case:
-        """Any of its cases, for what all have in common."""
-        return self.members[0].case
+    def page_title(self) -> str:
+        """Title of its page: of a benchmark with one page, or of a function."""
+        benchmark = registry.of(self.case)
+        title = benchmark.label if benchmark.by_protocol else function_name(self.case)
+        return ", ".join(filter(None, (title, self.partition)))
+
+    @cached_property
+    def page(self) -> str:
+        """File of its page."""
+        return f"{file_name(self.page_title)}.html"
 
     @property
     def link(self) -> str:
@@ -133,39 +151,24 @@ class Group:
 
 
 def groups(verdict: Verdict) -> tuple[Group, ...]:
-    """Return all groups, in the order in which the verdict first has them.
+    """Return all groups, in the verdict's order, above ``SPLIT_ABOVE`` cases for each partition.
 
-    Above ``SPLIT_ABOVE`` cases each partition has groups, and pages, of its own.
     Raises NetproofError where two would have one file.
     """
     split = len(verdict.cases) > SPLIT_ABOVE
-    several: dict[tuple[tuple[object, ...], str], list[CaseVerdict]] = defaultdict(list)
-    for judged in verdict.cases:
-        several[engine.group(judged.case), judged.case.partition if split else ""].append(judged)
-    stored: dict[tuple[object, ...], list[StoredResult]] = defaultdict(list)
-    for one in () if verdict.compared_with is None else verdict.compared_with.cases:
-        stored[engine.group(one.case)].append(one)
+    stored = grouped(verdict.stored_cases, lambda one: engine.group(one.case))
+    several = grouped(
+        verdict.cases,
+        lambda one: (engine.group(one.case), one.case.partition if split else ""),
+    )
     found: dict[str, Group] = {}
     for (key, partition), members in several.items():
-        case = members[0].case
-        function, benchmark = function_name(case), registry.of(case)
-        where = (partition,) if partition else ()
-        name = file_name(function, variant(case), *where)
-        page = file_name(benchmark.name if benchmark.by_protocol else function, *where)
-        of_cases = (tuple(members), tuple(stored[key]), partition)
-        group = Group(name, f"{page}.html", function, variant(case), *of_cases)
-        if name in found:
-            same = found[name].title
-            raise NetproofError(f"{group.title} and {same} would both be {name}: rename one")
-        found[name] = group
+        group = Group(tuple(members), tuple(stored.get(key, ())), partition)
+        same = found.setdefault(group.name, group)
+        if same is not group:
+            both = f"{group.title} and {same.title}"
+            raise NetproofError(f"{both} would both be {group.name}: rename one")
     return tuple(found.values())
-
-
-def page_title(group: Group) -> str:
-    """Return the title of a group's page: a benchmark with one page, or a function."""
-    benchmark = registry.of(group.case)
-    title = benchmark.label if benchmark.by_protocol else group.function
-    return f"{title}, {group.partition}" if group.partition else title
 
 
 def reasons(judged: CaseVerdict, level: Level) -> list[str]:

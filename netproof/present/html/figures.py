@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +14,8 @@ from netproof.criteria.findings import figure
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
+from netproof.pairs.model import Topology
+from netproof.present import wording
 from netproof.present.document import EVERY, DataTable
 from netproof.present.html import content
 from netproof.present.html.charts import (
@@ -29,29 +30,15 @@ from netproof.present.html.charts import (
 )
 from netproof.present.html.content import Group
 from netproof.present.wording import file_name
-from netproof.session.pair_rounds import PairCurve, PairRounds
+from netproof.session.pair_rounds import PairRounds
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.limits import Limits
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
-BAND = "Bands: median ± MAD over launches."
-CROWDED_BAND = "Pick a configuration to see its band, median ± MAD over launches."
-AGAIN = "Thin lines with +: measured again, a line a launch."
-ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
-REFERENCES = "Dotted band: the references."
-LINKS = (
-    "Links differ here: a time is not compared with the envelope itself, but with what another"
-    " configuration would take over the same link. The reason of a flagged size has both figures."
-)
-STORED = "Grey, with a day: measured by other sessions, on that day."
-ALONE = "There is no envelope: no other configuration measured the same."
-SIGNS = {
-    "failed": "cross: failed",
-    "inconclusive": "question mark: inconclusive",
-    "warning": "triangle: warning",
-    "not confirmed": "circle: not confirmed when measured again",
-}
+CAPTIONS = template("captions", "sentences")
+"""Sentences below charts."""
+SIGNS: Mapping[str, str] = template("captions", "marks")
 """Marks in words, since PNG and PDF draw a line with signs that their font lacks in another."""
 
 _NOWHERE = "as given"
@@ -68,10 +55,9 @@ def points(
     partition: str = _NOWHERE,
     case: Case | None = None,
 ) -> Rows:
-    """Return a row for each size of a curve: times in µs, MAD, band and rates.
+    """Return a row for each size of a curve: times in µs, MAD, band and rates, None where missing.
 
-    The fastest rank's time, the ranks' mean and the bandwidth are None where they are missing.
-    Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
+    Sizes of 0 bytes and times of 0 µs have no place on a logarithmic axis, and are left out.
     """
     protocol = None
     if case is not None and registry.of(case).by_protocol:
@@ -112,6 +98,12 @@ def case_points(one: CaseVerdict | StoredResult) -> Rows:
     return points(curve, mad_us, count, content.label(one), content.switch(one), one.case)
 
 
+def _again(judged: CaseVerdict, launches: Sequence[Curve]) -> Rows:
+    """Return the rows of the median of a case's repeated launches."""
+    place = (content.configuration(judged.case), judged.case.partition, judged.case)
+    return points(median_curve(launches), spread(launches), len(launches), *place)
+
+
 def again(group: Group) -> Rows:
     """Return a row for each size of each repeated launch of the group's cases."""
     names = ("configuration", "partition", "environment", "size_bytes", "time_us")
@@ -124,12 +116,8 @@ def again(group: Group) -> Rows:
         for judged in group.members
         if judged.again is not None
         for number, curve in enumerate(judged.again.launches, 1)
-        for row in points(curve, curve.time_us, 1, *_place(judged))
+        for row in _again(judged, [curve])
     ]
-
-
-def _place(judged: CaseVerdict) -> tuple[str, str, Case]:
-    return content.configuration(judged.case), judged.case.partition, judged.case
 
 
 def flags(judged: CaseVerdict) -> Rows:
@@ -137,9 +125,7 @@ def flags(judged: CaseVerdict) -> Rows:
     rows = case_points(judged)
     if judged.again is not None and judged.again.launches:
         # Repeats may be at sizes between the curve's.
-        launches = judged.again.launches
-        place = _place(judged)
-        rows = [*points(median_curve(launches), spread(launches), len(launches), *place), *rows]
+        rows = [*_again(judged, judged.again.launches), *rows]
     return flagged_rows(judged.findings, rows)
 
 
@@ -159,7 +145,8 @@ def missing(group: Group) -> dict[str, str]:
     """Return the configurations without a curve in the chart of a group, and why."""
     found = {}
     for judged in group.members:
-        name, function = content.configuration(judged.case), group.function
+        name = content.configuration(judged.case)
+        function = content.function_name(judged.case)
         if judged.measured is None:
             found[name] = _why_not(judged)
         elif judged.measured.curve.sizes == (0,):
@@ -191,8 +178,7 @@ def over_size(
 ) -> ChartFigure:
     """Return time over size, with the sentences that its bands and marks take.
 
-    ``sentences``: others; ``layers``: rows of ``envelope``, ``references``, ``measured again``;
-    ``more``: fields of the figure, its name if not by its title.
+    ``layers``: rows of ``envelope``, ``references``, ``measured again``; ``more``: of the figure.
     """
     more = {"name": file_name(title), **more}
     title = f"{title}: time against message size"
@@ -206,13 +192,13 @@ def over_size(
         curve_chart("time", title, data, looks, bands=not crowded),
         data,
         sentences=[
-            *([BAND] if spread and not crowded else []),
+            *([CAPTIONS["band"]] if spread and not crowded else []),
             *sentences,
-            *([REFERENCES] if "references" in data else []),
+            *([CAPTIONS["references"]] if "references" in data else []),
             *_marked(flagged or []),
-            *([AGAIN] if "measured again" in data else []),
+            *([CAPTIONS["again"]] if "measured again" in data else []),
         ],
-        hint=CROWDED_BAND if spread and crowded else "",
+        hint=CAPTIONS["crowded band"] if spread and crowded else "",
         table=_table(data),
         **more,
     )
@@ -248,8 +234,10 @@ def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
     cells = [[f"{size:,}", *(cell(at.get((size, name))) for name in names)] for size in sizes]
     if least:
         head.append("envelope")
-        for row, size in zip(cells, sizes, strict=True):
-            row.append(_digits(least[size]) if size in least else "–")
+        cells = [
+            [*row, _digits(least[size]) if size in least else "–"]
+            for row, size in zip(cells, sizes, strict=True)
+        ]
     caption = "Mbit/s each way" if rates else "µs, median over launches ± MAD"
     if not rates and any(one["time_min_us"] is not None for one in rows):
         caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
@@ -271,8 +259,7 @@ def of_curves(
 ) -> ChartFigure:
     """Return time over size of curves by their names, each with its launches.
 
-    ``names``: of all curves in the charts of a page, else those of ``several``; ``legend``: title
-    of the legend of names.
+    ``names``: of all curves on the page, else those of ``several``; ``legend``: their title.
     """
     rows = [
         row
@@ -293,11 +280,10 @@ def of_time(
 ) -> ChartFigure:
     """Return time over size of every configuration of a group, and the envelope of all.
 
-    ``least``: the envelope, µs and its configuration by size; ``bounds``: references in µs by
-    configuration and size; ``unlike_links``: whether those of the envelope cross different links.
+    ``least``: the envelope, µs and its configuration by size, ``unlike_links``: across links that
+    differ; ``bounds``: references in µs by configuration and size.
     """
-    every: list[CaseVerdict | StoredResult] = [*group.members, *group.stored]
-    rows = [row for one in every for row in case_points(one)]
+    rows = [row for one in group.every for row in case_points(one)]
     references: dict[tuple[object, ...], dict[str, Any]] = {}
     for (name, size), one in bounds.items() if rows else ():
         # What several configurations share is drawn once.
@@ -309,15 +295,16 @@ def of_time(
         for size, (time, name) in least.items()
     ]
     others = {"envelope": envelope, "references": list(references.values())}
+    captions = ["envelope" if least else "alone", *(["stored"] if group.stored else [])]
     return over_size(
         group.title,
         rows,
         looks,
         [row for judged in group.members for row in flags(judged)],
-        [ENVELOPE if least else ALONE, *([STORED] if group.stored else [])],
+        [CAPTIONS[name] for name in captions],
         {**others, "measured again": again(group)},
         name=group.name,
-        notes=(LINKS,) if least and unlike_links else (),
+        notes=(CAPTIONS["links"],) if least and unlike_links else (),
         missing=missing(group),
     )
 
@@ -335,10 +322,7 @@ def of_netpipe(
     looks: Looks,
     bounds: Collection[Limits] = (),
 ) -> list[ChartFigure]:
-    """Return throughput and signature of a path, direction and partition, TCP with MPI.
-
-    ``bounds``: references of the asymptotic bandwidth in MB/s.
-    """
+    """Return throughput and signature, TCP with MPI; ``bounds``: of the asymptotic MB/s."""
     path, direction, partition = key
     measured = [one.measured for one in members if one.measured is not None]
     rates = sorted({one.line_rate_mb_s for one in measured if one.line_rate_mb_s is not None})
@@ -381,7 +365,7 @@ def of_netpipe(
     for kind, what in (("throughput", ""), ("signature", ", throughput against time")):
         title = f"{where}: {kind}{what}"
         chart = curve_chart(kind, title, data, looks) if rows else None
-        sentences = [*([REFERENCES] if references else []), *_marked(flagged)]
+        sentences = [*([CAPTIONS["references"]] if references else []), *_marked(flagged)]
         more: dict[str, Any] = {} if found else own
         found.append(ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **more))
     return found
@@ -444,10 +428,9 @@ _QUANTITIES = {
 
 def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
     """Return a map of the rate and one of the latency; none if no pair measured among others."""
-    curves: dict[tuple[str, ...], list[PairCurve]] = defaultdict(list)
-    for launch in rounds.launches:
-        for pair in () if launch.alone or launch.both_ways else launch.pairs:
-            curves[tuple(sorted(pair.nodes))].append(pair)
+    among = (one for one in rounds.launches if not (one.alone or one.both_ways))
+    pairs = (pair for launch in among for pair in launch.pairs)
+    curves = wording.grouped(pairs, lambda pair: tuple(sorted(pair.nodes)))
     nodes = ordered(rounds)
     groups, of_what = grouped(rounds, nodes) if len(nodes) > DRAWN_UP_TO else ({}, "nodes")
     sentences = ["Dark is slow. Empty: the pair was not measured among others."]
@@ -475,13 +458,13 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
             rows.append({**common, "node": other, "partner": one, "first": False})
         rows.sort(key=lambda row: row["value"], reverse=late)
         data = {"points": rows, **({CELLS: _cells(rows, groups)} if groups else {})}
-        slow = [row for row in rows if row["first"]]
         listed = [
             (row["configuration"], f"{row['value']:.4g}", str(row["launches"]))
-            for row in slow[:LISTED]
+            for row in rows
+            if row["first"]
         ]
-        many = f"the {LISTED} slowest of {len(slow)} pairs"
-        caption = many if len(slow) > LISTED else "the slowest first"
+        many = f"the {LISTED} slowest of {len(listed)} pairs"
+        caption = many if len(listed) > LISTED else "the slowest first"
         made.append(
             ChartFigure(
                 f"{where}: {what} of each pair of {of_what}",
@@ -489,7 +472,7 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
                 data,
                 file_name("pairs", kind, rounds.partition, rounds.environment),
                 sentences,
-                table=DataTable(("pair", unit, "launches"), listed, (1, 2), caption),
+                table=DataTable(("pair", unit, "launches"), listed[:LISTED], (1, 2), caption),
             )
         )
     return made
@@ -498,9 +481,7 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
 def _cells(rows: Rows, groups: Mapping[str, Sequence[str]]) -> Rows:
     """Return of each two groups the median and the slowest pair; ``rows``: the slowest first."""
     group = {node: name for name, nodes in groups.items() for node in nodes}
-    pairs: dict[tuple[str, str], Rows] = defaultdict(list)
-    for row in rows:
-        pairs[group[row["node"]], group[row["partner"]]].append(row)
+    pairs = wording.grouped(rows, lambda row: (group[row["node"]], group[row["partner"]]))
     return [
         {
             "node": one,
@@ -542,20 +523,14 @@ def _pair_map(
 
 def ordered(rounds: PairRounds) -> tuple[str, ...]:
     """Return the nodes in the topology's order, by leaf switch; else as in the job."""
-
-    def above(leaf: str) -> list[str]:
-        line = [leaf]
-        while (up := rounds.parents.get(line[-1])) is not None and up not in line:
-            line.append(up)
-        return line[::-1]
-
-    leaves = sorted(rounds.leaves, key=above)
+    topology = Topology(rounds.leaves, rounds.parents)
+    leaves = sorted(rounds.leaves, key=lambda leaf: topology.above(leaf)[::-1])
     own = set(rounds.nodes)
     placed = [node for leaf in leaves for node in rounds.leaves[leaf] if node in own]
     return tuple(dict.fromkeys([*placed, *rounds.nodes]))
 
 
-def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], str]:
+def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, list[str]], str]:
     """Return at most ``DRAWN_UP_TO`` groups of the ordered ``nodes`` by name, and what they are.
 
     They are leaf switches, or the lowest switches above them that are few enough; without a
@@ -565,8 +540,7 @@ def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, tuple[s
     def too_many(above: Mapping[str, str]) -> bool:
         return len({above.get(node, OTHERS) for node in nodes}) > DRAWN_UP_TO
 
-    above = {node: leaf for leaf, members in rounds.leaves.items() for node in members}
-    of_what = "leaf switches"
+    above, of_what = Topology(rounds.leaves).leaf_of, "leaf switches"
     if above and too_many(above):
         of_what = "switches above leaves"
         above = {node: rounds.parents.get(leaf, leaf) for node, leaf in above.items()}
@@ -574,7 +548,4 @@ def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, tuple[s
         of_what, size = "groups of nodes", -(-len(nodes) // DRAWN_UP_TO)
         blocks = [nodes[at : at + size] for at in range(0, len(nodes), size)]
         above = {node: f"{block[0]} to {block[-1]}" for block in blocks for node in block}
-    groups: dict[str, list[str]] = defaultdict(list)
-    for node in nodes:
-        groups[above.get(node, OTHERS)].append(node)
-    return {name: tuple(members) for name, members in groups.items()}, of_what
+    return wording.grouped(nodes, lambda node: above.get(node, OTHERS)), of_what

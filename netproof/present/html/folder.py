@@ -11,7 +11,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.metadata import version
 from importlib.resources import files
@@ -135,8 +135,8 @@ _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of Linux's renameat2."""
 _HERE = -100
 """Its ``AT_FDCWD``: paths are relative to the process's folder."""
-_NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-"""Errors of file systems that cannot exchange, such as NFS."""
+_NO_EXCHANGE = (errno.ENOENT, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+"""Errors where there is no earlier folder, and of file systems that cannot exchange, as NFS."""
 
 
 def write_page(folder: Path, page: Callable[[], str]) -> Path:
@@ -186,11 +186,10 @@ def write_assets(folder: Path, before: Path) -> None:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Give a new folder beside ``folder`` to write into, which replaces it when all is written.
+    """Give a new folder beside ``folder``, which it replaces as a whole once all is written.
 
-    Until then, and where anything is raised, ``folder`` stays as it is. It has to be new, empty, or
-    an earlier report, whose files go; files in it that netproof did not write stay. Raises
-    NetproofError where it holds other things than a report, or the process is in it, and OSError.
+    ``folder`` has to be new, empty, or an earlier report, whose files go; others in it stay.
+    Raises NetproofError where it is no report, or the process is in it, and OSError.
     """
     target = folder.resolve()
     here = Path.cwd()
@@ -219,7 +218,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 def _written_before(folder: Path) -> tuple[Path, ...]:
     """Return the files of the report in ``folder``, relative to it; none if it is new or empty.
 
-    Raises NetproofError where it holds other things than a report, OSError where it is no folder.
+    Raises NetproofError where it holds other things, OSError where it is no folder.
     """
     if not folder.exists() or not any(folder.iterdir()):
         return ()
@@ -280,23 +279,17 @@ def _link_foreign(target: Path, aside: Path) -> None:
 
 
 def _put_in_place(aside: Path, target: Path) -> None:
-    """Replace ``target`` by ``aside`` at once; the old ``target`` stays in ``aside``."""
+    """Replace ``target`` by ``aside`` at once; an old ``target`` stays in ``aside``."""
     try:
-        # Replaces an empty folder too.
-        aside.rename(target)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-    else:
-        return
-    try:
-        _exchange(aside, target)
+        return _exchange(aside, target)
     except OSError as error:
         if error.errno not in _NO_EXCHANGE:
             raise
-        before = _alongside(target, "before")
+    before = _alongside(target, "before")
+    with suppress(FileNotFoundError):
         target.rename(before)
-        aside.rename(target)
+    aside.rename(target)
+    with suppress(FileNotFoundError):
         before.rename(aside)
 
 
@@ -323,9 +316,6 @@ def _alongside(target: Path, word: str = _ASIDE) -> Path:
 def _sweep(target: Path) -> None:
     """Remove the remains of killed writers beside the folder, once they are a day old."""
     for path in target.parent.glob(f".{target.name}.{_ASIDE}-*"):
-        try:
-            old = time.time() - path.stat().st_mtime > ABANDONED_AFTER_S
-        except FileNotFoundError:
-            continue
-        if old:
-            shutil.rmtree(path, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > ABANDONED_AFTER_S:
+                shutil.rmtree(path, ignore_errors=True)

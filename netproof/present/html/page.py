@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 
 from netproof.benchmarks import registry
@@ -21,7 +23,7 @@ from netproof.present.document import Block, Cell, DataTable, Links, Part, Sente
 from netproof.present.export import csv_cell
 from netproof.present.html import content
 from netproof.present.html.charts import MARKS, ChartFigure
-from netproof.present.html.content import CaseState, Group
+from netproof.present.html.content import CaseState, Group, configuration
 from netproof.present.html.folder import draw, page_of, replacing, write_assets
 from netproof.present.html.report import (
     CSV,
@@ -35,10 +37,9 @@ from netproof.present.html.report import (
     stated,
     tested,
 )
-from netproof.present.power import power_blocks
-from netproof.present.session import Row, cpu_blocks, scores
-from netproof.present.verdict import remarks, repeated_table, state
-from netproof.present.wording import counted, file_name
+from netproof.present.session import cpu_blocks, scores
+from netproof.present.verdict import power_blocks, remarks, repeated_table, state
+from netproof.present.wording import counted, file_name, grouped
 from netproof.session.measured import MeasuredAgain
 from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.verdict import (
@@ -55,6 +56,8 @@ MAIN_NETPIPE = ("inter-node", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""
 MAIN_FAILED = 2
 """Charts of failed functions on the main page."""
+_SHOWN = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)
+"""Levels that have reasons on a page."""
 
 
 def write(report: Report, folder: Path) -> None:
@@ -87,15 +90,13 @@ def _write_csv(figure: ChartFigure, path: Path) -> None:
 
     Repeated measurements are in a file of their own.
     """
-    marks: dict[tuple[str, int], list[str]] = {}
-    for flag in (flag for mark in MARKS for flag in figure.data.get(mark, ())):
-        place = (flag["configuration"], flag["size_bytes"])
-        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
+    place = itemgetter("configuration", "size_bytes")
+    flagged = grouped((one for mark in MARKS for one in figure.data.get(mark, ())), place)
     least = {one["size_bytes"]: one["time_us"] for one in figure.data.get("envelope", ())}
     rows = []
     for one in figure.rows:
-        flagged = "; ".join(marks.get((one["configuration"], one["size_bytes"]), []))
-        rows.append({**one, "envelope_us": least.get(one["size_bytes"]), "flags": flagged})
+        flags = "; ".join(f"{f['criterion']} {f['mark']}" for f in flagged.get(place(one), ()))
+        rows.append({**one, "envelope_us": least.get(one["size_bytes"]), "flags": flags})
     again = figure.data.get("measured again", [])
     for to, several in ((path, rows), (path.with_stem(f"{path.stem}-again"), again)):
         if several:
@@ -108,9 +109,7 @@ def _write_csv(figure: ChartFigure, path: Path) -> None:
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
     """Yield every page of a report: its file and its text."""
-    by_page: dict[str, list[Group]] = defaultdict(list)
-    for group in report.groups:
-        by_page[group.page].append(group)
+    by_page = grouped(report.groups, lambda one: one.page)
     costs, system = cpu_rows(report.judged.verdict), report.system
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
@@ -176,7 +175,7 @@ def _results(
         yield "figures", "Key figures", [figures]
     if of_nodes := list(node_blocks(report, partition)):
         yield "nodes", "Nodes", of_nodes
-    rows: list[Row] = [(*group.members, *group.stored) for group in groups]
+    rows = [group.every for group in groups]
     yield "matrix", "Matrix", list(scores(rows, report.judged.matrix.baseline, report.links))
     failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
     drawn: list[ChartFigure] = list(islice((one for one in failed if one.rows), MAIN_FAILED))
@@ -186,7 +185,7 @@ def _results(
             Cell(f"{one.state().sign} {one.short}", one.state().look, link=one.link)
             for one in several
         ]
-        lines.append((Cell(content.page_title(several[0]), link=name), Cell("", "inline", states)))
+        lines.append((Cell(several[0].page_title, link=name), Cell("", "inline", states)))
     curves: list[Block] = [
         "Time against message size of all configurations, with the envelope, the flagged sizes and"
         " the spread over launches, for each function and count of ranks:",
@@ -214,7 +213,7 @@ def _compared_with(found: StoredResults) -> list[Block]:
         one = cases[0]
         marks = [*(["left out"] if left_out else []), *one.marks]
         marked = Cell("; ".join(marks), "warned") if marks else "none"
-        when, name = f"{one.date}, {one.age}", content.configuration(one.case)
+        when, name = f"{one.date}, {one.age}", configuration(one.case)
         lines.append((name, when, one.session, str(len(cases)), marked))
     if not lines:
         return [f"{found.store} has nothing to compare with."]
@@ -252,15 +251,14 @@ def _verdict(report: Report) -> Iterator[Block]:
     def entries(
         title: str,
         look: str,
-        reasons: Callable[[CaseVerdict], Iterable[str]],
+        reasons: Callable[[CaseVerdict], Sequence[str]],
         only: CaseState | None = None,
     ) -> Sentences:
         """Return cases by their reasons, those of one together; ``look``: its anchor too."""
         found: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
         for one in verdict.cases:
-            why = tuple(reasons(one)) if only in (None, states[id(one)]) else ()
-            if why:
-                name = f"{content.configuration(one.case)}: {content.named(one.case)}"
+            if only in (None, states[id(one)]) and (why := tuple(reasons(one))):
+                name = f"{configuration(one.case)}: {content.named(one.case)}"
                 found[why].append(Cell(name, link=report.links[one.case.key()]))
         lines = [
             Cell(cases[0].text, look, why, link=cases[0].link)
@@ -271,22 +269,16 @@ def _verdict(report: Report) -> Iterator[Block]:
         title = f"{title}: {counted(sum(map(len, found.values())))}"
         return Sentences(lines, title, look, name=look, folded=only is None)
 
-    def of(level: Level) -> Callable[[CaseVerdict], list[str]]:
-        return lambda one: content.reasons(one, level)
-
-    def why_failed(one: CaseVerdict) -> Iterable[str]:
-        return *one.faults, *content.reasons(one, Level.FAIL)
-
-    def forgiven(one: CaseVerdict) -> Iterable[str]:
-        return (finding.reason for finding in one.findings if finding.forgiven)
-
-    failed = entries("What failed", "failed", why_failed, CaseState.FAILED)
+    fail, unsure, warn = (partial(content.reasons, level=level) for level in _SHOWN)
+    failed = entries(
+        "What failed", "failed", lambda one: [*one.faults, *fail(one)], CaseState.FAILED
+    )
     yield failed if failed.sentences else "No case that ran failed."
-    inconclusive = of(Level.INCONCLUSIVE)
-    yield entries("What is inconclusive", "inconclusive", inconclusive, CaseState.INCONCLUSIVE)
+    yield entries("What is inconclusive", "inconclusive", unsure, CaseState.INCONCLUSIVE)
     yield from _not_run(verdict, states)
-    yield entries("Warnings", "warned", of(Level.WARN))
-    yield entries("Flagged but not confirmed, or known", "shown", forgiven)
+    yield entries("Warnings", "warned", warn)
+    known = "Flagged but not confirmed, or known"
+    yield entries(known, "shown", lambda one: [f.reason for f in one.findings if f.forgiven])
     notes = [f"{block.mark}{one}" for block in remarks(judged)[::-1] for one in block.sentences]
     yield Sentences(notes, "Notes", name="notes")
     if report.power:
@@ -328,28 +320,25 @@ def _diagnosis(one: Diagnosis) -> Iterator[Block]:
 
 def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> Iterator[Block]:
     """Yield the cases that did not run, by configuration and reason."""
-    found: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     absent = [one for one in verdict.cases if states[id(one)] is CaseState.ABSENT]
     whys = [(one.case, "; ".join(one.faults)) for one in absent]
     for case, reason in verdict.skipped:
         word = "deferred" if reason.planned else "could not be measured"
         whys.append((case, f"{word}: {reason.why}"))
-    for case, why in whys:
-        found[content.configuration(case), why].append(Cell(content.named(case)))
-    if not found:
+    if not whys:
         yield "All expected cases ran."
         return
+    rows = []
+    for (name, why), found in grouped(whys, lambda one: (configuration(one[0]), one[1])).items():
+        more = [Cell(content.named(case)) for case, _ in found]
+        rows.append((name, str(len(found)), Cell(why, more=more)))
     yield Cell(f"What did not run: {counted(len(whys))}", "heading", name="not-run")
-    yield DataTable(
-        ("configuration", "cases", "why"),
-        [(name, str(len(cases)), Cell(why, more=cases)) for (name, why), cases in found.items()],
-        (1,),
-    )
+    yield DataTable(("configuration", "cases", "why"), rows, (1,))
 
 
 def _function(report: Report, groups: Sequence[Group]) -> str:
     """Return the page of a function, or of NetPIPE."""
-    partition, heading = groups[0].partition, content.page_title(groups[0])
+    partition, heading = groups[0].partition, groups[0].page_title
     parts: list[Part] = []
     for group in groups:
         worst = group.state()
@@ -357,7 +346,7 @@ def _function(report: Report, groups: Sequence[Group]) -> str:
         shown: list[Block] = [report.figure(group)]
         shown.append(Sentences([line for one in group.members for line in _findings(one)]))
         for one in group.members:
-            if one.again is not None and one.measured is not None:
+            if one.again is not None:
                 shown += _again(one, one.again)
         parts.append((group.name, headed, shown))
     if registry.of(groups[0].case).by_protocol:
@@ -371,7 +360,7 @@ def _function(report: Report, groups: Sequence[Group]) -> str:
 def _again(judged: CaseVerdict, again: MeasuredAgain) -> Iterator[Block]:
     """Yield what was measured again, opened on request."""
     table = repeated_table(judged)
-    where = f"{content.configuration(judged.case)}: measured again"
+    where = f"{configuration(judged.case)}: measured again"
     where += f" in job {again.jobid} on {', '.join(again.nodes)}"
     if table is None:
         yield Sentences([*again.faults, "No launch of it was complete."], where, folded=True)
@@ -383,12 +372,12 @@ def _again(judged: CaseVerdict, again: MeasuredAgain) -> Iterator[Block]:
 def _findings(judged: CaseVerdict) -> list[Cell]:
     """Return the reasons of a case against which there are any."""
     # The chart has the reason for a missing curve.
-    faults = judged.faults if judged.measured is not None else ()
-    reasons = [*faults, *content.reasons(judged, Level.FAIL)]
-    reasons += [f"inconclusive: {why}" for why in content.reasons(judged, Level.INCONCLUSIVE)]
-    reasons += content.reasons(judged, Level.WARN)
-    look = content.LOOKS.get(judged.level, "warned")
-    return [Cell(content.configuration(judged.case), look, reasons)] if reasons else []
+    reasons = list(judged.faults if judged.measured is not None else ())
+    for level in _SHOWN:
+        mark = "inconclusive: " * (level is Level.INCONCLUSIVE)
+        reasons += [f"{mark}{why}" for why in content.reasons(judged, level)]
+    look = "warned" if judged.passed else content.LEVELS[judged.level][1]
+    return [Cell(configuration(judged.case), look, reasons)] if reasons else []
 
 
 def _switch(report: Report, against: Against) -> str:

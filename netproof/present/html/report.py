@@ -1,7 +1,4 @@
-"""Material of a report: a judged session, its charts, tables of key figures and of nodes.
-
-Also its last part: how to repeat the run, and where it ran.
-"""
+"""Material of a report: a judged session, charts, key figures, nodes, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +22,19 @@ from netproof.present.document import Block, Cell, DataTable, Sentences
 from netproof.present.html import content, figures
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
-from netproof.present.session import NOT_KNOWN, sent_again
-from netproof.present.wording import columns, counted, file_name, number, readable, sparkline
+from netproof.present.session import NOT_KNOWN, Row, sent_again
+from netproof.present.wording import (
+    columns,
+    counted,
+    file_name,
+    grouped,
+    number,
+    readable,
+    sparkline,
+)
 from netproof.session.node_facts import Node
 from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Software
-from netproof.verdict import engine, session_verdict
+from netproof.verdict import engine, limits, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
@@ -51,11 +57,10 @@ FORMATS = (HTML, "png", "svg", "pdf", CSV)
 class Report:
     """A judged session and what its pages take of it.
 
-    ``formats``: of ``FORMATS``; ``command``: that made the report; ``switch``: the partition
-    that has a page against the others, else the only measured one, alongside stored others;
-    ``power``: with changes that would have failed; ``nights``: series of its system's stored
-    sessions, None without a store. Raises NetproofError where two charts would have
-    one name, and for a switch that is missing or the only one.
+    ``formats``: of ``FORMATS``; ``command``: that made the report; ``switch``: the partition with a
+    page against the others, None for the only measured one beside stored others; ``power``: with
+    changes that would have failed; ``nights``: series of its stored sessions, None without a store.
+    Raises NetproofError where two charts would have one name, and as ``alone`` for the switch.
     """
 
     judged: JudgedSession
@@ -108,47 +113,42 @@ class Report:
     @cached_property
     def looks(self) -> Looks:
         """Looks of all partitions and environments, those of stored results last."""
-        verdict = self.judged.verdict
-        stored = () if verdict.compared_with is None else verdict.compared_with.cases
-        cases = [one.case for one in verdict.cases]
-        places = tuple(dict.fromkeys(map(content.switch, stored)))
-        environments = dict.fromkeys(one.environment for one in [*cases, *(s.case for s in stored)])
-        partitions = dict.fromkeys([*(case.partition for case in cases), *places])
-        return Looks(tuple(partitions), tuple(environments), places)
+        stored = self.judged.verdict.stored_cases
+        every: Row = [*self.judged.verdict.cases, *stored]
+        places = tuple(dict.fromkeys(map(content.switch, every)))
+        environments = dict.fromkeys(one.case.environment for one in every)
+        return Looks(places, tuple(environments), tuple(map(content.switch, stored)))
 
     @cached_property
     def _envelopes(self) -> dict[tuple[object, ...], tuple[dict[int, tuple[float, str]], bool]]:
-        several: dict[tuple[object, ...], dict[str, Any]] = {}
-        for group in self.groups:
-            cases = several.setdefault(engine.group(group.case), {})
-            cases |= {content.label(one): one for one in group.members}
-            cases |= {content.label(one): one for one in group.stored}
-        return {key: envelope_of_cases(cases, self.judged.matrix) for key, cases in several.items()}
+        found = {}
+        for key, several in grouped(self.groups, lambda one: engine.group(one.case)).items():
+            cases = {content.label(one): one for group in several for one in group.every}
+            found[key] = envelope_of_cases(cases, self.judged.matrix)
+        return found
 
     @cached_property
-    def _entries(self) -> Entries | None:
+    def _entries(self) -> Entries:
         try:
             return session_verdict.references_of(self.judged.matrix)
         except NetproofError:
-            return None
+            return lambda case: {}
 
     def limits(self, case: Case) -> dict[str, Limits]:
         """Return today's references of a case that bound something, by their variables."""
         try:
-            entries = self._entries(case) if self._entries else {}
+            return limits.of_case(self._entries, case)
         except NetproofError:
             # The verdict says what is wrong with them.
             return {}
-        found = {name: Limits.of_entry(entry) for name, entry in entries.items()}
-        return {name: limits for name, limits in found.items() if limits.asserted}
 
     def figure(self, group: Group) -> ChartFigure:
         """Return time over size of a group."""
         least, unlike_links = self._envelopes[engine.group(group.case)]
         bounds = {
-            (content.configuration(one.case), int(name.removeprefix(TIME_AT))): limits
+            (content.configuration(one.case), int(name.removeprefix(TIME_AT))): bound
             for one in group.members
-            for name, limits in self.limits(one.case).items()
+            for name, bound in self.limits(one.case).items()
             if name.startswith(TIME_AT)
         }
         return figures.of_time(group, least, self.looks, bounds, unlike_links=unlike_links)
@@ -156,13 +156,8 @@ class Report:
     @cached_property
     def netpipe(self) -> dict[tuple[str, str, str], list[CaseVerdict]]:
         """NetPIPE's cases by path, direction and partition."""
-        several: dict[tuple[str, str, str], list[CaseVerdict]] = {}
-        for judged in self.judged.verdict.cases:
-            case = judged.case
-            if registry.of(case).by_protocol:
-                key = (case.path, case.direction, case.partition)
-                several.setdefault(key, []).append(judged)
-        return several
+        cases = (one for one in self.judged.verdict.cases if registry.of(one.case).by_protocol)
+        return grouped(cases, lambda one: (one.case.path, one.case.direction, one.case.partition))
 
     def pair(self, key: tuple[str, str, str]) -> list[ChartFigure]:
         """Return NetPIPE's throughput and signature of a path, direction and partition."""
@@ -182,10 +177,7 @@ class Report:
     def all_figures(self) -> Iterator[ChartFigure]:
         """Yield every figure once."""
         yield from map(self.figure, self.groups)
-        for key in self.netpipe:
-            yield from self.pair(key)
-        for several in self.maps.values():
-            yield from several
+        yield from chain(*map(self.pair, self.netpipe), *self.maps.values())
 
 
 NONE = "–"
@@ -203,10 +195,7 @@ _QUANTITIES = {Quantity.LATENCY: "latency, µs", Quantity.ASYMPTOTIC: "bandwidth
 
 
 def key_figures(report: Report, partition: str = "") -> DataTable | None:
-    """Return a row for each case of one pair of nodes that was measured; None without any.
-
-    ``partition``: the only one, or empty for all.
-    """
+    """Return a row for each measured pair of nodes, of one partition or all; None without any."""
     shown = [
         (one, one.measured.landmarks)
         for one in report.judged.verdict.cases
@@ -218,29 +207,30 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
     nights, followed = report.nights, {}
     if nights is not None and len(nights.sessions) > 1:
         followed = {(one.case.key(), one.quantity): one.values for one in nights.series}
-    head, rows = ["configuration", "measured"], []
+    if not shown:
+        return None
+    cases = [one for one, _ in shown]
+    names = [f"{content.state_of(one).sign} {content.configuration(one.case)}" for one in cases]
+    measured = [content.function_name(one.case) for one in cases]
+    columns = [("configuration", names), ("measured", measured)]
     for quantity, title in _QUANTITIES.items():
-        head += [title, "of line rate"] if quantity is Quantity.ASYMPTOTIC else [title]
-        head += ["reference", *(["last nights"] if followed else [])]
-    for one, found in shown:
-        state = content.state_of(one)
-        row = [f"{state.sign} {content.configuration(one.case)}", content.function_name(one.case)]
-        for quantity in _QUANTITIES:
-            value = getattr(found, quantity)
-            row.append(number(value, ".4g", none=NONE))
-            if quantity is Quantity.ASYMPTOTIC:
-                row.append(number(found.line_rate_share, ".1%", none=NONE))
-            row.append(_reference(report.limits(one.case).get(quantity)))
-            if followed:
-                row.append(_last_nights(followed.get((one.case.key(), quantity), ()), quantity))
-        rows.append(row)
-    known = [any(row[at] != NONE for row in rows) for at in range(len(head))]
-    used = [at for at, name in enumerate(head) if name != "reference" or known[at]]
+        values = [number(getattr(found, quantity), ".4g", none=NONE) for _, found in shown]
+        columns.append((title, values))
+        if quantity is Quantity.ASYMPTOTIC:
+            shares = [number(found.line_rate_share, ".1%", none=NONE) for _, found in shown]
+            columns.append(("of line rate", shares))
+        references = [_reference(report.limits(one.case).get(quantity)) for one in cases]
+        if {*references} != {NONE}:
+            columns.append(("reference", references))
+        if followed:
+            series = (followed.get((one.case.key(), quantity), ()) for one in cases)
+            columns.append(("last nights", [_last_nights(one, quantity) for one in series]))
+    head, cells = zip(*columns, strict=True)
     numbers = [at for at, name in enumerate(head) if at > 1 and name != "last nights"]
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
-    return DataTable(head, rows, numbers, caption).only(used) if rows else None
+    return DataTable(head, list(zip(*cells, strict=True)), numbers, caption)
 
 
 def _reference(limits: Limits | None) -> str:
@@ -267,10 +257,7 @@ def _last_nights(values: Sequence[float | None], quantity: Quantity) -> str:
 
 
 def node_blocks(report: Report, only: str = "") -> Iterator[Block]:
-    """Yield maps and table of each partition with known nodes, in the site's order.
-
-    ``only``: the only partition, or empty for all.
-    """
+    """Yield maps and table of each partition with known nodes, or of the ``only`` one."""
     for partition in [only] if only else report.judged.matrix.partitions:
         maps = report.maps.get(partition, [])
         rows, left = _node_rows(report.judged.verdict, partition)
@@ -285,31 +272,32 @@ def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
     """Return a row for each node, of many only those with findings, and how many it leaves out."""
     cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     amiss: set[str] = set()
+
+    def add(node: str, column: str, *texts: str, wrong: bool = True) -> None:
+        cells[node][column] += texts
+        amiss.update([node] if wrong else [])
+
     for one in (one for one in verdict.pairs if one.rounds.partition == partition):
         for node, state in one.judgement.nodes.items():
-            cells[node]["rounds of pairs"].append(f"{one.rounds.environment}: {state.state}")
-            cells[node]["effect"] += map(str, state.effects)
-            amiss |= {node} if state.state is not State.CLEARED else set()
+            wrong = state.state is not State.CLEARED
+            add(node, "rounds of pairs", f"{one.rounds.environment}: {state.state}", wrong=wrong)
+            add(node, "effect", *map(str, state.effects), wrong=wrong)
     for covered in (one for one in verdict.coverage if one.partition == partition):
         for word in ("unmeasured", "down", "drained"):
             for node in getattr(covered, word):
-                said = "not measured" if word == "unmeasured" else word
-                cells[node]["rounds of pairs"].append(said)
-                amiss.add(node)
+                add(node, "rounds of pairs", "not measured" if word == "unmeasured" else word)
     placed = list(cells)
     for finding in (one for one in verdict.nodes if one.partition == partition):
         differs = finding.fact
         if finding.value is not None and finding.others is not None:
             differs += f": {finding.value}, others {finding.others}"
         for node in finding.nodes:
-            cells[node]["what differs"].append(differs)
-            amiss.add(node)
+            add(node, "what differs", differs)
     for totals in (one for one in verdict.traffic if one.partition == partition):
-        of_node = cells[totals.node]
-        of_node["interfaces"].append(_counted(totals))
-        if totals.rail:
-            of_node["sent again"] = of_node["sent again"] or [sent_again(totals)]
-            amiss |= {totals.node} if {*totals.faults} != {0} else set()
+        wrong = totals.rail and {*totals.faults} != {0}
+        add(totals.node, "interfaces", _counted(totals), wrong=wrong)
+        if totals.rail and not cells[totals.node]["sent again"]:
+            add(totals.node, "sent again", sent_again(totals), wrong=False)
     names = [*placed, *sorted(cells.keys() - set(placed))]
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
     rows = [
@@ -514,17 +502,15 @@ def _software(one: Software) -> Iterator[Block]:
 def _nodes(nodes: Mapping[tuple[str, str], Node]) -> Iterator[Block]:
     """Yield a row for each node, by partition and name; settings in full of those alike at once."""
     rows = []
-    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for (partition, name), node in nodes.items():
         values = (getattr(node, field) for field in _OF_NODE.values())
         rows.append((name, partition, *("–" if one is None else str(one) for one in values)))
-        settings = (
-            (f"{group} {key}", str(value))
-            for group in _IN_FULL
-            for key, value in getattr(node, group).items()
-        )
-        alike[tuple(settings)].append(name)
     yield DataTable(("node", "partition", *_OF_NODE), rows)
-    for shared, names in alike.items():
-        fold = f"{listed(names)}: offloads, coalescing, sysctls, programs"
+
+    def settings(one: Node) -> tuple[tuple[str, str], ...]:
+        several = ((group, getattr(one, group)) for group in _IN_FULL)
+        return tuple((f"{g} {key}", str(value)) for g, of in several for key, value in of.items())
+
+    for shared, alike in grouped(nodes.values(), settings).items():
+        fold = f"{listed([one.node for one in alike])}: {', '.join(_IN_FULL)}"
         yield DataTable(("setting", "value"), shared, fold=fold)

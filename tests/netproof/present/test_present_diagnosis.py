@@ -69,7 +69,7 @@ def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
     )
     lines = [line.text for line in shown.lines(other)]
     assert "do          measure again" in lines
-    assert shown.of_diagnosis(other)["next_steps"] == ("measure again",)
+    assert shown.of_diagnosis(other)["next_steps"] == ["measure again"]
     found = dataclasses.replace(other, culprits=(culprit(),))
     assert not any("measure again" in line.text for line in shown.lines(found))
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from netproof.measurement.case import Case
-from netproof.present import power as present
+from netproof.present import verdict as present
 from netproof.present.document import show
 from netproof.verdict.power import CasePower, Degradation, Smallest
 

@@ -15,6 +15,7 @@ from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.measurement.links import Link
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import State
+from netproof.present.documents import plain
 from netproof.session import pair_rounds
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
@@ -165,7 +166,7 @@ def test_mode_full_has_as_many_rounds_as_every_pair_takes():
 
 
 def test_what_is_told_as_json_has_every_node():
-    document = pairs.judge(recorded(3), SETTINGS, BUSY).as_json()
+    document = plain(pairs.judge(recorded(3), SETTINGS, BUSY))
     assert list(document["nodes"]) == list(NODES)
     assert document["launches"] == 9
 
@@ -275,7 +276,7 @@ def test_a_pair_alone_tells_its_rate_of_the_line_rate_its_latency_and_both_ways(
     assert f"{one.share:.1%} of the line rate" in str(judged)
     assert str(judged).endswith("streams of 115.5 MB/s there and 115.5 MB/s back")
     assert "streams" not in str(of_few(2, streams=False))
-    document = judged.as_json()
+    document = plain(judged)
     assert document["lone_pairs"][0]["rate_mb_s"] == one.rate_mb_s
     assert {node["state"] for node in document["nodes"].values()} == {"not compared"}
 

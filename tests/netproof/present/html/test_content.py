@@ -135,15 +135,15 @@ def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     judged = judge("passed.json", "testbed:gige")
     figure = _figure(judged, "imb-pingpong-2-ranks")
     assert "envelope" not in figure.data
-    assert figures.ALONE in figure.sentences
+    assert figures.CAPTIONS["alone"] in figure.sentences
 
 
 @pytest.mark.slow
 def test_where_links_differ_the_chart_says_what_a_time_is_compared_with(two_switches, judge):
-    assert figures.LINKS in _figure(two_switches, "imb-sendrecv-2-ranks").notes
+    assert figures.CAPTIONS["links"] in _figure(two_switches, "imb-sendrecv-2-ranks").notes
     alone = _figure(judge("two-switches.json", "testbed:gige"), "imb-sendrecv-2-ranks")
-    assert figures.ENVELOPE in alone.sentences
-    assert figures.LINKS not in alone.notes
+    assert figures.CAPTIONS["envelope"] in alone.sentences
+    assert figures.CAPTIONS["links"] not in alone.notes
 
 
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
@@ -264,11 +264,11 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     ]
     looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
     many = figures.over_size("many", rows, looks)
-    assert (few.hint, many.hint) == ("", figures.CROWDED_BAND)
-    assert figures.BAND in few.sentences
-    assert figures.BAND not in many.sentences
+    assert (few.hint, many.hint) == ("", figures.CAPTIONS["crowded band"])
+    assert figures.CAPTIONS["band"] in few.sentences
+    assert figures.CAPTIONS["band"] not in many.sentences
     single = [{**row, "launches": 1} for row in few.rows]
-    assert figures.BAND not in figures.over_size("one launch", single, looks).sentences
+    assert figures.CAPTIONS["band"] not in figures.over_size("one launch", single, looks).sentences
 
 
 @pytest.mark.slow
