@@ -17,7 +17,7 @@ from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some
-from netproof.present.html.charts import FILE_LINE, SERIES, ChartFigure, shown, template
+from netproof.present.html.charts import FILE_LINE, ChartFigure, shown, template
 from netproof.present.wording import columns, counted, first, grouped, number, readable, sparkline
 from netproof.store import StoredSession
 
@@ -354,12 +354,6 @@ MOST_SERIES = 24
 _LABEL_PX = 13
 _LABELS = 3
 """Lines over which labels of nearby changes are spread."""
-_CHANGES = {
-    "worse": ("var(--failed)", [1, 0]),
-    "better": (SERIES[2], [7, 3]),
-    "bad night": ("var(--warning)", [2, 2]),
-}
-"""Colours and dashes."""
 
 
 def write(verdict: HistoryVerdict, path: Path) -> None:
@@ -447,11 +441,10 @@ def _change_layers(verdict: HistoryVerdict, shift: Shift, line: int) -> Any:
         f"{stored.start:%Y-%m-%d} {100 * change.size:+.1f} % {word}{state}"
         f" ({history_verdict.confidence(change.p_value)})"
     )
-    colour, dash = _CHANGES[word]
     return template(
         *("panel", "change"),
         rows=[{"began": _moment(stored), "text": text, "session": stored.name}],
-        **{"colour": colour, "dash": dash},
+        **template("panel", "changes")[word],
         opacity=1 if shift.state in (SeriesState.OPEN, SeriesState.BAD_NIGHT) else 0.55,
         **{"align": "right" if late else "left", "dx": 4 if late else -4},
         dy=-2 - _LABEL_PX * line,

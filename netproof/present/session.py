@@ -196,7 +196,6 @@ def cpu_figures(row: CpuRow) -> dict[str, str]:
         irq = cost.interrupts_s / cost.seconds
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)
-
     return {
         "cores": number(cost.cores if long else None, ".2f"),
         "user": number(user, ".0%"),

@@ -366,8 +366,8 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
     values = {
         "configurations": present(rows, "configuration"),
         **{"environments": environments, "legend": looks.legend},
-        "colours": looks.colours(environments, of="environment"),
-        **{"states": [_SMOOTH, _RED], "marks": ["circle", MARKS["failed"]]},
+        "colours": looks.of("environments", "colours", environments),
+        **{"states": [_SMOOTH, _RED], "marks": ["circle", MARKS["failed"]["shape"]]},
     }
     cells = [
         (

@@ -20,7 +20,7 @@ from netproof.measurement.landmark_table import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html import figures
-from netproof.present.html.charts import ChartFigure, Rows, size_axis, template
+from netproof.present.html.charts import ChartFigure, Rows, template
 from netproof.present.wording import benchmark_name, counted, first, grouped, size_in_words
 
 MOST_AS_GOOD = 3
@@ -264,7 +264,6 @@ def _small_charts(sweep: Sweep) -> ChartFigure:
     several = _TICKS if edge >= 2 else _FINE_TICKS
     small = template(
         "gains",
-        sizes={**size_axis(), "labelSeparation": 10},
         domain=[1 / edge, edge],
         ticks=[tick for tick in several if 1 / edge < tick < edge],
         algorithms=list(names.values()),

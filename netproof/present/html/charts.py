@@ -33,28 +33,11 @@ _DIGITS = 5
 _DECADES = range(-3, 10)
 """Of times in µs, to a quarter of an hour, and of Mbit/s."""
 
-MARKS = {
-    "failed": "M-1,-1L1,1M1,-1L-1,1",
-    "inconclusive": "M-0.9,-0.9A0.9,0.9,0,1,1,0.45,0C0,0.3,0,0.45,0,0.9M0,1.5L0,1.7",
-    "warning": "triangle-up",
-    "not confirmed": "circle",
-}
-"""Shapes of flagged sizes; the first is a saltire, the second a question mark."""
-
-_KINDS = {"time": ("size", "time"), "throughput": ("size", "rate"), "signature": ("time", "rate")}
-"""Charts of curves: what is on their axes."""
-
 _NO_CHARACTERS = {code: f"\\u{code:04x}" for code in (*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)}
 """Code points that are no characters, and not allowed in XML."""
 
-DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 4])
-SHAPES = (
-    *("circle", "square", "triangle-up", "diamond"),
-    *("triangle-down", "cross", "triangle-left", "triangle-right"),
-)
 TEXT, FAINT = "var(--text)", "var(--faint)"
-SERIES = tuple(f"var(--series-{number})" for number in range(8))
-"""Colours by their names in the style sheet: after Okabe and Ito, darkened where too faint."""
+"""Colours by their names in the style sheet; those of curves are after Okabe and Ito."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +53,16 @@ class Looks:
     stored: tuple[str, ...] = ()
     legend: str = "MPI × compiler"
 
-    def colours(self, names: Sequence[str], *, of: str) -> list[str]:
-        """Return the colours of partitions or environments, by the place of each among all."""
-        if of == "environment":
-            return _looks(names, self.environments, SERIES)
-        own = zip(names, _looks(names, self.partitions, SERIES), strict=True)
-        return [FAINT if name in self.stored else colour for name, colour in own]
+    def of(self, kind: str, look: str, names: Sequence[str]) -> list[Any]:
+        """Return the looks of ``partitions`` or ``environments``, by the place of each among all.
 
-
-def _looks(names: Sequence[str], everyone: Sequence[str], looks: Sequence[Any]) -> list[Any]:
-    return [looks[everyone.index(name) % len(looks)] for name in names]
+        ``look``: ``colours``, ``dashes`` or ``shapes`` of ``assets/charts.json``.
+        """
+        everyone, looks = getattr(self, kind), _parts()["looks"][look]
+        found = [looks[everyone.index(name) % len(looks)] for name in names]
+        if (kind, look) == ("partitions", "colours"):
+            found = [FAINT if n in self.stored else f for n, f in zip(names, found, strict=True)]
+        return found
 
 
 def mapped(part: Any, change: Callable[[str], Any]) -> Any:
@@ -110,6 +93,10 @@ def _parts() -> dict[str, Any]:
     return parts
 
 
+MARKS: dict[str, dict[str, str]] = _parts()["marks"]
+"""Flagged sizes' marks: shape, colour, and words, as files draw no line with signs they lack."""
+
+
 @functools.cache
 def light() -> dict[str, str]:
     """Return the colours of the style sheet's light scheme by their names: those of files."""
@@ -120,12 +107,6 @@ def light() -> dict[str, str]:
 def present(rows: Rows, key: str) -> list[str]:
     """Return the values of a key, each once, in order."""
     return list(dict.fromkeys(row[key] for row in rows))
-
-
-def size_axis() -> dict[str, Any]:
-    """Return the axis of message sizes, labelled at powers of 4."""
-    axis: dict[str, Any] = _parts()["channels"]["size"]["axis"]
-    return axis
 
 
 def ticks(values: Sequence[float]) -> list[float]:
@@ -240,25 +221,24 @@ def curve_chart(
     values = {
         **{"title": title, "options": [None, *names], "labels": ["all of them", *names]},
         **{"legend": looks.legend, "environments": environments, "coloured": by},
-        "shapes": _looks(environments, looks.environments, SHAPES),
-        **{"colour names": coloured, "colours": looks.colours(coloured, of=by)},
+        "shapes": looks.of("environments", "shapes", environments),
+        **{"colour names": coloured, "colours": looks.of(f"{by}s", "colours", coloured)},
         **{"colour title": heading, "dash legend": None if by == "environment" else strokes},
         "colour legend": strokes if by == "partition" else {"symbolOpacity": 1},
         **{"bands": bands, "faded band": 0.03 if bands else 0},
         "times": ticks(times),
-        **{"partitions": partitions, "dashes": _looks(partitions, looks.partitions, DASHES)},
+        **{"partitions": partitions, "dashes": looks.of("partitions", "dashes", partitions)},
     }
-    x, y = _KINDS[kind]
+    x, y, dash = parts["kinds"][kind]
     if y == "rate":
         lines = [one["line_rate_mbit_s"] for one in data.get("line rates", ())]
         values["rates"] = ticks([*(row["bandwidth_mbit_s"] for row in rows), *lines])
-    channels = {**parts["channels"], "x": parts["channels"][x], "y": parts["channels"][y]}
-    channels["dash"] = channels["switch dash" if kind == "time" else "protocol dash"]
+    known = parts["channels"]
+    channels = {**known, "x": known[x], "y": known[y], "dash": known[dash]}
     # The most severe mark is on top.
     flags = [
-        filled(parts["flag"], {"flag": mark, "flag shape": shape, "flag colour": colour})
-        for mark, shape in reversed(MARKS.items())
-        for colour in [FAINT if mark == "not confirmed" else f"var(--{mark})"]
+        filled(parts["flag"], {"flag": at, **{f"flag {key}": one for key, one in mark.items()}})
+        for at, mark in reversed(MARKS.items())
     ]
     chart = filled(
         {**parts["chart"], "layer": [*parts["below"][y], *parts["curves"], *flags]}, channels
@@ -266,12 +246,9 @@ def curve_chart(
     chart["layer"] = [layer for layer in chart["layer"] if layer["data"]["name"] in data]
     # One launch has no spread.
     unknown = set() if any(row["launches"] > 1 for row in rows) else {"mad_us"}
-    known = {
-        name: {key for row in several for key, value in row.items() if value is not None} - unknown
-        for name, several in data.items()
-    }
     for layer in chart["layer"]:
-        encoding, there = layer["encoding"], known[layer["data"]["name"]]
+        points, encoding = data[layer["data"]["name"]], layer["encoding"]
+        there = {key for row in points for key, value in row.items() if value is not None} - unknown
         if "tooltip" in encoding:
             encoding["tooltip"] = [tip for tip in encoding["tooltip"] if tip["field"] in there]
     made: dict[str, Any] = filled(chart, values)

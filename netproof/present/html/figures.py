@@ -38,8 +38,6 @@ from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 CAPTIONS = template("captions", "sentences")
 """Sentences below charts."""
-SIGNS: Mapping[str, str] = template("captions", "marks")
-"""Marks in words, since PNG and PDF draw a line with signs that their font lacks in another."""
 
 _NOWHERE = "as given"
 """Stands for the switch, where it is not named."""
@@ -163,7 +161,7 @@ def _why_not(judged: CaseVerdict) -> str:
 
 def _marked(flagged: Rows) -> list[str]:
     """Return the sentence on the marks that a chart has, if it has any."""
-    several = [SIGNS[mark] for mark in SIGNS if mark in present(flagged, "mark")]
+    several = [mark["words"] for at, mark in MARKS.items() if at in present(flagged, "mark")]
     return [f"Flagged sizes: {', '.join(several)}."] if several else []
 
 

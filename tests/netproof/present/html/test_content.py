@@ -281,12 +281,15 @@ def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
 
 @pytest.mark.slow
 def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(sick):
-    data = _figure(sick, "netpipe-tcp-inter-node-one-way").data
+    figure = _figure(sick, "netpipe-tcp-inter-node-one-way")
+    # Every value of the declared chart is filled in.
+    assert '"@' not in json.dumps(figure.for_page())
+    data = figure.data
     marks = {row["mark"] for rows in data.values() for row in rows if "mark" in row}
     flag = data["inconclusive"][0]
     assert flag["criterion"] == "envelope"
     assert set(MARKS) >= marks
-    assert len(set(MARKS.values())) == len(MARKS)
+    assert len({mark["shape"] for mark in MARKS.values()}) == len(MARKS)
     assert len({(state.sign, state.word) for state in CaseState}) == len(CaseState)
     looks = {state.look: state for state in CaseState}
     assert looks["inconclusive"] is CaseState.INCONCLUSIVE

@@ -360,8 +360,8 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
 
 def test_a_switch_keeps_its_look_in_every_chart(judge):
     looks = Report(judge("two-switches.json")).looks
-    both = looks.colours(["gige", "fast-ethernet"], of="partition")
-    assert looks.colours(["fast-ethernet"], of="partition") == both[1:]
+    both = looks.of("partitions", "colours", ["gige", "fast-ethernet"])
+    assert looks.of("partitions", "colours", ["fast-ethernet"]) == both[1:]
 
 
 @pytest.fixture
