@@ -112,13 +112,19 @@ class Lines:
             self._take_one()
         return found
 
-    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Take the next line, which has to match whole; ParseError that names ``what``."""
+    def expect(
+        self, pattern: re.Pattern[str], what: str, fault: type[ParseError] = ParseError
+    ) -> re.Match[str]:
+        """Take the next line, which has to match whole; ``fault`` that names ``what``."""
         found = self.match(pattern)
         if not found:
-            self.take(what)
-            self.refuse(f"expected {what}")
+            self.refuse_next(what, f"expected {what}", fault)
         return found
+
+    def refuse_next(self, what: str, reason: str, fault: type[ParseError] = TableError) -> NoReturn:
+        """Raise an error about the next line; at the end, that ``what`` is missing."""
+        self.take(what)
+        self.refuse(reason, fault)
 
     def skip_blank(self) -> int:
         """Take the empty lines that come next and return their number."""

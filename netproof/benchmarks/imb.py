@@ -38,6 +38,7 @@ from netproof.benchmarks.interface import (
     Output,
     Table,
     Words,
+    up_to_fault,
 )
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
@@ -188,11 +189,8 @@ class _Reader:
     def run(self) -> Output:
         """Return the output from IMB's name to its last line."""
         lines = self._lines
-        banner = lines.match(_BANNER)
-        if banner is None:
-            lines.take("IMB's name and version")
-            parts = ", ".join(_PART_OF)
-            lines.refuse(f"expected IMB's name and version, and one of {parts}", TableError)
+        parts = ", ".join(_PART_OF)
+        banner = lines.expect(_BANNER, f"IMB's name and version, and one of {parts}", TableError)
         self._version, self._part = banner[1], _PART_OF[banner[2]]
         version = _VERSION.fullmatch(banner[1])
         if version is None:
@@ -202,29 +200,8 @@ class _Reader:
         lines.expect(_RULE, "the rule below IMB's name")
         self._lengths, announced = _read_preamble(lines)
         self._doubling = self._lengths is not None
-        by_kind: dict[tuple[object, ...], Table] = {}
-        while not lines.match(_END):
-            if lines.match(_CHECKED):
-                lines.skip_blank()
-                lines.expect(_END, "IMB's last line")
-                break
-            if invalid := lines.match(_INVALID):
-                reason = f"IMB did not run {invalid[1]}: start it with ranks that it can use"
-                lines.refuse(reason, TableError)
-            for table in self._announced_table():
-                kind = (table.function, table.ranks, table.groups, table.group, table.remark)
-                other = by_kind.setdefault(kind, table)
-                if other is not table:
-                    lines.refuse(
-                        f"a second table of {table.function} at {table.ranks} ranks, "
-                        f"the first begins at line {other.first_line}"
-                    )
-                if table.function not in announced:
-                    lines.refuse(f"{table.function} is not in the list of benchmarks to run")
-            lines.skip_blank()
-        tables = list(by_kind.values())
-        _check_all_there(lines, announced, tables)
-        return self._output(tables)
+        tables, fault = up_to_fault(lines, self._tables(announced))
+        return replace(self._output(tables), fault=fault)
 
     def pasted(self, named: str | None) -> Output:
         """Return the output that has IMB's banner no more: a table from its title or header on.
@@ -268,10 +245,32 @@ class _Reader:
         own = (BENCHMARK, path, tuple(tables), self._version, facts, f"IMB-{self._part}")
         return Output(*own, next_word=following)
 
-    def _announced_table(self) -> list[Table]:
+    def _tables(self, announced: Sequence[str]) -> Iterator[Table]:
+        """Yield the tables of a run, each when it is known to be whole."""
+        lines, tables, doubted = self._lines, list[Table](), list[Table]()
+        while not lines.match(_END):
+            if lines.match(_CHECKED):
+                lines.skip_blank()
+                lines.expect(_END, "IMB's last line")
+                break
+            if invalid := lines.match(_INVALID):
+                reason = f"IMB did not run {invalid[1]}: start it with ranks that it can use"
+                lines.refuse(reason, TableError)
+            lines.expect(_RULE, "the rule above a table, or IMB's last line")
+            yield from doubted
+            doubted = self._announced_table(announced, tables)
+            tables += doubted
+            # With a list of lengths only the line that follows shows that a table is whole.
+            if self._lengths is not None:
+                yield from doubted
+                doubted = []
+            lines.skip_blank()
+        _check_all_there(lines, announced, tables)
+        yield from doubted
+
+    def _announced_table(self, announced: Sequence[str], before: Sequence[Table]) -> list[Table]:
         """Return one table, or with ``-multi 1`` one per group; ParseError for anything else."""
         lines = self._lines
-        lines.expect(_RULE, "the rule above a table, or IMB's last line")
         title = lines.expect(_TITLE, "the name of a benchmark")
         function = _known(lines, title)
         empty = self._place(function, lines.number, multi=bool(title[1]))
@@ -284,6 +283,15 @@ class _Reader:
         for table in tables:
             if self._lengths is not None:
                 _check_ends(lines, function, table.rows, self._lengths)
+            kind = (function, table.ranks, table.groups, table.group, remark)
+            for other in before:
+                if kind == (other.function, other.ranks, other.groups, other.group, other.remark):
+                    lines.refuse(
+                        f"a second table of {function} at {table.ranks} ranks, the first begins at"
+                        f" line {other.first_line}"
+                    )
+        if function not in announced:
+            lines.refuse(f"{function} is not in the list of benchmarks to run")
         return tables
 
     def _place(self, function: str, first_line: int, *, multi: bool) -> Table:
@@ -361,7 +369,7 @@ class _Reader:
             return
         every, moved = self._megabytes, POINT_TO_POINT.get(function, 1) * row.size
         counted, time, error = row.values.get(MESSAGES), row.time_us / 1e6, 0.005e-6
-        self._megabytes = tuple(
+        fitting = tuple(
             unit
             for unit in every
             if (
@@ -371,12 +379,13 @@ class _Reader:
                 <= 0.005 + row.size * 0.5 / unit + 1e-9 * rate
             )
         )
-        if not self._megabytes:
+        if not fitting:
             units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in every)
             self._lines.refuse(
                 f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
                 f"as IMB {self._version or 'of any release'} prints them"
             )
+        self._megabytes = fitting
 
 
 def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) -> None:
@@ -550,7 +559,9 @@ def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Leng
         lines.refuse(f"{function} goes past the longest message of {longest} bytes")
     # IMB leaves out a message that is too short for an element of the reduction.
     if last < longest and not (reduces and longest < max(_ELEMENT_BYTES)):
-        lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
+        lines.skip_blank()
+        reason = f"the table of {function} ends before {longest} bytes, the longest message"
+        lines.refuse_next(f"the row of {max(2 * last, 1)} bytes", reason, ParseError)
 
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -249,6 +249,25 @@ class Table:
         }
 
 
+def up_to_fault(
+    lines: Lines, tables: Iterable[Table]
+) -> tuple[tuple[Table, ...], ParseError | None]:
+    """Return the tables before a fault, and that; raise it where no table is before it.
+
+    It is one of a table alone if nothing follows it.
+    """
+    found: list[Table] = []
+    try:
+        found.extend(tables)
+    except ParseError as fault:
+        if not found:
+            raise
+        if not any(map(str.strip, lines.between(fault.line + 1, len(lines)))):
+            fault = TableError(fault.path, fault.line, fault.text, fault.reason)
+        return tuple(found), fault
+    return tuple(found), None
+
+
 @dataclass(frozen=True)
 class Output:
     """The output of one run of a benchmark, read and checked.
@@ -258,6 +277,7 @@ class Output:
     ``whole``: all sizes are there that it measures by itself. ``next_word``: first of a row that
     would have followed the last, empty where none would. ``note``: a sentence on what is guessed,
     or which pair is the slowest. ``preamble``, ``epilogue``: lines of others before and after.
+    ``fault``: of the table at which the output breaks off; all others before it are whole.
     """
 
     of: Benchmark
@@ -272,6 +292,7 @@ class Output:
     note: str = ""
     preamble: tuple[str, ...] = ()
     epilogue: tuple[str, ...] = ()
+    fault: ParseError | None = None
 
     def table(self, function: str, ranks: int) -> Table:
         """Return the one table of ``function`` at ``ranks``; ParseError unless there is one."""
@@ -463,6 +484,8 @@ class Benchmark:
                 raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
         output = self.read_after(lines, before, bidirectional=bidirectional, **how)
+        if output.fault is not None:
+            raise output.fault
         lines.skip_blank()
         end = lines.number
         while (line := lines.peek()) is not None:

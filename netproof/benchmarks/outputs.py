@@ -271,6 +271,7 @@ class _Reading:
             return
         lines, first = self._lines, self._lines.number + 1
         before = lines.between(first, start - 1)
+        output = None
         try:
             if not self._outputs and not self._faults:
                 for number, line in enumerate(before, first):
@@ -286,6 +287,8 @@ class _Reading:
                 function=function if of is benchmark else None,
             )
             self._check_prefixes(start)
+            if output.fault is not None:
+                raise output.fault
             end = lines.number
             output = self._with_epilogue(output)
         except ParseError as fault:
@@ -294,6 +297,9 @@ class _Reading:
             if program:
                 self._torn.setdefault(benchmark, 0)
             lines.go_to(max(fault.line, start) + 1)
+            # Its whole tables are judged without the one at which it breaks off.
+            if output is not None and output.fault is fault:
+                self._outputs.append(output)
             return
         self._outputs.append(output)
         self._end = end
@@ -338,7 +344,7 @@ class _Reading:
             if logs.failed(line) and not goes_on:
                 reason = "the run broke off here, so that the table above it may not be whole"
                 return TableError(fault.path, number, line, reason)
-            if ROW.fullmatch(line):
+            if number > start and ROW.fullmatch(line):
                 break
         if isinstance(fault, TableError):
             return fault
