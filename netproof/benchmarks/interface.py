@@ -25,7 +25,6 @@ from netproof.intake.models import Written
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.units import bandwidth_mb_s
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
@@ -218,11 +217,8 @@ class Table:
                 ranks = "" if self.ranks is None else f" at {self.ranks} ranks"
                 reason = f"{self.function}{ranks} {what} at {row.size} bytes"
                 raise ParseError(self.path, row.line, row.failure, reason)
-        bandwidth = None
-        if self.messages:
-            bandwidth = tuple(
-                bandwidth_mb_s(self.messages * row.size, row.time_us) for row in self.rows
-            )
+        rates = (self.messages * row.size / row.time_us for row in self.rows if self.messages)
+        bandwidth = tuple(rates) or None
         times = tuple(row.time_us for row in self.rows)
         sizes = tuple(row.size for row in self.rows)
         return Curve(sizes, times, bandwidth, self._extreme(0), self._extreme(1))
@@ -431,17 +427,15 @@ class Benchmark:
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve in a launch's file; ParseError where it is not the one of ``case``."""
-        tables = self.read(text, str(path)).tables
-        if len(tables) != 1:
-            found = ", ".join(f"{one.function} on {one.ranks}" for one in tables)
-            reason = f"one table was asked for, and there are: {found or 'none'}"
-            raise ParseError(str(path), 0, "", reason)
-        table = tables[0]
-        ranks = case.ranks if table.ranks is None else table.ranks
-        if (table.function, ranks, table.remark) != (case.function, case.ranks, ""):
-            remark = f", {table.remark}" if table.remark else ""
-            found = f"{table.function} on {ranks} ranks{remark}"
-            reason = f"{case.function} on {case.ranks} ranks was asked for"
+        table, *others = tables = self.read(text, str(path)).tables
+        found = "; ".join(
+            f"{one.function} on {case.ranks if one.ranks is None else one.ranks} ranks"
+            f"{one.remark and ', '}{one.remark}"
+            for one in tables
+        )
+        asked = f"{case.function} on {case.ranks} ranks"
+        if others or found != asked:
+            reason = f"{asked} was asked for, and nothing else"
             raise ParseError(str(path), table.first_line, found, reason)
         for row in table.rows:
             if row.size in table.at_least:
@@ -518,9 +512,8 @@ class Benchmark:
         if further := [fault for fault in faults if fault.line > start]:
             raise further[0]
         lines.go_to(start)
-        lines.take("the header of a table")
         reason = "the line above it is missing that names the function: say it, as with"
-        lines.refuse(f"{reason} --from '{self.name} {functions[0]}'", TableError)
+        lines.refuse_next("the header", f"{reason} --from '{self.name} {functions[0]}'")
 
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
         """Return the sentence that a table's function is guessed, and how to say which it is."""

@@ -155,8 +155,8 @@ class _Run:
             if lines.match(_OWN):
                 continue
             if not (found := lines.match(_ROW)):
-                lines.take("a row of the table, or its last lines")
-                lines.refuse("is no row that nccl-tests prints: give its output alone", TableError)
+                reason = "is no row that nccl-tests prints: give its output alone"
+                lines.refuse_next("a row of the table, or its last lines", reason)
             tokens = found[3].split()
             both = self.sweeps.setdefault(tuple(found[2].split()), ([], []))
             for rows, figures in zip(both, (tokens[:4], tokens[4:]), strict=True):
@@ -224,8 +224,8 @@ class Nccl(Benchmark):
             if lines.match(_SWEEP) or (found and int(found[1]) != len(run.devices) - 1):
                 lines.refuse(f"is of another run: {_ONE}")
             if not found and not lines.match(_OWN):
-                lines.take("the header of the table")
-                lines.refuse("is no line that nccl-tests prints before its table", TableError)
+                reason = "is no line that nccl-tests prints before its table"
+                lines.refuse_next("the header of the table", reason)
         if run.asked and len(run.devices) < 2:
             lines.refuse(f"one GPU has no bus: {_ONE}", TableError)
         measured = run.read_rows(lines, counts=header[1] == "#wrong")

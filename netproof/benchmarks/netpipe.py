@@ -40,7 +40,7 @@ from netproof.benchmarks.interface import (
     Table,
     Where,
 )
-from netproof.errors import NetproofError, ParseError
+from netproof.errors import NetproofError, ParseError, listed
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
@@ -51,7 +51,6 @@ MOST_SAMPLES = 8000
 SHORTEST_US_5 = 1.0
 """Least value in µs of NetPIPE 5.x's shortest time."""
 
-MOST_LISTED = 5
 MOST_PERTURBATIONS = 8
 """Most frequent steps between sizes that are tried as the perturbation."""
 
@@ -206,7 +205,11 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
             lines.refuse(f"is no row as NetPIPE {named} writes it: {', '.join(columns)}")
         if newer:
             _check_rate(lines, moved, rate, 0.0005, time, 0.005, newer=True)
-            _check_extremes(lines, moved, rate, *extremes)
+            least, most = extremes
+            # Rates of the longest and the shortest time, which may have been below its least value.
+            of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
+            if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
+                lines.refuse("expected minimum <= average <= maximum of the rates")
         else:
             _check_rate(lines, int(moved), rate, 0.5e-6, us(time), 0.5e-2)
             time = round(us(time), 2)
@@ -222,25 +225,13 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     if missing:
         # Every line is a row.
         line_number, after = next((at, one) for at, one in enumerate(there, 1) if one > missing[0])
-        listed = ", ".join(map(str, missing[:MOST_LISTED]))
-        more = len(missing) - MOST_LISTED
-        listed += f" and {more} more sizes" if more > 0 else ""
-        reason = f"lines are missing: NetPIPE {named} measures {listed} bytes before {after}"
+        several = listed([*map(str, missing)])
+        reason = f"lines are missing: NetPIPE {named} measures {several} bytes before {after}"
         # All are even in the file of a bidirectional run.
         if not bidirectional and all(size % 2 == 0 for size in there):
             reason += "; a run both ways counts twice: say --bidirectional if it was one"
         raise ParseError(path, line_number, "", reason)
     return _output(lines, named[0], points, bidirectional=bidirectional)
-
-
-def _check_extremes(lines: Lines, moved: float, rate: float, least: float, most: float) -> None:
-    """Raise ParseError unless the rates in Gbit/s of the longest and shortest time may be theirs.
-
-    Apart by printed decimals, or the shortest time was below its least value.
-    """
-    of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
-    if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
-        lines.refuse("expected minimum <= average <= maximum of the rates")
 
 
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
@@ -278,10 +269,7 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
         _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
         _append(lines, points, size, time, may_be_empty=older is not None)
     if not points:
-        if lines.peek() is None:
-            lines.refuse("the run ends before its first size", TableError)
-        lines.take("a row")
-        lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
+        lines.refuse_next("the first size", "is no row as NetPIPE 3.7.2 prints them")
     return _output(lines, release, points, bidirectional=bidirectional)
 
 
@@ -296,8 +284,8 @@ def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
     lines.skip_blank()
     end = lines.match(_END_5)
     if end is None or not printed:
-        lines.take("`Completed with max bandwidth`, its last line")
-        lines.refuse("is no row of a run that only measures, as NetPIPE 5.x prints it", TableError)
+        reason = "is no row of a run that only measures, as NetPIPE 5.x prints it"
+        lines.refuse_next("`Completed with max bandwidth`, its last line", reason)
     best, error = _printed_5(end, 1)
     rates = sorted((_printed_5(found, 4) for found in printed), reverse=True)
     means = [[sum(one) / most for one in zip(*rates[:most], strict=True)] for most in HIGHEST_5]
@@ -379,11 +367,11 @@ def _check_rate(
     amount = moved * BITS_PER_BYTE / 1000 if newer else us(moved * BITS_PER_BYTE / MEBI)
     if not is_rate(rate, rate_error, amount, time_us, time_error):
         made, unit = amount / time_us, "Gbit/s" if newer else "Mbps of 2^20 bit/s"
-        several = "; that of several pairs of ranks at once is not read" if rate > made else ""
-        lines.refuse(
-            f"the rate does not follow from bytes and time: {moved:.0f} bytes would be"
-            f" {made:.6g} {unit}{several if newer else ''}"
+        reason = (
+            f"the rate does not follow from {moved:.0f} bytes and time: {made:.6g} {unit} would"
         )
+        pairs = "; that of several pairs of ranks at once is not read"
+        lines.refuse(f"{reason}{pairs if newer and rate > made else ''}")
 
 
 PROTOCOLS = ("tcp", "mpi")
@@ -396,8 +384,6 @@ VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
 
 LEAST_TRIALS = 3
 """Trials per size of NetPIPE 3.7.2; 7 where it was built with FINAL (netpipe.h)."""
-
-FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 
 
 def subject(protocol: str, path: str, direction: str) -> str:
@@ -457,7 +443,7 @@ class Netpipe(Benchmark):
         "netpipe-mpi": "NetPIPE over MPI (NPmpi)",
     }
     probes: ClassVar[Mapping[str, str]] = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi"}
-    figures = FIGURES
+    figures = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
     suffix = "np"
     programs_are = "NP{}"
     starting = "NP{function} -l 1 -u 8 -p 0 -n 1 -o /dev/null"

@@ -21,7 +21,7 @@ from netproof.benchmarks.fixed import (
     printed_lines,
 )
 from netproof.benchmarks.interface import Benchmark, Output, Table
-from netproof.errors import NetproofError, ParseError, shortened
+from netproof.errors import NetproofError, ParseError, counted, shortened
 from netproof.intake import json_reading, loading
 
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
@@ -315,7 +315,7 @@ class _Reading:
         ]
         if self._left_out:
             first = self._left_out[0]
-            many = "1 line" if len(self._left_out) == 1 else f"{len(self._left_out)} lines"
+            many = counted(len(self._left_out), "line")
             shown = shortened(repr(self._text(first).strip()), 80)
             notes.append(f"{path}:{first}: {many} after the tables were left out, first {shown}")
         notes += [

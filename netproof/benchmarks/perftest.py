@@ -139,8 +139,7 @@ class Perftest(Benchmark):
             remark += self._read_facts(lines, title)
         header = next(filter(None, map(lines.match, _HEADERS)), None)
         if header is None:
-            lines.take("the header of a table")
-            lines.refuse("the table of this test does not follow", TableError)
+            lines.refuse_next("the header of a table", "the table of this test does not follow")
         latency = header.re is not _HEADER_BW
         if function is None:
             function = "send_lat" if latency else "send_bw"
@@ -150,18 +149,15 @@ class Perftest(Benchmark):
             lines.refuse(f"is no header that perftest prints for {function}", TableError)
         unit = None if latency else 1e9 / BITS_PER_BYTE if header[1] == "Gb" else float(MEBI)
         rows: list[Row] = []
-        while (line := lines.peek()) is not None:
-            if lines.match(_FREQUENCY):
+        while found := lines.match(_FREQUENCY) or lines.match(_ROW):
+            if found.re is _FREQUENCY:
                 continue
-            if not _ROW.fullmatch(line):
-                break
-            row = _row(lines, lines.take("a row"), unit, header)
+            row = _row(lines, found[0], unit, header)
             if rows:
                 check_order(lines, rows[-1].size, row.size, "perftest")
             rows.append(row)
         if not rows:
-            lines.take("a row of the table")
-            lines.refuse("is no row of perftest: the table has none", TableError)
+            lines.refuse_next("a row", "is no row of perftest: the table has none")
         ended = lines.match(_RULE) is not None
         if len(rows) > 1 and rows[0].size != _LEAST:
             reason = f"begins at {rows[0].size} bytes, and several sizes begin at {_LEAST}"
