@@ -240,6 +240,7 @@ class _Reader:
     def _tables(self, announced: Sequence[str]) -> Iterator[Table]:
         """Yield the tables of a run, each when it is known to be whole."""
         lines, tables, doubted = self._lines, list[Table](), list[Table]()
+        seen: dict[tuple[object, ...], int] = {}
         while not lines.match(_END):
             if lines.match(_CHECKED):
                 lines.skip_blank()
@@ -250,7 +251,15 @@ class _Reader:
                 lines.refuse(reason, TableError)
             lines.expect(_RULE, "the rule above a table, or IMB's last line")
             yield from doubted
-            doubted = self._announced_table(announced, tables)
+            doubted = self._announced_table()
+            for one in doubted:
+                kind = (one.function, one.ranks, one.groups, one.group, one.remark)
+                first = seen.setdefault(kind, one.first_line)
+                if first != one.first_line:
+                    reason = f"a second table of {one.function} at {one.ranks} ranks"
+                    lines.refuse(f"{reason}, the first begins at line {first}")
+                if one.function not in announced:
+                    lines.refuse(f"{one.function} is not in the list of benchmarks to run")
             tables += doubted
             # With a list of lengths only the line that follows shows that a table is whole.
             if self._lengths is not None:
@@ -260,7 +269,7 @@ class _Reader:
         _check_all_there(lines, announced, tables)
         yield from doubted
 
-    def _announced_table(self, announced: Sequence[str], before: Sequence[Table]) -> list[Table]:
+    def _announced_table(self) -> list[Table]:
         """Return one table, or with ``-multi 1`` one per group; ParseError for anything else."""
         lines = self._lines
         title = lines.expect(_TITLE, "the name of a benchmark")
@@ -275,25 +284,16 @@ class _Reader:
         for table in tables:
             if self._lengths is not None:
                 _check_ends(lines, function, table.rows, self._lengths)
-            kind = (function, table.ranks, table.groups, table.group, remark)
-            for other in before:
-                if kind == (other.function, other.ranks, other.groups, other.group, other.remark):
-                    lines.refuse(
-                        f"a second table of {function} at {table.ranks} ranks, the first begins at"
-                        f" line {other.first_line}"
-                    )
-        if function not in announced:
-            lines.refuse(f"{function} is not in the list of benchmarks to run")
         return tables
 
     def _place(self, function: str, first_line: int, *, multi: bool) -> Table:
         """Return a table without rows, with its groups, and the ranks of each."""
-        groups, ranks = _read_ranks(self._lines, multi=multi)
+        lines = self._lines
+        groups, ranks = _read_ranks(lines, multi=multi)
         if function in SINGLE_TRANSFER and ranks != 2 and self._part == "MPI1":
-            self._lines.refuse(f"{function} runs between 2 ranks")
-        found = self._lines.match(_WAITING)
-        own = (self._lines.path, function, ranks, (), first_line)
-        return Table(*own, groups=groups, waiting=int(found[1]) if found else 0)
+            lines.refuse(f"{function} runs between 2 ranks")
+        waiting = int(found[1]) if (found := lines.match(_WAITING)) else 0
+        return Table(lines.path, function, ranks, (), first_line, groups=groups, waiting=waiting)
 
     def _rows(self, empty: Table, header: Header) -> list[Table]:
         """Return ``empty`` with the rows that follow, one per group if that leads."""

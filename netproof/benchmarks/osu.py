@@ -90,21 +90,21 @@ _HEAD = re.compile(
     r"# OSU (?:One Sided )?MPI(_[A-Za-z_]+)?(?:-([A-Z]+(?: MANAGED)?))? (\S.*?) [Tt]est v(\S+) *"
 )
 _VERSION = re.compile(r"[3-7](?:\.[0-9]{1,3}){1,3}(?:[-+~._]?[A-Za-z][A-Za-z0-9.+~-]{0,20})?")
-_TYPE = re.compile(r"# Datatype: (MPI_[A-Z0-9_]+)\.")
+_TYPE = re.compile(r"# Datatype: (?P<type>MPI_[A-Z0-9_]+)\.")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}) \]")
-_MEMORY = re.compile(
-    r"# (?:Send Buffer|Rank 0 Memory) on (.+) and (?:Receive Buffer|Rank 1 Memory) on (.+)"
-)
-_WINDOW = re.compile(r"# Window creation: (MPI_[A-Za-z_]+)")
-_SYNCHRONIZATION = re.compile(r"# Synchronization: (MPI_[A-Za-z_/]+)")
-_FURTHER = re.compile(
-    r"# Overall = Coll\. Init \+ Compute \+ MPI_Test \+ MPI_Wait"
+_BEFORE_HEADER = re.compile(
+    rf"{_TYPE.pattern}"
+    r"|# Window creation: (?P<window>MPI_[A-Za-z_]+)"
+    r"|# Synchronization: (?P<synchronization>MPI_[A-Za-z_/]+)"
+    r"|# (?:Send Buffer|Rank 0 Memory) on (?P<memory>.+) and (?:Receive Buffer|Rank 1 Memory) on"
+    r" (?P<other_memory>.+)"
+    r"|# Overall = Coll\. Init \+ Compute \+ MPI_Test \+ MPI_Wait"
     r"|# Number of forked processes in (?:sender|receiver): [0-9]{1,9}"
     r"|# Setting number of validation warmup iterations to [0-9]{1,9}\."
     r"|Dimensions size = [0-9 ]{1,99}"
+    r"|# (?! *Size\b|OSU )[A-Z][a-z]+ [a-z]+ .*"
 )
-_REMARK = re.compile(r"# (?! *Size\b|OSU )[A-Z][a-z]+ [a-z]+ .*")
-"""A sentence that somebody added before the header."""
+"""Facts of a test, and sentences that somebody added before the header."""
 _WRONG = re.compile(r"DATA VALIDATION ERROR: .*")
 _GUESSED = {
     (LATENCY,): "latency",
@@ -215,31 +215,26 @@ def _read_named(lines: Lines) -> Output:
         ranks = 2 * int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
         if not ranks:
             lines.refuse("no pair measures nothing")
-    # Collectives do not say where buffers are, nor does any test since 7.4.
-    known = [_TYPE, _WINDOW, _SYNCHRONIZATION, *([_MEMORY] if _between_two(function) else [])]
-    found: dict[re.Pattern[str], re.Match[str]] = {}
-    while True:
-        if lines.skip_blank() or lines.match(_FURTHER):
-            continue
-        stated = next(filter(None, (lines.match(one) for one in known if one not in found)), None)
-        if stated is not None:
-            found[stated.re] = stated
-        elif not lines.match(_REMARK):
-            break
+    reason = f"is no header that OMB prints for {function} and that is read here"
+    facts: dict[str, str] = {}
+    while (stated := lines.match(_BEFORE_HEADER)) or lines.skip_blank():
+        named = {name: word for name, word in stated.groupdict().items() if word} if stated else {}
+        # Collectives do not say where buffers are.
+        if named.keys() & facts.keys() or ("memory" in named and not _between_two(function)):
+            lines.refuse(reason)
+        facts |= named
     header = take_header(lines, _layouts(function), may_lack=False)
     if header is None:
-        reason = f"is no header that OMB prints for {function} and that is read here"
         lines.refuse(reason, TableError)
     # Releases 7.1 to 7.3 print it here.
-    if _TYPE not in found and (stated := lines.match(_TYPE)):
-        found[_TYPE] = stated
+    if "type" not in facts and (stated := lines.match(_TYPE)):
+        facts |= stated.groupdict()
     device = head[2] or ""
-    if device and _MEMORY in found:
-        device += f", from {found[_MEMORY][1]} to {found[_MEMORY][2]}"
-    stated_of = [found[one][1] for one in (_WINDOW, _SYNCHRONIZATION) if one in found]
-    remark = ", ".join(filter(None, (*stated_of, device)))
-    facts = {"device": device, "datatype": found[_TYPE][1] if _TYPE in found else None}
-    table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=facts)
+    if device and "memory" in facts:
+        device += f", from {facts['memory']} to {facts['other_memory']}"
+    remark = ", ".join(filter(None, (*map(facts.get, ("window", "synchronization")), device)))
+    own: dict[str, Any] = {"device": device, "datatype": facts.get("type")}
+    table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=own)
     return _output(lines, header, table, version)
 
 
