@@ -138,8 +138,8 @@ class Lines:
 
 
 def printed_lines(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines that are not blank."""
-    return tuple(line for line in lines if line.strip())
+    """Return the lines that are neither blank nor rules."""
+    return tuple(line for line in lines if re.search(r"\w", line))
 
 
 Layout = tuple[tuple[str, str], ...]

@@ -560,7 +560,6 @@ class Imb(MpiBenchmark):
         r"|(?P<table># Benchmarking )"
         rf"|(?P<columns># #processes = | *{SIZE_COLUMN} +{COUNT_COLUMN}\b| *{COUNT_COLUMN} +t_min)"
     )
-    own_before = _RULE
     several_tables = True
     pairs_function = "PingPong"
     sizes = ListedSizes

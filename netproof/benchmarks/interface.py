@@ -272,7 +272,7 @@ class Output:
     is not printed; ``facts``: further plain values for JSON. ``ended``: its own last line is there;
     ``whole``: all sizes are there that it measures by itself. ``next_word``: first of a row that
     would have followed the last, empty where none would. ``note``: a sentence on what is guessed,
-    or which pair is the slowest. ``preamble``, ``epilogue``: lines of others before and after.
+    or which pair is the slowest. ``preamble``, ``epilogue``: what was printed before and after.
     ``fault``: of the table at which the output breaks off; all others before it are whole.
     """
 
@@ -333,10 +333,9 @@ class Benchmark:
     ``figures``: beginning of a row of it, for ``grep -E``, from which a run came that far.
     ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
     the group ``program`` names a program, ``columns`` is below another head if there is one.
-    ``own_before``: lines of its own before these; ``several_tables``: an output can have more than
-    one. ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are
-    protocols, measured between nodes and inside one in two directions, and all charts are on one
-    page.
+    ``several_tables``: an output can have more than one. ``sizes``: a site's settings of its
+    message sizes. ``by_protocol``: its functions are protocols, measured between nodes and inside
+    one in two directions, and all charts are on one page.
     """
 
     number: ClassVar[int]
@@ -356,7 +355,6 @@ class Benchmark:
     by_protocol: ClassVar[bool] = False
     several_tables: ClassVar[bool] = False
     heads: ClassVar[re.Pattern[str]]
-    own_before: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
 
     def known(self, name: str) -> Function | None:
         """Return the function of that name, also one that is only read; None without."""
@@ -477,7 +475,7 @@ class Benchmark:
                 reason = f"a part of another output stands before {self.label}'s name"
                 raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
-        output = self.read_after(lines, before, bidirectional=bidirectional, **how)
+        output = self.read_next(lines, before, bidirectional=bidirectional, **how)
         if output.fault is not None:
             raise output.fault
         lines.skip_blank()
@@ -489,7 +487,8 @@ class Benchmark:
                 lines.refuse(f"is no row that {self.label} prints: {reason}")
             if self._is_own(line):
                 lines.refuse("a second output follows the first, or a part of one")
-        return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
+        after = lines.between(end + 1, len(lines))
+        return replace(output, preamble=printed_lines(before), epilogue=printed_lines(after))
 
     def guessed(
         self,
@@ -525,12 +524,6 @@ class Benchmark:
     def _is_own(self, line: str) -> bool:
         """Check for a line that an output has once in a run."""
         return self.heads.match(line) is not None or ROW.fullmatch(line) is not None
-
-    def read_after(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
-        """Return the output of ``read_next``, with the lines of others before it."""
-        output = self.read_next(lines, before, **how)
-        foreign = (line for line in before if not self.own_before.fullmatch(line))
-        return replace(output, preamble=printed_lines(foreign))
 
     def read_next(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
         """Read the output that begins at the next line, up to its last row or its own last line.

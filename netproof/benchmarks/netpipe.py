@@ -92,22 +92,6 @@ _BOTH_WAYS = re.compile(
     r"|Bidirectional mode using [0-9]+ pairs of processes\. *"
 )
 
-_PREAMBLE = re.compile(
-    r"|[0-9]{1,15}: \S+|(?:Latency|Sync Time): [0-9.]+"
-    r"|Sending output to .+"
-    r"|Output is for the combined bandwidth\."
-    r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
-    r"|Preposting asynchronous receives"
-    r"|The socket buffer size limits the maximum test size\."
-    r"|The upper limit is being set to [0-9]{1,15} Bytes"
-    r"|due to socket buffer size limitations"
-    r"|Send and receive buffers are [0-9]{1,15} and [0-9]{1,15} bytes"
-    r"|\(A bug in Linux doubles the requested buffer sizes\)"
-    r"|MPI implementations do not have to guarantee message progress\."
-    r"|You may need to run using -a to avoid locking up\."
-    r"| *Clock resolution ~ .*|Saving output to .+|The output shows the combined throughput\. *"
-)
-
 
 def _output(
     lines: Lines, release: str, rows: Sequence[Row], *, bidirectional: bool, ended: bool = False
@@ -450,7 +434,6 @@ class Netpipe(Benchmark):
     over_tcp: ClassVar[Mapping[str, str]] = {"mpi": "tcp"}
     sizes = PerturbedSizes
     by_protocol = True
-    own_before = _PREAMBLE
     heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
     functions = (_function("tcp"), _function("mpi", ping_pong=True))
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from netproof.benchmarks import logs, registry
 from netproof.benchmarks.fixed import (
@@ -280,12 +281,10 @@ class _Reading:
                         raise ParseError(lines.path, number, line, reason)
             lines.go_to(start)
             of, function = self._form or (None, None)
-            output = benchmark.read_after(
-                lines,
-                before,
-                bidirectional=self._bidirectional,
-                function=function if of is benchmark else None,
-            )
+            function = function if of is benchmark else None
+            how: dict[str, Any] = {"bidirectional": self._bidirectional, "function": function}
+            output = benchmark.read_next(lines, before, **how)
+            output = replace(output, preamble=printed_lines(before))
             self._check_prefixes(start)
             if output.fault is not None:
                 raise output.fault

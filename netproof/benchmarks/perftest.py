@@ -123,7 +123,6 @@ class Perftest(Benchmark):
         *(_both_ways(f"{verb}_bibw") for verb in _VERBS),
         *(_stream(f"{verb}_lat", single=True, ping_pong=True) for verb in _VERBS),
     )
-    own_before = _RULE
     heads = re.compile(
         r"(?i:(?P<program> *(?:Send|RDMA_|Atomic|CMP_AND_SWAP|FETCH_AND_ADD)[\w ]* Test *$))"
         r"|(?P<columns> *#bytes +#iterations +(?:BW|t_))"

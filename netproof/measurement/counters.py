@@ -222,16 +222,11 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
     for found in _LINE.finditer(text):
         node, number, what, fields = found.groups()
         lines = of_nodes.setdefault(node, [])
-        ended = bool(lines) and lines[-1][0] == _LAST
-        if number == str(len(lines) + 1) and not ended:
-            lines.append((what, fields))
-            continue
-        reason = f"line {len(lines) + 1} of {node} was to follow"
-        if number is None or ended:
-            reason = f"{node} has had its last line already" if number else "it is not whole"
-        line = shortened(text[found.start() :].partition("\n")[0])
-        reason = f"is no line of counters: {reason}"
-        raise ParseError(str(errors), line_of(found), line, reason)
+        if number != str(len(lines) + 1) or (lines and lines[-1][0] == _LAST):
+            line = shortened(text[found.start() :].partition("\n")[0])
+            reason = f"line {len(lines) + 1} of {node}'s counters was to follow, whole, if any"
+            raise ParseError(str(errors), line_of(found), line, reason)
+        lines.append((what, fields))
     return of_nodes
 
 
@@ -290,20 +285,19 @@ def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, 
             joined[-1][1] += text
         else:
             raise ValueError("the first line goes on with nothing")
-    before: dict[str, str] = {}
-    after: dict[str, str] = {}
+    moments: dict[str, dict[str, str]] = {"before": {}, "after": {}}
     same: list[str] = []
     for what, text in joined:
         moment, _, key = what.partition(" ")
         if what == "since carriers":
             moment, key = "before", SINCE
         if what == "same":
-            same += [one for one in text.split("\t") if one]
-            continue
-        place = {"before": before, "after": after}.get(moment)
-        if place is None or not key or key in place:
+            same += filter(None, text.split("\t"))
+        elif moment not in moments or not key or key in moments[moment]:
             raise ValueError(f"{what!r} is no reading, or the second")
-        place[key] = text
+        else:
+            moments[moment][key] = text
+    before, after = moments.values()
     for key in same:
         if key not in before or key in after:
             raise ValueError(f"{key!r} is the same as nothing")
