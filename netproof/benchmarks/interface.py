@@ -76,9 +76,7 @@ class ListedSizes(MessageSizes):
 
         The powers of two times ``least`` are always among them, other sizes rounded down.
         """
-        doubling = [least]
-        while 2 * doubling[-1] <= most:
-            doubling.append(2 * doubling[-1])
+        doubling = [least * 2**power for power in range((most // least).bit_length())]
         between = [
             round(size * 2 ** (part / self.per_octave))
             for size in doubling
@@ -594,16 +592,11 @@ class MpiBenchmark(Benchmark):
         self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
         """Return each function on each count of ranks; those for two ranks once, if any is."""
-        cases = []
-        for function in self.functions:
-            if not (function.default or all_functions):
-                continue
-            if function.pair:
-                cases += [Case(*where, self.name, function.name, 2, 1)] * bool(rank_counts)
-                continue
-            cases += [
-                Case(*where, self.name, function.name, ranks, ranks_per_node)
-                for ranks in rank_counts
-                if not (function.pairs and ranks % 2)
-            ]
-        return cases
+        every = [(ranks, ranks_per_node) for ranks in rank_counts]
+        return [
+            Case(*where, self.name, function.name, ranks, per_node)
+            for function in self.functions
+            if function.default or all_functions
+            for ranks, per_node in ([(2, 1)] * bool(every) if function.pair else every)
+            if not (function.pairs and ranks % 2)
+        ]

@@ -213,17 +213,16 @@ class Nccl(Benchmark):
         first = lines.number + 1
         tests, starting = lines.match(_TESTS), lines.match(_STARTING)
         run = _Run(lines.path, tests[2] if tests else None, first)
-        while not _SWEEP.fullmatch(lines.peek() or "") and lines.match(_OWN):
-            pass
-        if not (header := lines.match(_HEADER)):
-            sweep = lines.expect(_SWEEP, "the sizes, `# nThread 1 nGpus 1 minBytes …`")
-            run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
-        while not header and not (header := lines.match(_HEADER)):
-            if found := lines.match(_RANK):
+        while not (header := lines.match(_HEADER)):
+            if sweep := lines.match(_SWEEP):
+                if run.asked:
+                    lines.refuse(f"is of another run: {_ONE}")
+                run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
+            elif found := lines.match(_RANK):
                 run.devices.append((found[2], found[3]))
-            if lines.match(_SWEEP) or (found and int(found[1]) != len(run.devices) - 1):
-                lines.refuse(f"is of another run: {_ONE}")
-            if not found and not lines.match(_OWN):
+                if not run.asked or int(found[1]) != len(run.devices) - 1:
+                    lines.refuse(f"is of another run: {_ONE}")
+            elif not lines.match(_OWN):
                 reason = "is no line that nccl-tests prints before its table"
                 lines.refuse_next("the header of the table", reason)
         if run.asked and len(run.devices) < 2:

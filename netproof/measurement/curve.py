@@ -108,11 +108,10 @@ def insist_alike(launches: Sequence[Curve]) -> tuple[int, ...]:
     first = launches[0]
     for number, curve in enumerate(launches[1:], 2):
         if curve.sizes != first.sizes:
-            missing = sorted(set(first.sizes) - set(curve.sizes))
-            extra = sorted(set(curve.sizes) - set(first.sizes))
+            own, usual = set(curve.sizes), set(first.sizes)
             parts = [
-                f"{verb} {', '.join(map(str, some))}"
-                for verb, some in (("lacks", missing), ("also has", extra))
+                f"{verb} {', '.join(map(str, sorted(some)))}"
+                for verb, some in (("lacks", usual - own), ("also has", own - usual))
                 if some
             ]
             raise NetproofError(
