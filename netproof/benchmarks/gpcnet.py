@@ -70,23 +70,6 @@ def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
     return lines.expect(pattern, what)
 
 
-def _read_run(lines: Lines) -> Output:
-    """Return a run; ParseError unless its table of tests alone is whole."""
-    number = lines.number + 1
-    first = _expect(lines, _FIRST, "'NetworkLoad Tests v…'")
-    ranks, nodes = map(int, _expect(lines, _RANKS, "ranks and nodes").groups())
-    tests = nodes
-    if first[1]:
-        tests = int(_expect(lines, _TESTS, "the nodes of the network tests")[1])
-        _expect(lines, _NODES_OF_CONGESTORS, "the nodes of the congestion tests")
-    while _match(lines, _LEGEND):
-        pass
-    empty = Table(lines.path, "", ranks * tests // nodes, (), number, direction=BOTH_WAYS)
-    tables, fault = up_to_fault(lines, _tables(lines, empty, loaded=bool(first[1])))
-    of_run = {"ranks": ranks, "nodes": nodes, "nodes_of_tests": tests}
-    return Output(BENCHMARK, lines.path, tables, first[2], of_run, fault=fault)
-
-
 def _tables(lines: Lines, empty: Table, *, loaded: bool) -> Iterator[Table]:
     """Yield the tests alone, and of a ``loaded`` run those beside congestors."""
     title, alone = _tests(lines, replace(empty, remark=_MEAN))
@@ -204,7 +187,19 @@ class Gpcnet(Benchmark):
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return a table of one size for each test, alone and beside congestors."""
-        return _read_run(lines)
+        number = lines.number + 1
+        first = _expect(lines, _FIRST, "'NetworkLoad Tests v…'")
+        ranks, nodes = map(int, _expect(lines, _RANKS, "ranks and nodes").groups())
+        tests = nodes
+        if first[1]:
+            tests = int(_expect(lines, _TESTS, "the nodes of the network tests")[1])
+            _expect(lines, _NODES_OF_CONGESTORS, "the nodes of the congestion tests")
+        while _match(lines, _LEGEND):
+            pass
+        empty = Table(lines.path, "", ranks * tests // nodes, (), number, direction=BOTH_WAYS)
+        tables, fault = up_to_fault(lines, _tables(lines, empty, loaded=bool(first[1])))
+        of_run = {"ranks": ranks, "nodes": nodes, "nodes_of_tests": tests}
+        return Output(self, lines.path, tables, first[2], of_run, fault=fault)
 
 
 BENCHMARK = Gpcnet()

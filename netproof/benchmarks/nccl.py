@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -253,36 +253,34 @@ class Nccl(Benchmark):
             return None
         if "end_time" not in content:
             raise ParseError(path, 0, "", "has no end_time: the run broke off")
-        return _of_document(content, path)
-
-
-def _of_document(content: Mapping[str, Any], path: str) -> Output:
-    config, run = content["config"], _Run(path, str(content["nccl_version"]))
-    (function,) = {one for word in content["args"] for one in _PROGRAM.findall(word)}
-    run.devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
-    factor = run.factor(function)
-    for entry in content["results"]:
-        size = int(entry["size"])
-        both = run.sweeps.setdefault((entry["type"], entry["redop"], str(entry["root"])), ([], []))
-        for rows, how in zip(both, ("out_of_place", "in_place"), strict=True):
-            if (figures := entry.get(how)) is None:
-                continue
-            time, bus = float(figures.get("time", figures.get("cpu_time"))), figures["bus_bw"]
-            if not time > 0 or not math.isclose(bus, factor * size / 1e3 / time, rel_tol=1e-3):
-                reason = f"bus_bw of {size} bytes does not follow from bytes and time"
-                raise ParseError(path, 0, f"{bus}", reason)
-            values = {"busbw": bus}
-            if each := entry.get(f"{how}_per_iter"):
-                values["times_us"] = each["times_us"]
-            wrong = figures.get("nwrong")
-            rows.append(Row(0, size, values, time, f"nwrong {wrong}" if wrong else ""))
-    unit = "factor" if "step_factor" in config else "bytes"
-    least, most, step = (
-        int(config[key]) for key in ("minimum_bytes", "maximum_bytes", f"step_{unit}")
-    )
-    run.ask(least, most, step, unit)
-    run.average = float(content["average_bus_bandwidth"]["bandwidth"])
-    return run.output(function, factor)
+        config, run = content["config"], _Run(path, str(content["nccl_version"]))
+        (function,) = {one for word in content["args"] for one in _PROGRAM.findall(word)}
+        run.devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
+        factor = run.factor(function)
+        for entry in content["results"]:
+            size = int(entry["size"])
+            both = run.sweeps.setdefault(
+                (entry["type"], entry["redop"], str(entry["root"])), ([], [])
+            )
+            for rows, how in zip(both, ("out_of_place", "in_place"), strict=True):
+                if (figures := entry.get(how)) is None:
+                    continue
+                time, bus = float(figures.get("time", figures.get("cpu_time"))), figures["bus_bw"]
+                if not time > 0 or not math.isclose(bus, factor * size / 1e3 / time, rel_tol=1e-3):
+                    reason = f"bus_bw of {size} bytes does not follow from bytes and time"
+                    raise ParseError(path, 0, f"{bus}", reason)
+                values = {"busbw": bus}
+                if each := entry.get(f"{how}_per_iter"):
+                    values["times_us"] = each["times_us"]
+                wrong = figures.get("nwrong")
+                rows.append(Row(0, size, values, time, f"nwrong {wrong}" if wrong else ""))
+        unit = "factor" if "step_factor" in config else "bytes"
+        least, most, step = (
+            int(config[key]) for key in ("minimum_bytes", "maximum_bytes", f"step_{unit}")
+        )
+        run.ask(least, most, step, unit)
+        run.average = float(content["average_bus_bandwidth"]["bandwidth"])
+        return run.output(function, factor)
 
 
 BENCHMARK = Nccl()

@@ -218,45 +218,6 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     return _output(lines, named[0], points, bidirectional=bidirectional)
 
 
-def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
-    """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
-    for number, earlier in enumerate(before, lines.number + 1 - len(before)):
-        if _BOTH_WAYS.fullmatch(earlier) and not bidirectional:
-            raise ParseError(lines.path, number, earlier, "is a bidirectional run, read as one way")
-    if lines.match(LOOP_5):
-        rows = _read_rows_5(lines, bidirectional)
-        return _output(lines, "5", rows, bidirectional=bidirectional, ended=True)
-    lines.expect(_LOOP, "NetPIPE's main loop")
-    points: list[Row] = []
-    release = "3"
-    while (line := lines.peek()) is not None:
-        if _UNFINISHED.fullmatch(line):
-            lines.take("a row")
-            lines.refuse("a size without its result: the run was cut short", TableError)
-        older = _ROW_2.fullmatch(line)
-        found = older or (PRINTED_ROW.fullmatch(line) if release == "3" else None)
-        if not found:
-            break
-        lines.take("a row")
-        number, size, repetitions = (int(found[at]) for at in (1, 2, 3))
-        rate, time = numbers(lines, found.groups()[3:], ("Mbps", "sec" if older else "usec"))
-        error = 0.005
-        if older:
-            release, time, error = "2", us(time), us(half_a_unit(found[5]))
-            if number != len(points):
-                lines.refuse(f"is no row {len(points)}: a row is missing")
-        elif line != (
-            f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
-            f" {rate:8.2f} Mbps in {time:10.2f} usec"
-        ):
-            lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
-        _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
-        _append(lines, points, size, time, may_be_empty=older is not None)
-    if not points:
-        lines.refuse_next("the first size", "is no row as NetPIPE 3.7.2 prints them")
-    return _output(lines, release, points, bidirectional=bidirectional)
-
-
 def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
     """Return the rows that 5.x printed, to its last line, with the sizes that it rounds."""
     printed: list[re.Match[str]] = []
@@ -497,8 +458,44 @@ class Netpipe(Benchmark):
     def read_next(
         self, lines: Lines, before: Sequence[str], *, bidirectional: bool = False, **_: Any
     ) -> Output:
-        """Return the run whose main loop begins here."""
-        return _read_run(lines, before, bidirectional=bidirectional)
+        """Return the run of 3.7.2, 2.4 or 5.x whose main loop begins here."""
+        for number, earlier in enumerate(before, lines.number + 1 - len(before)):
+            if _BOTH_WAYS.fullmatch(earlier) and not bidirectional:
+                raise ParseError(
+                    lines.path, number, earlier, "is a bidirectional run, read as one way"
+                )
+        if lines.match(LOOP_5):
+            rows = _read_rows_5(lines, bidirectional)
+            return _output(lines, "5", rows, bidirectional=bidirectional, ended=True)
+        lines.expect(_LOOP, "NetPIPE's main loop")
+        points: list[Row] = []
+        release = "3"
+        while (line := lines.peek()) is not None:
+            if _UNFINISHED.fullmatch(line):
+                lines.take("a row")
+                lines.refuse("a size without its result: the run was cut short", TableError)
+            older = _ROW_2.fullmatch(line)
+            found = older or (PRINTED_ROW.fullmatch(line) if release == "3" else None)
+            if not found:
+                break
+            lines.take("a row")
+            number, size, repetitions = (int(found[at]) for at in (1, 2, 3))
+            rate, time = numbers(lines, found.groups()[3:], ("Mbps", "sec" if older else "usec"))
+            error = 0.005
+            if older:
+                release, time, error = "2", us(time), us(half_a_unit(found[5]))
+                if number != len(points):
+                    lines.refuse(f"is no row {len(points)}: a row is missing")
+            elif line != (
+                f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
+                f" {rate:8.2f} Mbps in {time:10.2f} usec"
+            ):
+                lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
+            _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
+            _append(lines, points, size, time, may_be_empty=older is not None)
+        if not points:
+            lines.refuse_next("the first size", "is no row as NetPIPE 3.7.2 prints them")
+        return _output(lines, release, points, bidirectional=bidirectional)
 
     def read(self, text: str, path: str, *, bidirectional: bool = False, **how: bool) -> Output:
         """Read what it printed, or what ``-o`` wrote."""

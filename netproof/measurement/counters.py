@@ -78,10 +78,7 @@ class NodeCounters:
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
         """Return one of its sources, None where it has none of that kind and name."""
-        for one in self.sources:
-            if one.kind == kind and one.name == name:
-                return one
-        return None
+        return next((one for one in self.of_kind(kind) if one.name == name), None)
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Return its sources of a kind."""
