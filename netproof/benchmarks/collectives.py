@@ -12,56 +12,35 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import ne
 
-
-def _outside(ranks: int, per_node: int) -> int:
-    """Return the messages of a flat tree: the root's link carries one per rank on another node."""
-    return ranks - per_node
-
-
-def _allgather(ranks: int, per_node: int) -> int:
-    """Return the larger of a linear exchange, and a gather with the whole down a binomial tree."""
-    rounds = (ranks - 1).bit_length()
-    return max(per_node * (ranks - per_node), ranks - per_node + ranks * rounds)
-
-
-def _alltoall(ranks: int, per_node: int) -> int:
-    """Return the larger of a linear exchange, and Bruck's: half of all parts in each round."""
-    rounds = (ranks - 1).bit_length()
-    return per_node * max(ranks - per_node, (ranks + 1) // 2 * rounds)
-
-
-MOST_ON_LINK: dict[str, Callable[[int, int], int]] = {
-    **dict.fromkeys(("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv"), _outside),
-    # Reduced and sent back down flat trees, or in one part per rank.
-    "Allreduce": lambda ranks, per_node: 2 * _outside(ranks, per_node),
-    "Reduce_scatter": lambda ranks, per_node: 1 + _outside(ranks, per_node),
-    "Reduce_scatter_block": lambda ranks, per_node: (ranks + 1) * _outside(ranks, per_node),
-    **dict.fromkeys(("Allgather", "Allgatherv"), _allgather),
-    **dict.fromkeys(("Alltoall", "Alltoallv"), _alltoall),
-}
-"""The most message sizes on one node's link, by operation, from ranks and ranks per node."""
-
-
-DEALT_OUT = frozenset(("Reduce_scatter",))
-"""Operations that deal one message out to all ranks."""
-
 OF_ONE_RANK = frozenset(("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv"))
 """Operations in which all messages come from one rank, or go to it."""
 
+MOST_ON_LINK: dict[str, Callable[[int, int], int]] = {
+    # A flat tree: the root's link carries one per rank on another node.
+    **dict.fromkeys(OF_ONE_RANK, lambda ranks, per_node: ranks - per_node),
+    # Reduced and sent back down flat trees, or in one part per rank.
+    "Allreduce": lambda ranks, per_node: 2 * (ranks - per_node),
+    "Reduce_scatter": lambda ranks, per_node: 1 + ranks - per_node,
+    "Reduce_scatter_block": lambda ranks, per_node: (ranks + 1) * (ranks - per_node),
+    # The larger of a linear exchange, and a gather with the whole down a binomial tree.
+    **dict.fromkeys(
+        ("Allgather", "Allgatherv"),
+        lambda ranks, per_node: max(
+            per_node * (ranks - per_node), ranks - per_node + ranks * (ranks - 1).bit_length()
+        ),
+    ),
+    # The larger of a linear exchange, and Bruck's: half of all parts in each round.
+    **dict.fromkeys(
+        ("Alltoall", "Alltoallv"),
+        lambda ranks, per_node: (
+            per_node * max(ranks - per_node, (ranks + 1) // 2 * (ranks - 1).bit_length())
+        ),
+    ),
+}
+"""The most message sizes on one node's link, by operation, from ranks and ranks per node."""
 
-def _to_all_others(nodes: Sequence[str]) -> int:
-    """Return the messages from every rank to every rank of other nodes."""
-    return sum(count * (len(nodes) - count) for count in Counter(nodes).values())
-
-
-def _to_other_nodes(nodes: Sequence[str]) -> int:
-    """Return the messages from every rank to every other node, once where its ranks share it."""
-    return len(nodes) * (len(set(nodes)) - 1)
-
-
-def _of_root(nodes: Sequence[str]) -> int:
-    """Return the messages to or from the ranks of other nodes than the root's, the fullest."""
-    return len(nodes) - max(Counter(nodes).values())
+DEALT_OUT = frozenset(("Reduce_scatter",))
+"""Operations that deal one message out to all ranks."""
 
 
 def _once_a_node(nodes: Sequence[str]) -> int:
@@ -84,9 +63,18 @@ CROSSING: Mapping[str, Callable[[Sequence[str]], int]] = {
     **dict.fromkeys(("Bcast", "Reduce", "Reduce_scatter"), _once_a_node),
     "Reduce_scatter_block": lambda nodes: len(nodes) * _once_a_node(nodes),
     "Allreduce": lambda nodes: 2 * _once_a_node(nodes),
-    **dict.fromkeys(("Allgather", "Allgatherv"), _to_other_nodes),
-    **dict.fromkeys(("Gather", "Gatherv", "Scatter", "Scatterv"), _of_root),
-    **dict.fromkeys(("Alltoall", "Alltoallv"), _to_all_others),
+    # From every rank to every other node, once where its ranks share it.
+    **dict.fromkeys(("Allgather", "Allgatherv"), lambda nodes: len(nodes) * (len(set(nodes)) - 1)),
+    # To or from the ranks of other nodes than the root's, the fullest.
+    **dict.fromkeys(
+        ("Gather", "Gatherv", "Scatter", "Scatterv"),
+        lambda nodes: len(nodes) - max(Counter(nodes).values()),
+    ),
+    # From every rank to every rank of other nodes.
+    **dict.fromkeys(
+        ("Alltoall", "Alltoallv"),
+        lambda nodes: sum(count * (len(nodes) - count) for count in Counter(nodes).values()),
+    ),
     **dict.fromkeys(("PingPong", "PingPing", "Biband"), lambda nodes: 2 * _to_other_half(nodes)),
     "Uniband": _to_other_half,
     "Sendrecv": _to_next,

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from netproof.errors import ParseError
+from netproof.errors import ParseError, shortened
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 ROUNDED_TO_ZERO = 0.005
 """Rate, in MB/s or messages per second, below which 0.00 is printed."""
@@ -98,9 +97,8 @@ class Lines:
         """Take the next line; at the end, ParseError that ``expected`` is missing."""
         line = self.peek()
         if line is None:
-            raise TableError(
-                self.path, self.number, "", f"the file ends here, cut short: {expected} is missing"
-            )
+            reason = f"the file ends here, cut short: {expected} is missing"
+            raise TableError(self.path, self.number, "", reason)
         self._take_one()
         return line
 
@@ -112,13 +110,19 @@ class Lines:
             self._take_one()
         return found
 
-    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Take the next line, which has to match whole; ParseError that names ``what``."""
+    def expect(
+        self, pattern: re.Pattern[str], what: str, fault: type[ParseError] = ParseError
+    ) -> re.Match[str]:
+        """Take the next line, which has to match whole; ``fault`` that names ``what``."""
         found = self.match(pattern)
         if not found:
-            self.take(what)
-            self.refuse(f"expected {what}")
+            self.refuse_next(what, f"expected {what}", fault)
         return found
+
+    def refuse_next(self, what: str, reason: str, fault: type[ParseError] = TableError) -> NoReturn:
+        """Raise an error about the next line; at the end, that ``what`` is missing."""
+        self.take(what)
+        self.refuse(reason, fault)
 
     def skip_blank(self) -> int:
         """Take the empty lines that come next and return their number."""
@@ -134,8 +138,8 @@ class Lines:
 
 
 def printed_lines(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines that are not blank."""
-    return tuple(line for line in lines if line.strip())
+    """Return the lines that are neither blank nor rules."""
+    return tuple(line for line in lines if re.search(r"\w", line))
 
 
 Layout = tuple[tuple[str, str], ...]
@@ -192,12 +196,9 @@ def row_in(lines: Lines, header: Header, *, program: str) -> tuple[dict[str, flo
     words are.
     """
     line = lines.between(lines.number, lines.number)[0]
-    tokens, word = line.split(), ""
-    if len(tokens) != len(header.layout):
-        names = " ".join(name for name, _ in header.layout)
-        lines.refuse(f"expected the {len(header.layout)} columns {names}")
+    tokens, word, printed = line.split(), "", ""
+    _check_count(lines, tokens, [name for name, _ in header.layout])
     values: dict[str, float] = {}
-    printed = ""
     for (name, form), token in zip(header.layout, tokens, strict=True):
         if form.endswith("f"):
             values[name] = number(lines, token, name)
@@ -220,23 +221,15 @@ def check_order(lines: Lines, before: int, size: int, doubles: str, *, again: bo
     size may follow.
     """
     if size < before or (size == before and not again):
-        more = f", and {doubles}'s double: a digit or a row is missing" if doubles else ""
-        lines.refuse(f"{size} bytes after {before}: sizes must increase{more}")
+        lines.refuse(f"{size} bytes after {before}: sizes must increase")
     if doubles and size != max(2 * before, 1):
         lines.refuse(f"{size} bytes after {before}: {doubles}'s sizes double, a row is missing")
 
 
 def number(lines: Lines, token: str, name: str) -> float:
     """Return ``token`` as a finite, non-negative number; ParseError names the column."""
-    if _NO_NUMBER.fullmatch(token):
-        lines.refuse(f"{name} is {token}, which no measurement gives")
-    if not _NUMBER.fullmatch(token):
-        lines.refuse(f"{name} is no number: {token!r}")
-    if token.startswith("-"):
-        lines.refuse(f"{name} is negative: {token}")
-    value = float(token)
-    if not math.isfinite(value):
-        lines.refuse(f"{name} has more digits than any measurement: {len(token)}")
+    if not _NUMBER.fullmatch(token) or math.isinf(value := float(token)):
+        lines.refuse(f"{name} is {shortened(token)}, and not a finite number from 0 on")
     return value
 
 
@@ -269,6 +262,10 @@ def is_rate(rate: float, rate_error: float, amount: float, time: float, error: f
 
 def numbers(lines: Lines, tokens: Sequence[str], names: Sequence[str]) -> list[float]:
     """Return ``tokens`` as ``number`` does; ParseError unless there is one for each name."""
+    _check_count(lines, tokens, names)
+    return [number(lines, *one) for one in zip(tokens, names, strict=True)]
+
+
+def _check_count(lines: Lines, tokens: Sequence[str], names: Sequence[str]) -> None:
     if len(tokens) != len(names):
         lines.refuse(f"expected the {len(names)} columns {' '.join(names)}")
-    return [number(lines, *one) for one in zip(tokens, names, strict=True)]

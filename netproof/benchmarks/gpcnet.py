@@ -9,12 +9,19 @@ the last is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError
-from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
+from netproof.benchmarks.interface import (
+    BOTH_WAYS,
+    Benchmark,
+    Function,
+    Output,
+    Table,
+    up_to_fault,
+)
 from netproof.measurement.units import MEBI
 
 ALONE, CONGESTORS, CONGESTED, FACTORS = (
@@ -63,23 +70,15 @@ def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
     return lines.expect(pattern, what)
 
 
-def _read_run(lines: Lines) -> tuple[str, dict[str, int], list[Table]]:
-    """Return the version, the ranks and nodes of a run, and its tables."""
-    number = lines.number + 1
-    first = _expect(lines, _FIRST, "'NetworkLoad Tests v…'")
-    ranks, nodes = map(int, _expect(lines, _RANKS, "ranks and nodes").groups())
-    tests = nodes
-    if first[1]:
-        tests = int(_expect(lines, _TESTS, "the nodes of the network tests")[1])
-        _expect(lines, _NODES_OF_CONGESTORS, "the nodes of the congestion tests")
-    while _match(lines, _LEGEND):
-        pass
-    empty = Table(lines.path, "", ranks * tests // nodes, (), number, direction=BOTH_WAYS)
+def _tables(lines: Lines, empty: Table, *, loaded: bool) -> Iterator[Table]:
+    """Yield the tests alone, and of a ``loaded`` run those beside congestors."""
     title, alone = _tests(lines, replace(empty, remark=_MEAN))
     if title != ALONE:
         lines.refuse(f"is not the title {[ALONE]}")
-    congested: list[Table] = []
-    if first[1]:
+    if not loaded and alone[-1].function != _LAST:
+        lines.refuse(f"the table ends before {_LAST}", TableError)
+    yield from map(_sized, alone)
+    if loaded:
         empty = replace(empty, remark=f"{_MEAN}, {BESIDE}")
         title, congested = _tests(lines, empty)
         if title == CONGESTORS:
@@ -89,14 +88,16 @@ def _read_run(lines: Lines) -> tuple[str, dict[str, int], list[Table]]:
         if list(map(name_of, alone)) != list(map(name_of, congested)):
             lines.refuse("the tests alone and those with congestors are not the same")
         _insist_on_factors(lines, list(map(name_of, alone)))
-    elif alone[-1].function != _LAST:
-        lines.refuse(f"the table ends before {_LAST}", TableError)
-    for test in alone + congested:
-        if not test.rows[0].size:
-            reason = f"is no test of GPCNeT in {test.facts['unit']} with its size, such as (8 B)"
-            raise TableError(lines.path, test.rows[0].line, test.function, reason)
-    of_run = {"ranks": ranks, "nodes": nodes, "nodes_of_tests": tests}
-    return first[2], of_run, alone + congested
+        yield from map(_sized, congested)
+
+
+def _sized(test: Table) -> Table:
+    """Return a test; TableError where it is none of GPCNeT's with its size."""
+    (row,) = test.rows
+    if not row.size:
+        reason = f"is no test of GPCNeT in {test.facts['unit']} with its size, such as (8 B)"
+        raise TableError(test.path, row.line, test.function, reason)
+    return test
 
 
 def _cells(lines: Lines, what: str) -> list[str]:
@@ -186,8 +187,19 @@ class Gpcnet(Benchmark):
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return a table of one size for each test, alone and beside congestors."""
-        version, facts, tables = _read_run(lines)
-        return Output(self, lines.path, tuple(tables), version, facts)
+        number = lines.number + 1
+        first = _expect(lines, _FIRST, "'NetworkLoad Tests v…'")
+        ranks, nodes = map(int, _expect(lines, _RANKS, "ranks and nodes").groups())
+        tests = nodes
+        if first[1]:
+            tests = int(_expect(lines, _TESTS, "the nodes of the network tests")[1])
+            _expect(lines, _NODES_OF_CONGESTORS, "the nodes of the congestion tests")
+        while _match(lines, _LEGEND):
+            pass
+        empty = Table(lines.path, "", ranks * tests // nodes, (), number, direction=BOTH_WAYS)
+        tables, fault = up_to_fault(lines, _tables(lines, empty, loaded=bool(first[1])))
+        of_run = {"ranks": ranks, "nodes": nodes, "nodes_of_tests": tests}
+        return Output(self, lines.path, tables, first[2], of_run, fault=fault)
 
 
 BENCHMARK = Gpcnet()

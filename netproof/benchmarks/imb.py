@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ from netproof.benchmarks.interface import (
     Output,
     Table,
     Words,
+    up_to_fault,
 )
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
@@ -65,18 +66,17 @@ POINT_TO_POINT = {**dict.fromkeys(SINGLE_TRANSFER, 1), "Sendrecv": 2, "Exchange"
 """Messages per call that a rate counts."""
 
 MESSAGE_RATE = frozenset({"Uniband", "Biband"})
-COLLECTIVE = frozenset(
-    (
-        *("Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"),
-        *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
-        *("Alltoall", "Alltoallv"),
-    )
+_MEASURED = (
+    *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
+    *("Alltoall", "Alltoallv", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"),
 )
+COLLECTIVE = frozenset((*_MEASURED, "Reduce_local"))
+_PLAIN = ("Bcast", "Allgather", "Alltoall", "Reduce_scatter", "Allreduce")
+"""Collectives of a plain acceptance run."""
+
 _PASSIVE = "Truly_passive_put"
 _NON_BLOCKING = [
-    f"I{name.lower()}"
-    for name in (*COLLECTIVE, "Barrier")
-    if name not in ("Reduce_local", "Reduce_scatter_block")
+    f"I{name.lower()}" for name in (*_MEASURED, "Barrier") if name != "Reduce_scatter_block"
 ]
 _ONE_SIDED = (
     *("Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put"),
@@ -115,7 +115,6 @@ _FACTS = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP
 GUESSED = ("PingPong", "Sendrecv", "Exchange", "Uniband", "Barrier")
 """Functions that columns and rates tell apart from others, where a table has no title."""
 
-_VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
 _FAILURE = re.compile(
     r" *([0-9]{1,15}(?: +[0-9]{1,15})?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)"
 )
@@ -138,19 +137,17 @@ _GROUP_ROW = re.compile(r"# Group +([0-9]{1,15}): ((?: +[0-9]{1,15})+) *")
 _WAITING = re.compile(r"# \( ([0-9]{1,15}) additional process(?:es)? waiting in MPI_Barrier\) *")
 _MODE = re.compile(r"# {4}MODE: ((?:NON-)?AGGREGATE) *")
 _BANNER = re.compile(
-    r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), ((?:MPI-(?:1|2|NBC|RMA)|IMB-P2P) part) *"
+    r"# {4}Intel ?\(R\) MPI Benchmarks ((20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*"
+    r"(?: Update [0-9]{1,2})?), (MPI-(?:1|2|NBC|RMA)|IMB-P2P) part *"
 )
-
-_PART_OF = {"MPI-1 part": "MPI1", "MPI-2 part": "EXT", "MPI-NBC part": "NBC"}
-_PART_OF |= {"MPI-RMA part": "RMA", "IMB-P2P part": "P2P"}
+_PART_OF = {"MPI-1": "MPI1", "MPI-2": "EXT", "MPI-NBC": "NBC", "MPI-RMA": "RMA", "IMB-P2P": "P2P"}
 
 _MACHINE = re.compile(r"#(?!bytes|.*#processes| Benchmarking )(?: .*)?")
 """A line on the machine, the command or the data's types."""
 
-_USER_LENGTHS = re.compile(r"^# Message lengths were user defined$", re.MULTILINE)
-_LEAST = re.compile(r"^# Minimum message length in bytes: {3}([0-9]{1,15})$", re.MULTILINE)
-_MOST = re.compile(r"^# Maximum message length in bytes: {3}([0-9]{1,15})$", re.MULTILINE)
-_RANGE = re.compile(r" -msglog ([0-9]{1,2}):")
+_USER_LENGTHS = "# Message lengths were user defined"
+_LENGTH = re.compile(r"# (?:Min|Max)imum message length in bytes: {3}([0-9]{1,15})")
+_RANGE = re.compile(r".* -msglog ([0-9]{1,2}):.*")
 """Range of sizes in IMB's command, as powers of two."""
 
 _LIST = re.compile(r"# List of Benchmarks to run:")
@@ -188,43 +185,17 @@ class _Reader:
     def run(self) -> Output:
         """Return the output from IMB's name to its last line."""
         lines = self._lines
-        banner = lines.match(_BANNER)
-        if banner is None:
-            lines.take("IMB's name and version")
-            parts = ", ".join(_PART_OF)
-            lines.refuse(f"expected IMB's name and version, and one of {parts}", TableError)
-        self._version, self._part = banner[1], _PART_OF[banner[2]]
-        version = _VERSION.fullmatch(banner[1])
-        if version is None:
-            lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
-        if int(version[1]) >= 2018:
+        parts = f"{', '.join(_PART_OF)} part"
+        what = f"IMB's name, a version such as 2021.11 or 2019 Update 6, and one of {parts}"
+        banner = lines.expect(_BANNER, what, TableError)
+        self._version, self._part = banner[1], _PART_OF[banner[3]]
+        if int(banner[2]) >= 2018:
             self._megabytes = (MEGA,)
         lines.expect(_RULE, "the rule below IMB's name")
         self._lengths, announced = _read_preamble(lines)
         self._doubling = self._lengths is not None
-        by_kind: dict[tuple[object, ...], Table] = {}
-        while not lines.match(_END):
-            if lines.match(_CHECKED):
-                lines.skip_blank()
-                lines.expect(_END, "IMB's last line")
-                break
-            if invalid := lines.match(_INVALID):
-                reason = f"IMB did not run {invalid[1]}: start it with ranks that it can use"
-                lines.refuse(reason, TableError)
-            for table in self._announced_table():
-                kind = (table.function, table.ranks, table.groups, table.group, table.remark)
-                other = by_kind.setdefault(kind, table)
-                if other is not table:
-                    lines.refuse(
-                        f"a second table of {table.function} at {table.ranks} ranks, "
-                        f"the first begins at line {other.first_line}"
-                    )
-                if table.function not in announced:
-                    lines.refuse(f"{table.function} is not in the list of benchmarks to run")
-            lines.skip_blank()
-        tables = list(by_kind.values())
-        _check_all_there(lines, announced, tables)
-        return self._output(tables)
+        tables, fault = up_to_fault(lines, self._tables(announced))
+        return replace(self._output(tables), fault=fault)
 
     def pasted(self, named: str | None) -> Output:
         """Return the output that has IMB's banner no more: a table from its title or header on.
@@ -236,7 +207,7 @@ class _Reader:
         title = lines.match(_TITLE)
         number = lines.number + (title is None)
         if title is not None:
-            named = _known(lines, title)
+            named = _known(lines, title[2])
         place = None
         if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
             place = self._place(named or "", number, multi=title is not None and bool(title[1]))
@@ -260,20 +231,49 @@ class _Reader:
 
     def _output(self, tables: Sequence[Table]) -> Output:
         last, path = tables[-1], self._lines.path
-        facts = {
-            "printed_megabyte_bytes": self._megabytes[0],
-            "processes": _read_processes(path, tables),
-        }
+        processes = _read_processes(path, tables)
+        facts = {"printed_megabyte_bytes": self._megabytes[0], "processes": processes}
         following = "" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1))
         own = (BENCHMARK, path, tuple(tables), self._version, facts, f"IMB-{self._part}")
         return Output(*own, next_word=following)
 
+    def _tables(self, announced: Sequence[str]) -> Iterator[Table]:
+        """Yield the tables of a run, each when it is known to be whole."""
+        lines, tables, doubted = self._lines, list[Table](), list[Table]()
+        seen: dict[tuple[object, ...], int] = {}
+        while not lines.match(_END):
+            if lines.match(_CHECKED):
+                lines.skip_blank()
+                lines.expect(_END, "IMB's last line")
+                break
+            if invalid := lines.match(_INVALID):
+                reason = f"IMB did not run {invalid[1]}: start it with ranks that it can use"
+                lines.refuse(reason, TableError)
+            lines.expect(_RULE, "the rule above a table, or IMB's last line")
+            yield from doubted
+            doubted = self._announced_table()
+            for one in doubted:
+                kind = (one.function, one.ranks, one.groups, one.group, one.remark)
+                first = seen.setdefault(kind, one.first_line)
+                if first != one.first_line:
+                    reason = f"a second table of {one.function} at {one.ranks} ranks"
+                    lines.refuse(f"{reason}, the first begins at line {first}")
+                if one.function not in announced:
+                    lines.refuse(f"{one.function} is not in the list of benchmarks to run")
+            tables += doubted
+            # With a list of lengths only the line that follows shows that a table is whole.
+            if self._lengths is not None:
+                yield from doubted
+                doubted = []
+            lines.skip_blank()
+        _check_all_there(lines, announced, tables)
+        yield from doubted
+
     def _announced_table(self) -> list[Table]:
         """Return one table, or with ``-multi 1`` one per group; ParseError for anything else."""
         lines = self._lines
-        lines.expect(_RULE, "the rule above a table, or IMB's last line")
         title = lines.expect(_TITLE, "the name of a benchmark")
-        function = _known(lines, title)
+        function = _known(lines, title[2])
         empty = self._place(function, lines.number, multi=bool(title[1]))
         lines.expect(_RULE, "the rule below a table's title")
         remark = "" if self._part != "P2P" else "IMB-P2P"
@@ -288,70 +288,58 @@ class _Reader:
 
     def _place(self, function: str, first_line: int, *, multi: bool) -> Table:
         """Return a table without rows, with its groups, and the ranks of each."""
-        groups, ranks = _read_ranks(self._lines, multi=multi)
+        lines = self._lines
+        groups, ranks = _read_ranks(lines, multi=multi)
         if function in SINGLE_TRANSFER and ranks != 2 and self._part == "MPI1":
-            self._lines.refuse(f"{function} runs between 2 ranks")
-        found = self._lines.match(_WAITING)
-        waiting = int(found[1]) if found else 0
-        empty = Table(self._lines.path, function, ranks, (), first_line)
-        return replace(empty, groups=groups, waiting=waiting)
+            lines.refuse(f"{function} runs between 2 ranks")
+        waiting = int(found[1]) if (found := lines.match(_WAITING)) else 0
+        return Table(lines.path, function, ranks, (), first_line, groups=groups, waiting=waiting)
 
     def _rows(self, empty: Table, header: Header) -> list[Table]:
         """Return ``empty`` with the rows that follow, one per group if that leads."""
         lines, function = self._lines, empty.function
         columns = {name for name, _ in header.layout}
-        by_group = _GROUP in columns
-        members: list[int | None] = list(range(empty.groups)) if by_group else [None]
+        members: Iterable[int | None] = range(empty.groups) if _GROUP in columns else [None]
         entries: dict[int | None, list[Row]] = {group: [] for group in members}
         while True:
-            if by_group:
+            if _GROUP in columns:
                 lines.skip_blank()
             line = lines.peek() or ""
-            if not line.strip() or (by_group and line.startswith("#")):
+            if not line.strip() or (_GROUP in columns and line.startswith("#")):
                 break
-            for group in members:
-                entry, mine = _read_entry(lines, function, header, group), entries[group]
-                if mine and SIZE_COLUMN not in columns:
-                    lines.refuse(f"a second row of {function}")
+            for group, mine in entries.items():
+                entry = _read_entry(lines, function, header, group)
                 if mine:
-                    before = mine[-1].size
-                    doubles = "IMB" if self._doubling and before else ""
-                    check_order(lines, before, entry.size, doubles, again=self._repeated)
+                    doubles = "IMB" if self._doubling and mine[-1].size else ""
+                    check_order(lines, mine[-1].size, entry.size, doubles, again=self._repeated)
                 mine.append(entry)
                 self._check_rate(function, entry)
                 lines.match(_TAIL)
-        if not entries[members[0]]:
+        if not all(entries.values()):
             lines.refuse(f"the table of {function} has no rows")
-        rated, tables = {RATE_COLUMN, MESSAGES} & columns, []
+        tables = []
         for group, rows in entries.items():
-            measured = [row for row in rows if row.values]
-            failed = [row for row in rows if not row.values]
+            measured = [row.values for row in rows if row.values]
             facts: dict[str, object] = {
                 "waiting": empty.waiting,
                 "groups": empty.groups,
                 "group": group,
                 "mode": "multi" if empty.groups > 1 else "single",
-                "repetitions": [int(row.values[COUNT_COLUMN]) for row in measured],
-                **dict.fromkeys(_FACTS),
+                "repetitions": [int(values[COUNT_COLUMN]) for values in measured],
                 **{
-                    key: [row.values[name] for row in measured]
+                    key: [values[name] for values in measured] if name in columns else None
                     for key, name in _FACTS.items()
-                    if name in columns
                 },
                 "failures": [
                     {"line": row.line, "size_bytes": row.size, "text": row.failure}
-                    for row in failed
+                    for row in rows
+                    if not row.values
                 ],
             }
-            table = replace(
-                empty,
-                rows=tuple(rows),
-                messages=POINT_TO_POINT.get(function, 1) if rated else 0,
-                extremes=(LEAST, MEAN) if MEAN in columns else None,
-                group=group,
-                facts=facts,
-            )
-            tables.append(table)
+            messages = POINT_TO_POINT.get(function, 1) if {RATE_COLUMN, MESSAGES} & columns else 0
+            extremes = (LEAST, MEAN) if MEAN in columns else None
+            of_group = replace(empty, rows=tuple(rows), group=group, facts=facts)
+            tables.append(replace(of_group, messages=messages, extremes=extremes))
         return tables
 
     def _check_rate(self, function: str, row: Row) -> None:
@@ -360,26 +348,25 @@ class _Reader:
         if rate is None:
             return
         every, moved = self._megabytes, POINT_TO_POINT.get(function, 1) * row.size
-        counted, time, error = row.values.get(MESSAGES), row.time_us / 1e6, 0.005e-6
-        self._megabytes = tuple(
-            unit
-            for unit in every
-            if (
-                is_rate(rate, 0.005, moved / unit, time, error)
-                if counted is None
-                else abs(rate - row.size * counted / unit)
-                <= 0.005 + row.size * 0.5 / unit + 1e-9 * rate
-            )
-        )
-        if not self._megabytes:
+        counted = row.values.get(MESSAGES)
+
+        def fits(unit: int) -> bool:
+            if counted is None:
+                return is_rate(rate, 0.005, moved / unit, row.time_us / 1e6, 0.005e-6)
+            slack = 0.005 + row.size * 0.5 / unit + 1e-9 * rate
+            return abs(rate - row.size * counted / unit) <= slack
+
+        fitting = tuple(filter(fits, every))
+        if not fitting:
             units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in every)
             self._lines.refuse(
                 f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
                 f"as IMB {self._version or 'of any release'} prints them"
             )
+        self._megabytes = fitting
 
 
-def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) -> None:
+def _check_all_there(lines: Lines, announced: Sequence[str], tables: Sequence[Table]) -> None:
     """Raise ParseError unless each announced function is there, up to all processes."""
     for name in announced:
         mine = [table for table in tables if table.function == name]
@@ -419,33 +406,23 @@ def _read_preamble(lines: Lines) -> tuple[_Lengths | None, list[str]]:
         while lines.skip_blank() or lines.match(_HASH):
             pass
         while found := lines.match(_LISTED):
-            if found[1] not in FUNCTIONS:
-                lines.refuse("no benchmark of IMB that is known here")
-            announced.append(found[1])
+            announced.append(_known(lines, found[1], ParseError))
     if not announced:
         lines.expect(_LISTED, "the list of benchmarks to run")
-    printed = "\n".join(preamble)
-    ranges = _RANGE.findall(printed)
-    least, most = _LEAST.search(printed), _MOST.search(printed)
-    if _USER_LENGTHS.search(printed):
+    if _USER_LENGTHS in preamble:
         return None, announced
-    if least is None or most is None:
-        lines.take("a table")
-        lines.refuse("the least and the largest message length are not there")
-    return (int(least[1]), 2 ** int(ranges[-1]) if ranges else 1, int(most[1])), announced
+    lengths = [int(found[1]) for found in map(_LENGTH.fullmatch, preamble) if found]
+    ranges = [2 ** int(found[1]) for found in map(_RANGE.fullmatch, preamble) if found]
+    if len(lengths) < 2:
+        reason = "the least and the largest message length are not there"
+        lines.refuse_next("a table", reason, ParseError)
+    return (lengths[0], ranges[-1] if ranges else 1, lengths[1]), announced
 
 
-def _time_us(function: str, values: Mapping[str, float]) -> float:
-    """Return the time per call in µs: of the slowest rank, or of one message of a rate."""
-    if MESSAGES in values and (function not in POINT_TO_POINT or TIME not in values):
-        return 1e6 / values[MESSAGES]
-    return next(values[name] for name in (TIME, MOST, PURE) if name in values)
-
-
-def _known(lines: Lines, title: re.Match[str]) -> str:
-    if title[2] not in FUNCTIONS:
-        lines.refuse("no benchmark of IMB that is known here", TableError)
-    return title[2]
+def _known(lines: Lines, function: str, fault: type[ParseError] = TableError) -> str:
+    if function not in FUNCTIONS:
+        lines.refuse("no benchmark of IMB that is known here", fault)
+    return function
 
 
 def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
@@ -489,13 +466,14 @@ def _layouts(function: str) -> Iterator[Layout]:
 
 def _read_header(lines: Lines, function: str, *, may_lack: bool = True) -> Header:
     header = take_header(lines, _layouts(function), may_lack=may_lack)
-    if header is None:
-        lines.refuse(f"is no header that IMB prints for {function}")
-    return header
+    return header or lines.refuse(f"is no header that IMB prints for {function}")
 
 
 def _read_entry(lines: Lines, function: str, header: Header, group: int | None) -> Row:
-    """Return one row, or IMB's message in place of a size that failed."""
+    """Return one row, or IMB's message in place of a size that failed.
+
+    Its time is that of the slowest rank, or of one message of a rate.
+    """
     line = lines.take("a row of the table")
     if _TRUNCATED.fullmatch(line):
         lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
@@ -525,7 +503,10 @@ def _read_entry(lines: Lines, function: str, header: Header, group: int | None) 
             lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
     wrong = values.get(DEFECTS)
     failure = f"defects {wrong}" if wrong else ""
-    return Row(lines.number, size, values, _time_us(function, values), failure)
+    time_us = next((values[name] for name in (TIME, MOST, PURE) if name in values), 0.0)
+    if MESSAGES in values and (function not in POINT_TO_POINT or TIME not in values):
+        time_us = 1e6 / values[MESSAGES]
+    return Row(lines.number, size, values, time_us, failure)
 
 
 def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Lengths) -> None:
@@ -550,10 +531,10 @@ def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Leng
         lines.refuse(f"{function} goes past the longest message of {longest} bytes")
     # IMB leaves out a message that is too short for an element of the reduction.
     if last < longest and not (reduces and longest < max(_ELEMENT_BYTES)):
-        lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
+        lines.skip_blank()
+        reason = f"the table of {function} ends before {longest} bytes, the longest message"
+        lines.refuse_next(f"the row of {max(2 * last, 1)} bytes", reason, ParseError)
 
-
-FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
 
 DEFAULT_WINDOW = 64
 _WINDOW_ASKED = re.compile(r"^#.* -window_size ([0-9]{1,9})\b", re.MULTILINE)
@@ -571,7 +552,7 @@ class Imb(MpiBenchmark):
     output_of = "IMB-MPI1"
     features: ClassVar[Mapping[str, str]] = {"imb": "Intel MPI Benchmarks (IMB-MPI1)"}
     probes: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "imb"}
-    figures = FIGURES
+    figures = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
     programs_are = "IMB-MPI1"
     starting = "IMB-MPI1 -npmin {ranks} -iter 1 Barrier"
     heads = re.compile(
@@ -579,7 +560,6 @@ class Imb(MpiBenchmark):
         r"|(?P<table># Benchmarking )"
         rf"|(?P<columns># #processes = | *{SIZE_COLUMN} +{COUNT_COLUMN}\b| *{COUNT_COLUMN} +t_min)"
     )
-    own_before = _RULE
     several_tables = True
     pairs_function = "PingPong"
     sizes = ListedSizes
@@ -597,15 +577,9 @@ class Imb(MpiBenchmark):
         _function("Uniband", pairs=True, rated=True),
         _both_ways("Biband", pairs=True),
         *(
-            _function(name, least_bytes=least, default=default, collective=name)
-            for name, least, default in (
-                *(("Bcast", 1, True), ("Allgather", 1, True), ("Allgatherv", 1, False)),
-                *(("Gather", 1, False), ("Gatherv", 1, False)),
-                *(("Scatter", 1, False), ("Scatterv", 1, False)),
-                *(("Alltoall", 1, True), ("Alltoallv", 1, False), ("Reduce", 4, False)),
-                *(("Reduce_scatter", 4, True), ("Reduce_scatter_block", 4, False)),
-                ("Allreduce", 4, True),
-            )
+            replace(_function(name, collective=name, default=name in _PLAIN), least_bytes=least)
+            for name in _MEASURED
+            for least in [4 if "educe" in name else 1]
         ),
         _function("Barrier", least_bytes=None, default=True),
     )

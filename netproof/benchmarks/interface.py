@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -25,7 +25,6 @@ from netproof.intake.models import Written
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.units import bandwidth_mb_s
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
@@ -77,9 +76,7 @@ class ListedSizes(MessageSizes):
 
         The powers of two times ``least`` are always among them, other sizes rounded down.
         """
-        doubling = [least]
-        while 2 * doubling[-1] <= most:
-            doubling.append(2 * doubling[-1])
+        doubling = [least * 2**power for power in range((most // least).bit_length())]
         between = [
             round(size * 2 ** (part / self.per_octave))
             for size in doubling
@@ -218,11 +215,8 @@ class Table:
                 ranks = "" if self.ranks is None else f" at {self.ranks} ranks"
                 reason = f"{self.function}{ranks} {what} at {row.size} bytes"
                 raise ParseError(self.path, row.line, row.failure, reason)
-        bandwidth = None
-        if self.messages:
-            bandwidth = tuple(
-                bandwidth_mb_s(self.messages * row.size, row.time_us) for row in self.rows
-            )
+        rates = (self.messages * row.size / row.time_us for row in self.rows if self.messages)
+        bandwidth = tuple(rates) or None
         times = tuple(row.time_us for row in self.rows)
         sizes = tuple(row.size for row in self.rows)
         return Curve(sizes, times, bandwidth, self._extreme(0), self._extreme(1))
@@ -249,6 +243,25 @@ class Table:
         }
 
 
+def up_to_fault(
+    lines: Lines, tables: Iterable[Table]
+) -> tuple[tuple[Table, ...], ParseError | None]:
+    """Return the tables before a fault, and that; raise it where no table is before it.
+
+    It is one of a table alone if nothing follows it.
+    """
+    found: list[Table] = []
+    try:
+        found.extend(tables)
+    except ParseError as fault:
+        if not found:
+            raise
+        if not any(map(str.strip, lines.between(fault.line + 1, len(lines)))):
+            fault = TableError(fault.path, fault.line, fault.text, fault.reason)
+        return tuple(found), fault
+    return tuple(found), None
+
+
 @dataclass(frozen=True)
 class Output:
     """The output of one run of a benchmark, read and checked.
@@ -257,7 +270,8 @@ class Output:
     is not printed; ``facts``: further plain values for JSON. ``ended``: its own last line is there;
     ``whole``: all sizes are there that it measures by itself. ``next_word``: first of a row that
     would have followed the last, empty where none would. ``note``: a sentence on what is guessed,
-    or which pair is the slowest. ``preamble``, ``epilogue``: lines of others before and after.
+    or which pair is the slowest. ``preamble``, ``epilogue``: what was printed before and after.
+    ``fault``: of the table at which the output breaks off; all others before it are whole.
     """
 
     of: Benchmark
@@ -272,6 +286,7 @@ class Output:
     note: str = ""
     preamble: tuple[str, ...] = ()
     epilogue: tuple[str, ...] = ()
+    fault: ParseError | None = None
 
     def table(self, function: str, ranks: int) -> Table:
         """Return the one table of ``function`` at ``ranks``; ParseError unless there is one."""
@@ -316,10 +331,9 @@ class Benchmark:
     ``figures``: beginning of a row of it, for ``grep -E``, from which a run came that far.
     ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
     the group ``program`` names a program, ``columns`` is below another head if there is one.
-    ``own_before``: lines of its own before these; ``several_tables``: an output can have more than
-    one. ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are
-    protocols, measured between nodes and inside one in two directions, and all charts are on one
-    page.
+    ``several_tables``: an output can have more than one. ``sizes``: a site's settings of its
+    message sizes. ``by_protocol``: its functions are protocols, measured between nodes and inside
+    one in two directions, and all charts are on one page.
     """
 
     number: ClassVar[int]
@@ -339,7 +353,6 @@ class Benchmark:
     by_protocol: ClassVar[bool] = False
     several_tables: ClassVar[bool] = False
     heads: ClassVar[re.Pattern[str]]
-    own_before: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
 
     def known(self, name: str) -> Function | None:
         """Return the function of that name, also one that is only read; None without."""
@@ -410,17 +423,15 @@ class Benchmark:
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve in a launch's file; ParseError where it is not the one of ``case``."""
-        tables = self.read(text, str(path)).tables
-        if len(tables) != 1:
-            found = ", ".join(f"{one.function} on {one.ranks}" for one in tables)
-            reason = f"one table was asked for, and there are: {found or 'none'}"
-            raise ParseError(str(path), 0, "", reason)
-        table = tables[0]
-        ranks = case.ranks if table.ranks is None else table.ranks
-        if (table.function, ranks, table.remark) != (case.function, case.ranks, ""):
-            remark = f", {table.remark}" if table.remark else ""
-            found = f"{table.function} on {ranks} ranks{remark}"
-            reason = f"{case.function} on {case.ranks} ranks was asked for"
+        table, *others = tables = self.read(text, str(path)).tables
+        found = "; ".join(
+            f"{one.function} on {case.ranks if one.ranks is None else one.ranks} ranks"
+            f"{one.remark and ', '}{one.remark}"
+            for one in tables
+        )
+        asked = f"{case.function} on {case.ranks} ranks"
+        if others or found != asked:
+            reason = f"{asked} was asked for, and nothing else"
             raise ParseError(str(path), table.first_line, found, reason)
         for row in table.rows:
             if row.size in table.at_least:
@@ -462,7 +473,9 @@ class Benchmark:
                 reason = f"a part of another output stands before {self.label}'s name"
                 raise ParseError(path, number, foreign, reason)
         lines.skip_blank()
-        output = self.read_after(lines, before, bidirectional=bidirectional, **how)
+        output = self.read_next(lines, before, bidirectional=bidirectional, **how)
+        if output.fault is not None:
+            raise output.fault
         lines.skip_blank()
         end = lines.number
         while (line := lines.peek()) is not None:
@@ -472,7 +485,8 @@ class Benchmark:
                 lines.refuse(f"is no row that {self.label} prints: {reason}")
             if self._is_own(line):
                 lines.refuse("a second output follows the first, or a part of one")
-        return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
+        after = lines.between(end + 1, len(lines))
+        return replace(output, preamble=printed_lines(before), epilogue=printed_lines(after))
 
     def guessed(
         self,
@@ -495,9 +509,8 @@ class Benchmark:
         if further := [fault for fault in faults if fault.line > start]:
             raise further[0]
         lines.go_to(start)
-        lines.take("the header of a table")
         reason = "the line above it is missing that names the function: say it, as with"
-        lines.refuse(f"{reason} --from '{self.name} {functions[0]}'", TableError)
+        lines.refuse_next("the header", f"{reason} --from '{self.name} {functions[0]}'")
 
     def guess_note(self, place: str, function: str, by: str = "columns") -> str:
         """Return the sentence that a table's function is guessed, and how to say which it is."""
@@ -509,12 +522,6 @@ class Benchmark:
     def _is_own(self, line: str) -> bool:
         """Check for a line that an output has once in a run."""
         return self.heads.match(line) is not None or ROW.fullmatch(line) is not None
-
-    def read_after(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
-        """Return the output of ``read_next``, with the lines of others before it."""
-        output = self.read_next(lines, before, **how)
-        foreign = (line for line in before if not self.own_before.fullmatch(line))
-        return replace(output, preamble=printed_lines(foreign))
 
     def read_next(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
         """Read the output that begins at the next line, up to its last row or its own last line.
@@ -585,16 +592,11 @@ class MpiBenchmark(Benchmark):
         self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
         """Return each function on each count of ranks; those for two ranks once, if any is."""
-        cases = []
-        for function in self.functions:
-            if not (function.default or all_functions):
-                continue
-            if function.pair:
-                cases += [Case(*where, self.name, function.name, 2, 1)] * bool(rank_counts)
-                continue
-            cases += [
-                Case(*where, self.name, function.name, ranks, ranks_per_node)
-                for ranks in rank_counts
-                if not (function.pairs and ranks % 2)
-            ]
-        return cases
+        every = [(ranks, ranks_per_node) for ranks in rank_counts]
+        return [
+            Case(*where, self.name, function.name, ranks, per_node)
+            for function in self.functions
+            if function.default or all_functions
+            for ranks, per_node in ([(2, 1)] * bool(every) if function.pair else every)
+            if not (function.pairs and ranks % 2)
+        ]

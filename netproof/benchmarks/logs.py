@@ -163,11 +163,6 @@ def failed(line: str) -> bool:
     return any(map(_FAILURES.search, (line[:_LOOKED_AT], line[_LOOKED_AT:][-_LOOKED_AT:])))
 
 
-def is_command(line: str) -> bool:
-    """Check whether another program begins at a line."""
-    return _is_one(line, _COMMAND)
-
-
 def is_ending(line: str) -> bool:
     """Check whether a line is known to follow a run that ended."""
     return _is_one(line, _ENDINGS, _FIELD, _NO_FAILURE, _COMMAND)
@@ -188,7 +183,7 @@ def first_doubt(lines: Sequence[str], *, last: bool, whole: bool) -> int | None:
     for index, line in enumerate(lines):
         if failed(line):
             return index
-        if is_command(line):
+        if _is_one(line, _COMMAND):
             return None
         if last and not whole and not is_ending(line):
             return index

@@ -7,11 +7,18 @@ it. Its MB are 2²⁰ bytes. The largest and the mean rate that it prints check 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
-from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
+from netproof.benchmarks.interface import (
+    BOTH_WAYS,
+    Benchmark,
+    Function,
+    Output,
+    Table,
+    up_to_fault,
+)
 from netproof.measurement.units import MEBI
 
 _START = re.compile(r"START mpiGraph(?: v(\S+))? *")
@@ -45,12 +52,7 @@ class MpiGraph(Benchmark):
             lines.refuse("messages of no bytes, or fewer than 2 ranks")
         while lines.match(_PROGRESS):
             pass
-        tables = tuple(
-            _table(lines, kind, asked["MsgSize"], asked["Procs"]) for kind in ("Send", "Recv")
-        )
-        if tables[0].facts["nodes"] != tables[1].facts["nodes"]:
-            lines.refuse("both matrices have the same ranks", TableError)
-        lines.expect(_END, "`END mpiGraph`")
+        tables, fault = up_to_fault(lines, _tables(lines, asked["MsgSize"], asked["Procs"]))
         sent = tables[0]
         one, other = sent.facts["slowest"]
         rate, mean = (asked["MsgSize"] / us for us in (sent.rows[0].time_us, sent.facts["mean_us"]))
@@ -58,7 +60,16 @@ class MpiGraph(Benchmark):
             f"{lines.path}:{sent.first_line}: the slowest pair is {one} to {other}, {rate:.0f} MB/s"
             f" where the mean is {mean:.0f}"
         )
-        return Output(self, lines.path, tables, start[1], asked, note=note)
+        return Output(self, lines.path, tables, start[1], asked, note=note, fault=fault)
+
+
+def _tables(lines: Lines, size: int, ranks: int) -> Iterator[Table]:
+    yield (sent := _table(lines, "Send", size, ranks))
+    received = _table(lines, "Recv", size, ranks)
+    if sent.facts["nodes"] != received.facts["nodes"]:
+        lines.refuse("both matrices have the same ranks", TableError)
+    lines.expect(_END, "`END mpiGraph`")
+    yield received
 
 
 def _table(lines: Lines, kind: str, size: int, ranks: int) -> Table:

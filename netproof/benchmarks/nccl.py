@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -155,8 +155,8 @@ class _Run:
             if lines.match(_OWN):
                 continue
             if not (found := lines.match(_ROW)):
-                lines.take("a row of the table, or its last lines")
-                lines.refuse("is no row that nccl-tests prints: give its output alone", TableError)
+                reason = "is no row that nccl-tests prints: give its output alone"
+                lines.refuse_next("a row of the table, or its last lines", reason)
             tokens = found[3].split()
             both = self.sweeps.setdefault(tuple(found[2].split()), ([], []))
             for rows, figures in zip(both, (tokens[:4], tokens[4:]), strict=True):
@@ -213,19 +213,18 @@ class Nccl(Benchmark):
         first = lines.number + 1
         tests, starting = lines.match(_TESTS), lines.match(_STARTING)
         run = _Run(lines.path, tests[2] if tests else None, first)
-        while not _SWEEP.fullmatch(lines.peek() or "") and lines.match(_OWN):
-            pass
-        if not (header := lines.match(_HEADER)):
-            sweep = lines.expect(_SWEEP, "the sizes, `# nThread 1 nGpus 1 minBytes …`")
-            run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
-        while not header and not (header := lines.match(_HEADER)):
-            if found := lines.match(_RANK):
+        while not (header := lines.match(_HEADER)):
+            if sweep := lines.match(_SWEEP):
+                if run.asked:
+                    lines.refuse(f"is of another run: {_ONE}")
+                run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
+            elif found := lines.match(_RANK):
                 run.devices.append((found[2], found[3]))
-            if lines.match(_SWEEP) or (found and int(found[1]) != len(run.devices) - 1):
-                lines.refuse(f"is of another run: {_ONE}")
-            if not found and not lines.match(_OWN):
-                lines.take("the header of the table")
-                lines.refuse("is no line that nccl-tests prints before its table", TableError)
+                if not run.asked or int(found[1]) != len(run.devices) - 1:
+                    lines.refuse(f"is of another run: {_ONE}")
+            elif not lines.match(_OWN):
+                reason = "is no line that nccl-tests prints before its table"
+                lines.refuse_next("the header of the table", reason)
         if run.asked and len(run.devices) < 2:
             lines.refuse(f"one GPU has no bus: {_ONE}", TableError)
         measured = run.read_rows(lines, counts=header[1] == "#wrong")
@@ -254,36 +253,34 @@ class Nccl(Benchmark):
             return None
         if "end_time" not in content:
             raise ParseError(path, 0, "", "has no end_time: the run broke off")
-        return _of_document(content, path)
-
-
-def _of_document(content: Mapping[str, Any], path: str) -> Output:
-    config, run = content["config"], _Run(path, str(content["nccl_version"]))
-    (function,) = {one for word in content["args"] for one in _PROGRAM.findall(word)}
-    run.devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
-    factor = run.factor(function)
-    for entry in content["results"]:
-        size = int(entry["size"])
-        both = run.sweeps.setdefault((entry["type"], entry["redop"], str(entry["root"])), ([], []))
-        for rows, how in zip(both, ("out_of_place", "in_place"), strict=True):
-            if (figures := entry.get(how)) is None:
-                continue
-            time, bus = float(figures.get("time", figures.get("cpu_time"))), figures["bus_bw"]
-            if not time > 0 or not math.isclose(bus, factor * size / 1e3 / time, rel_tol=1e-3):
-                reason = f"bus_bw of {size} bytes does not follow from bytes and time"
-                raise ParseError(path, 0, f"{bus}", reason)
-            values = {"busbw": bus}
-            if each := entry.get(f"{how}_per_iter"):
-                values["times_us"] = each["times_us"]
-            wrong = figures.get("nwrong")
-            rows.append(Row(0, size, values, time, f"nwrong {wrong}" if wrong else ""))
-    unit = "factor" if "step_factor" in config else "bytes"
-    least, most, step = (
-        int(config[key]) for key in ("minimum_bytes", "maximum_bytes", f"step_{unit}")
-    )
-    run.ask(least, most, step, unit)
-    run.average = float(content["average_bus_bandwidth"]["bandwidth"])
-    return run.output(function, factor)
+        config, run = content["config"], _Run(path, str(content["nccl_version"]))
+        (function,) = {one for word in content["args"] for one in _PROGRAM.findall(word)}
+        run.devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
+        factor = run.factor(function)
+        for entry in content["results"]:
+            size = int(entry["size"])
+            both = run.sweeps.setdefault(
+                (entry["type"], entry["redop"], str(entry["root"])), ([], [])
+            )
+            for rows, how in zip(both, ("out_of_place", "in_place"), strict=True):
+                if (figures := entry.get(how)) is None:
+                    continue
+                time, bus = float(figures.get("time", figures.get("cpu_time"))), figures["bus_bw"]
+                if not time > 0 or not math.isclose(bus, factor * size / 1e3 / time, rel_tol=1e-3):
+                    reason = f"bus_bw of {size} bytes does not follow from bytes and time"
+                    raise ParseError(path, 0, f"{bus}", reason)
+                values = {"busbw": bus}
+                if each := entry.get(f"{how}_per_iter"):
+                    values["times_us"] = each["times_us"]
+                wrong = figures.get("nwrong")
+                rows.append(Row(0, size, values, time, f"nwrong {wrong}" if wrong else ""))
+        unit = "factor" if "step_factor" in config else "bytes"
+        least, most, step = (
+            int(config[key]) for key in ("minimum_bytes", "maximum_bytes", f"step_{unit}")
+        )
+        run.ask(least, most, step, unit)
+        run.average = float(content["average_bus_bandwidth"]["bandwidth"])
+        return run.output(function, factor)
 
 
 BENCHMARK = Nccl()

@@ -40,7 +40,7 @@ from netproof.benchmarks.interface import (
     Table,
     Where,
 )
-from netproof.errors import NetproofError, ParseError
+from netproof.errors import NetproofError, ParseError, listed
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
@@ -51,7 +51,6 @@ MOST_SAMPLES = 8000
 SHORTEST_US_5 = 1.0
 """Least value in µs of NetPIPE 5.x's shortest time."""
 
-MOST_LISTED = 5
 MOST_PERTURBATIONS = 8
 """Most frequent steps between sizes that are tried as the perturbation."""
 
@@ -91,22 +90,6 @@ HIGHEST_5 = (5, 10)
 _BOTH_WAYS = re.compile(
     r"Passing data in both directions simultaneously\."
     r"|Bidirectional mode using [0-9]+ pairs of processes\. *"
-)
-
-_PREAMBLE = re.compile(
-    r"|[0-9]{1,15}: \S+|(?:Latency|Sync Time): [0-9.]+"
-    r"|Sending output to .+"
-    r"|Output is for the combined bandwidth\."
-    r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
-    r"|Preposting asynchronous receives"
-    r"|The socket buffer size limits the maximum test size\."
-    r"|The upper limit is being set to [0-9]{1,15} Bytes"
-    r"|due to socket buffer size limitations"
-    r"|Send and receive buffers are [0-9]{1,15} and [0-9]{1,15} bytes"
-    r"|\(A bug in Linux doubles the requested buffer sizes\)"
-    r"|MPI implementations do not have to guarantee message progress\."
-    r"|You may need to run using -a to avoid locking up\."
-    r"| *Clock resolution ~ .*|Saving output to .+|The output shows the combined throughput\. *"
 )
 
 
@@ -206,7 +189,11 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
             lines.refuse(f"is no row as NetPIPE {named} writes it: {', '.join(columns)}")
         if newer:
             _check_rate(lines, moved, rate, 0.0005, time, 0.005, newer=True)
-            _check_extremes(lines, moved, rate, *extremes)
+            least, most = extremes
+            # Rates of the longest and the shortest time, which may have been below its least value.
+            of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
+            if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
+                lines.refuse("expected minimum <= average <= maximum of the rates")
         else:
             _check_rate(lines, int(moved), rate, 0.5e-6, us(time), 0.5e-2)
             time = round(us(time), 2)
@@ -222,67 +209,13 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     if missing:
         # Every line is a row.
         line_number, after = next((at, one) for at, one in enumerate(there, 1) if one > missing[0])
-        listed = ", ".join(map(str, missing[:MOST_LISTED]))
-        more = len(missing) - MOST_LISTED
-        listed += f" and {more} more sizes" if more > 0 else ""
-        reason = f"lines are missing: NetPIPE {named} measures {listed} bytes before {after}"
+        several = listed([*map(str, missing)])
+        reason = f"lines are missing: NetPIPE {named} measures {several} bytes before {after}"
         # All are even in the file of a bidirectional run.
         if not bidirectional and all(size % 2 == 0 for size in there):
             reason += "; a run both ways counts twice: say --bidirectional if it was one"
         raise ParseError(path, line_number, "", reason)
     return _output(lines, named[0], points, bidirectional=bidirectional)
-
-
-def _check_extremes(lines: Lines, moved: float, rate: float, least: float, most: float) -> None:
-    """Raise ParseError unless the rates in Gbit/s of the longest and shortest time may be theirs.
-
-    Apart by printed decimals, or the shortest time was below its least value.
-    """
-    of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
-    if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
-        lines.refuse("expected minimum <= average <= maximum of the rates")
-
-
-def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
-    """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
-    for number, earlier in enumerate(before, lines.number + 1 - len(before)):
-        if _BOTH_WAYS.fullmatch(earlier) and not bidirectional:
-            raise ParseError(lines.path, number, earlier, "is a bidirectional run, read as one way")
-    if lines.match(LOOP_5):
-        rows = _read_rows_5(lines, bidirectional)
-        return _output(lines, "5", rows, bidirectional=bidirectional, ended=True)
-    lines.expect(_LOOP, "NetPIPE's main loop")
-    points: list[Row] = []
-    release = "3"
-    while (line := lines.peek()) is not None:
-        if _UNFINISHED.fullmatch(line):
-            lines.take("a row")
-            lines.refuse("a size without its result: the run was cut short", TableError)
-        older = _ROW_2.fullmatch(line)
-        found = older or (PRINTED_ROW.fullmatch(line) if release == "3" else None)
-        if not found:
-            break
-        lines.take("a row")
-        number, size, repetitions = (int(found[at]) for at in (1, 2, 3))
-        rate, time = numbers(lines, found.groups()[3:], ("Mbps", "sec" if older else "usec"))
-        error = 0.005
-        if older:
-            release, time, error = "2", us(time), us(half_a_unit(found[5]))
-            if number != len(points):
-                lines.refuse(f"is no row {len(points)}: a row is missing")
-        elif line != (
-            f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
-            f" {rate:8.2f} Mbps in {time:10.2f} usec"
-        ):
-            lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
-        _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
-        _append(lines, points, size, time, may_be_empty=older is not None)
-    if not points:
-        if lines.peek() is None:
-            lines.refuse("the run ends before its first size", TableError)
-        lines.take("a row")
-        lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
-    return _output(lines, release, points, bidirectional=bidirectional)
 
 
 def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
@@ -296,8 +229,8 @@ def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
     lines.skip_blank()
     end = lines.match(_END_5)
     if end is None or not printed:
-        lines.take("`Completed with max bandwidth`, its last line")
-        lines.refuse("is no row of a run that only measures, as NetPIPE 5.x prints it", TableError)
+        reason = "is no row of a run that only measures, as NetPIPE 5.x prints it"
+        lines.refuse_next("`Completed with max bandwidth`, its last line", reason)
     best, error = _printed_5(end, 1)
     rates = sorted((_printed_5(found, 4) for found in printed), reverse=True)
     means = [[sum(one) / most for one in zip(*rates[:most], strict=True)] for most in HIGHEST_5]
@@ -379,11 +312,11 @@ def _check_rate(
     amount = moved * BITS_PER_BYTE / 1000 if newer else us(moved * BITS_PER_BYTE / MEBI)
     if not is_rate(rate, rate_error, amount, time_us, time_error):
         made, unit = amount / time_us, "Gbit/s" if newer else "Mbps of 2^20 bit/s"
-        several = "; that of several pairs of ranks at once is not read" if rate > made else ""
-        lines.refuse(
-            f"the rate does not follow from bytes and time: {moved:.0f} bytes would be"
-            f" {made:.6g} {unit}{several if newer else ''}"
+        reason = (
+            f"the rate does not follow from {moved:.0f} bytes and time: {made:.6g} {unit} would"
         )
+        pairs = "; that of several pairs of ranks at once is not read"
+        lines.refuse(f"{reason}{pairs if newer and rate > made else ''}")
 
 
 PROTOCOLS = ("tcp", "mpi")
@@ -396,8 +329,6 @@ VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
 
 LEAST_TRIALS = 3
 """Trials per size of NetPIPE 3.7.2; 7 where it was built with FINAL (netpipe.h)."""
-
-FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 
 
 def subject(protocol: str, path: str, direction: str) -> str:
@@ -457,14 +388,13 @@ class Netpipe(Benchmark):
         "netpipe-mpi": "NetPIPE over MPI (NPmpi)",
     }
     probes: ClassVar[Mapping[str, str]] = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi"}
-    figures = FIGURES
+    figures = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
     suffix = "np"
     programs_are = "NP{}"
     starting = "NP{function} -l 1 -u 8 -p 0 -n 1 -o /dev/null"
     over_tcp: ClassVar[Mapping[str, str]] = {"mpi": "tcp"}
     sizes = PerturbedSizes
     by_protocol = True
-    own_before = _PREAMBLE
     heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
     functions = (_function("tcp"), _function("mpi", ping_pong=True))
 
@@ -528,8 +458,44 @@ class Netpipe(Benchmark):
     def read_next(
         self, lines: Lines, before: Sequence[str], *, bidirectional: bool = False, **_: Any
     ) -> Output:
-        """Return the run whose main loop begins here."""
-        return _read_run(lines, before, bidirectional=bidirectional)
+        """Return the run of 3.7.2, 2.4 or 5.x whose main loop begins here."""
+        for number, earlier in enumerate(before, lines.number + 1 - len(before)):
+            if _BOTH_WAYS.fullmatch(earlier) and not bidirectional:
+                raise ParseError(
+                    lines.path, number, earlier, "is a bidirectional run, read as one way"
+                )
+        if lines.match(LOOP_5):
+            rows = _read_rows_5(lines, bidirectional)
+            return _output(lines, "5", rows, bidirectional=bidirectional, ended=True)
+        lines.expect(_LOOP, "NetPIPE's main loop")
+        points: list[Row] = []
+        release = "3"
+        while (line := lines.peek()) is not None:
+            if _UNFINISHED.fullmatch(line):
+                lines.take("a row")
+                lines.refuse("a size without its result: the run was cut short", TableError)
+            older = _ROW_2.fullmatch(line)
+            found = older or (PRINTED_ROW.fullmatch(line) if release == "3" else None)
+            if not found:
+                break
+            lines.take("a row")
+            number, size, repetitions = (int(found[at]) for at in (1, 2, 3))
+            rate, time = numbers(lines, found.groups()[3:], ("Mbps", "sec" if older else "usec"))
+            error = 0.005
+            if older:
+                release, time, error = "2", us(time), us(half_a_unit(found[5]))
+                if number != len(points):
+                    lines.refuse(f"is no row {len(points)}: a row is missing")
+            elif line != (
+                f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
+                f" {rate:8.2f} Mbps in {time:10.2f} usec"
+            ):
+                lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
+            _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
+            _append(lines, points, size, time, may_be_empty=older is not None)
+        if not points:
+            lines.refuse_next("the first size", "is no row as NetPIPE 3.7.2 prints them")
+        return _output(lines, release, points, bidirectional=bidirectional)
 
     def read(self, text: str, path: str, *, bidirectional: bool = False, **how: bool) -> Output:
         """Read what it printed, or what ``-o`` wrote."""

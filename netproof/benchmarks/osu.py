@@ -67,17 +67,10 @@ _PAIR = {
     "multi latency": "multi_lat",
     "multi-threaded latency": "latency_mt",
     "multi-process latency": "latency_mp",
-    "latency persistent": "latency_persistent",
-    "bandwidth persistent": "bw_persistent",
-    "bi-directional bandwidth persistent": "bibw_persistent",
 }
 _ONE_SIDED = {
-    "_put": "put",
-    "_get": "get",
-    "_accumulate": "acc",
-    "_get_accumulate": "get_acc",
-    "_fetch_and_op": "fop",
-    "_compare_and_swap": "cas",
+    **{"_put": "put", "_get": "get", "_accumulate": "acc", "_get_accumulate": "get_acc"},
+    **{"_fetch_and_op": "fop", "_compare_and_swap": "cas"},
 }
 _COLLECTIVE = re.compile(
     r"(non-blocking )?(neighborhood )?(allreduce|allgatherv?|all-?to-?all[vw]?|barrier|broadcast"
@@ -93,27 +86,25 @@ PARTS_OF_ALL = ("Allgather", "Alltoall")
 MOST_MEMORY = 512 * MEBI
 """Bytes per rank above which OMB leaves out sizes of these, unless ``-M`` says otherwise."""
 
-FIGURES = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
-
 _HEAD = re.compile(
     r"# OSU (?:One Sided )?MPI(_[A-Za-z_]+)?(?:-([A-Z]+(?: MANAGED)?))? (\S.*?) [Tt]est v(\S+) *"
 )
 _VERSION = re.compile(r"[3-7](?:\.[0-9]{1,3}){1,3}(?:[-+~._]?[A-Za-z][A-Za-z0-9.+~-]{0,20})?")
-_TYPE = re.compile(r"# Datatype: (MPI_[A-Z0-9_]+)\.")
+_TYPE = re.compile(r"# Datatype: (?P<type>MPI_[A-Z0-9_]+)\.")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}) \]")
-_MEMORY = re.compile(
-    r"# (?:Send Buffer|Rank 0 Memory) on (.+) and (?:Receive Buffer|Rank 1 Memory) on (.+)"
-)
-_WINDOW = re.compile(r"# Window creation: (MPI_[A-Za-z_]+)")
-_SYNCHRONIZATION = re.compile(r"# Synchronization: (MPI_[A-Za-z_/]+)")
-_FURTHER = re.compile(
-    r"# Overall = Coll\. Init \+ Compute \+ MPI_Test \+ MPI_Wait"
+_BEFORE_HEADER = re.compile(
+    rf"{_TYPE.pattern}"
+    r"|# Window creation: (?P<window>MPI_[A-Za-z_]+)"
+    r"|# Synchronization: (?P<synchronization>MPI_[A-Za-z_/]+)"
+    r"|# (?:Send Buffer|Rank 0 Memory) on (?P<memory>.+) and (?:Receive Buffer|Rank 1 Memory) on"
+    r" (?P<other_memory>.+)"
+    r"|# Overall = Coll\. Init \+ Compute \+ MPI_Test \+ MPI_Wait"
     r"|# Number of forked processes in (?:sender|receiver): [0-9]{1,9}"
     r"|# Setting number of validation warmup iterations to [0-9]{1,9}\."
     r"|Dimensions size = [0-9 ]{1,99}"
+    r"|# (?! *Size\b|OSU )[A-Z][a-z]+ [a-z]+ .*"
 )
-_REMARK = re.compile(r"# (?! *Size\b|OSU )[A-Z][a-z]+ [a-z]+ .*")
-"""A sentence that somebody added before the header."""
+"""Facts of a test, and sentences that somebody added before the header."""
 _WRONG = re.compile(r"DATA VALIDATION ERROR: .*")
 _GUESSED = {
     (LATENCY,): "latency",
@@ -136,10 +127,6 @@ _ROW = re.compile(
 def _between_two(function: str) -> bool:
     """Check whether messages go between two ranks, or the two of each pair."""
     return "lat" in function or "bw" in function
-
-
-def _of_one_size(function: str) -> bool:
-    return any(name in function for name in ("barrier", "fop_", "cas_"))
 
 
 def _layouts(function: str) -> Iterator[Layout]:
@@ -188,13 +175,12 @@ def _output(lines: Lines, header: Header, table: Table, version: str | None = No
     """
     function = table.function
     rows = _read_rows(lines, function, header)
-    columns, one, last = rows[0].values, _of_one_size(function), rows[-1].size
+    columns, last = rows[0].values, rows[-1].size
+    one = any(name in function for name in ("barrier", "fop_", "cas_"))
     # A collective that no run measures has no more.
     of = BENCHMARK.known(function) or _function(function)
-    extremes = None
-    if MOST in columns:
-        extremes = (LEAST, MEAN)
-    elif MOST_PURE in columns:
+    extremes = (LEAST, MEAN) if MOST in columns else None
+    if MOST_PURE in columns:
         extremes = (LEAST_PURE, PURE)
     mean = "" if _between_two(function) or extremes else MEAN_OF_RANKS
     at_least = tuple(row.size for row in rows if 0 in _rates(row.values))
@@ -217,10 +203,7 @@ def _output(lines: Lines, header: Header, table: Table, version: str | None = No
 
 def _read_named(lines: Lines) -> Output:
     """Return the output from OMB's name to its last row."""
-    head = lines.match(_HEAD)
-    if head is None:
-        lines.take("OMB's name, test and version")
-        lines.refuse("expected OMB's name, an MPI test and its version", TableError)
+    head = lines.expect(_HEAD, "OMB's name, an MPI test and its version", TableError)
     first_line, version = lines.number, head[4]
     if not _VERSION.fullmatch(version):
         lines.refuse(f"version {version} is not one of OMB 3 to 7", TableError)
@@ -232,31 +215,26 @@ def _read_named(lines: Lines) -> Output:
         ranks = 2 * int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
         if not ranks:
             lines.refuse("no pair measures nothing")
-    # Collectives do not say where buffers are, nor does any test since 7.4.
-    known = [_TYPE, _WINDOW, _SYNCHRONIZATION, *([_MEMORY] if _between_two(function) else [])]
-    found: dict[re.Pattern[str], re.Match[str]] = {}
-    while True:
-        if lines.skip_blank() or lines.match(_FURTHER):
-            continue
-        stated = next(filter(None, (lines.match(one) for one in known if one not in found)), None)
-        if stated is not None:
-            found[stated.re] = stated
-        elif not lines.match(_REMARK):
-            break
+    reason = f"is no header that OMB prints for {function} and that is read here"
+    facts: dict[str, str] = {}
+    while (stated := lines.match(_BEFORE_HEADER)) or lines.skip_blank():
+        named = {name: word for name, word in stated.groupdict().items() if word} if stated else {}
+        # Collectives do not say where buffers are.
+        if named.keys() & facts.keys() or ("memory" in named and not _between_two(function)):
+            lines.refuse(reason)
+        facts |= named
     header = take_header(lines, _layouts(function), may_lack=False)
     if header is None:
-        reason = f"is no header that OMB prints for {function} and that is read here"
         lines.refuse(reason, TableError)
     # Releases 7.1 to 7.3 print it here.
-    if _TYPE not in found and (stated := lines.match(_TYPE)):
-        found[_TYPE] = stated
+    if "type" not in facts and (stated := lines.match(_TYPE)):
+        facts |= stated.groupdict()
     device = head[2] or ""
-    if device and _MEMORY in found:
-        device += f", from {found[_MEMORY][1]} to {found[_MEMORY][2]}"
-    stated_of = [found[one][1] for one in (_WINDOW, _SYNCHRONIZATION) if one in found]
-    remark = ", ".join(filter(None, (*stated_of, device)))
-    facts = {"device": device, "datatype": found[_TYPE][1] if _TYPE in found else None}
-    table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=facts)
+    if device and "memory" in facts:
+        device += f", from {facts['memory']} to {facts['other_memory']}"
+    remark = ", ".join(filter(None, (*map(facts.get, ("window", "synchronization")), device)))
+    own: dict[str, Any] = {"device": device, "datatype": facts.get("type")}
+    table = Table(lines.path, function, ranks, (), first_line, remark=remark, facts=own)
     return _output(lines, header, table, version)
 
 
@@ -290,8 +268,9 @@ def function_of(title: str, one_sided: str) -> str | None:
     if one_sided:
         stem, suffix = _ONE_SIDED.get(one_sided.lower()), _PAIR.get(title)
         return f"{stem}_{suffix}" if stem and suffix in ("latency", "bw", "bibw") else None
-    if title in _PAIR:
-        return _PAIR[title]
+    pair = _PAIR.get(title.removesuffix(" persistent"))
+    if pair:
+        return f"{pair}_persistent" if title.endswith(" persistent") else pair
     found = _COLLECTIVE.fullmatch(title)
     if found is None:
         return None
@@ -303,8 +282,7 @@ def function_of(title: str, one_sided: str) -> str | None:
 def _read_rows(lines: Lines, function: str, header: Header) -> tuple[Row, ...]:
     """Return the rows up to the first line that is none; ParseError for an impossible one."""
     rows: list[Row] = []
-    while (line := lines.peek()) is not None and _ROW.fullmatch(line):
-        lines.take("a row")
+    while lines.match(_ROW):
         values, valid = row_in(lines, header, program="OMB")
         if valid not in ("", "Pass", "Fail"):
             lines.refuse(f"{VALIDATION} is {valid}, and not Pass or Fail")
@@ -314,14 +292,11 @@ def _read_rows(lines: Lines, function: str, header: Header) -> tuple[Row, ...]:
         row = Row(lines.number, size, values, _time_us(size, values), wrong)
         if rows and rows[-1].failure:
             lines.refuse("a row after one whose data were wrong, at which OMB ends")
-        if rows and "barrier" in function:
-            lines.refuse(f"a second row of {function}")
         if rows:
             check_order(lines, rows[-1].size, size, "OMB")
         rows.append(row)
     if not rows:
-        lines.take("a row of the table")
-        lines.refuse(f"is no row of {function}: the table has none", TableError)
+        lines.refuse_next("a row", f"is no row of {function}: the table has none")
     if rows[-1].failure:
         lines.skip_blank()
         lines.match(_WRONG)
@@ -377,7 +352,7 @@ class Osu(MpiBenchmark):
     output_of = "the OSU Micro-Benchmarks"
     features: ClassVar[Mapping[str, str]] = {"osu": "OSU Micro-Benchmarks (OMB)"}
     probes: ClassVar[Mapping[str, str]] = {"osu_bw": "osu"}
-    figures = FIGURES
+    figures = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
     programs_are = "osu_{}"
     starting = "osu_barrier -i 1 -x 0"
     arguments_meaning = "further arguments of the OSU Micro-Benchmarks, for instance `-i 100 -x 10`"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from netproof.benchmarks import logs, registry
 from netproof.benchmarks.fixed import (
@@ -21,7 +22,7 @@ from netproof.benchmarks.fixed import (
     printed_lines,
 )
 from netproof.benchmarks.interface import Benchmark, Output, Table
-from netproof.errors import NetproofError, ParseError, shortened
+from netproof.errors import NetproofError, ParseError, counted, shortened
 from netproof.intake import json_reading, loading
 
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
@@ -271,6 +272,7 @@ class _Reading:
             return
         lines, first = self._lines, self._lines.number + 1
         before = lines.between(first, start - 1)
+        output = None
         try:
             if not self._outputs and not self._faults:
                 for number, line in enumerate(before, first):
@@ -279,13 +281,13 @@ class _Reading:
                         raise ParseError(lines.path, number, line, reason)
             lines.go_to(start)
             of, function = self._form or (None, None)
-            output = benchmark.read_after(
-                lines,
-                before,
-                bidirectional=self._bidirectional,
-                function=function if of is benchmark else None,
-            )
+            function = function if of is benchmark else None
+            how: dict[str, Any] = {"bidirectional": self._bidirectional, "function": function}
+            output = benchmark.read_next(lines, before, **how)
+            output = replace(output, preamble=printed_lines(before))
             self._check_prefixes(start)
+            if output.fault is not None:
+                raise output.fault
             end = lines.number
             output = self._with_epilogue(output)
         except ParseError as fault:
@@ -294,6 +296,9 @@ class _Reading:
             if program:
                 self._torn.setdefault(benchmark, 0)
             lines.go_to(max(fault.line, start) + 1)
+            # Its whole tables are judged without the one at which it breaks off.
+            if output is not None and output.fault is fault:
+                self._outputs.append(output)
             return
         self._outputs.append(output)
         self._end = end
@@ -309,7 +314,7 @@ class _Reading:
         ]
         if self._left_out:
             first = self._left_out[0]
-            many = "1 line" if len(self._left_out) == 1 else f"{len(self._left_out)} lines"
+            many = counted(len(self._left_out), "line")
             shown = shortened(repr(self._text(first).strip()), 80)
             notes.append(f"{path}:{first}: {many} after the tables were left out, first {shown}")
         notes += [
@@ -338,7 +343,7 @@ class _Reading:
             if logs.failed(line) and not goes_on:
                 reason = "the run broke off here, so that the table above it may not be whole"
                 return TableError(fault.path, number, line, reason)
-            if ROW.fullmatch(line):
+            if number > start and ROW.fullmatch(line):
                 break
         if isinstance(fault, TableError):
             return fault

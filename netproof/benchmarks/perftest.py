@@ -94,16 +94,13 @@ def _time_us(size: int, values: Mapping[str, float], unit: float | None) -> floa
         if values.get("99%", time) > values.get("99.9%", most):
             raise ValueError("a 99th percentile above the 99.9th")
         return time
-    rate, average = values.get("MsgRate[Mpps]"), values["average"] * unit
-    if rate is None:
-        if not average:
-            raise ValueError("a rate of 0.00, and no message rate beside it")
-        return size / average * 1e6
+    rate, average = values.get("MsgRate[Mpps]", 0.0), values["average"] * unit
     made = rate * 1e6 * size
-    if abs(made - average) > 0.006 * unit + 0.6 * size + 1e-6 * made:
+    slack = 0.006 * unit + 0.6 * size + 1e-6 * made
+    if "MsgRate[Mpps]" in values and abs(made - average) > slack:
         raise ValueError(f"the average does not follow from MsgRate: {made / unit:.2f} would")
     if not average and not rate:
-        raise ValueError("a rate of 0.00, and a message rate of 0")
+        raise ValueError("a rate of 0.00, and no message rate above 0 beside it")
     # Of a small rate, two decimals say less than the six of the message rate.
     return size / average * 1e6 if values["average"] >= rate else 1 / rate
 
@@ -123,7 +120,6 @@ class Perftest(Benchmark):
         *(_both_ways(f"{verb}_bibw") for verb in _VERBS),
         *(_stream(f"{verb}_lat", single=True, ping_pong=True) for verb in _VERBS),
     )
-    own_before = _RULE
     heads = re.compile(
         r"(?i:(?P<program> *(?:Send|RDMA_|Atomic|CMP_AND_SWAP|FETCH_AND_ADD)[\w ]* Test *$))"
         r"|(?P<columns> *#bytes +#iterations +(?:BW|t_))"
@@ -139,8 +135,7 @@ class Perftest(Benchmark):
             remark += self._read_facts(lines, title)
         header = next(filter(None, map(lines.match, _HEADERS)), None)
         if header is None:
-            lines.take("the header of a table")
-            lines.refuse("the table of this test does not follow", TableError)
+            lines.refuse_next("the header of a table", "the table of this test does not follow")
         latency = header.re is not _HEADER_BW
         if function is None:
             function = "send_lat" if latency else "send_bw"
@@ -150,18 +145,15 @@ class Perftest(Benchmark):
             lines.refuse(f"is no header that perftest prints for {function}", TableError)
         unit = None if latency else 1e9 / BITS_PER_BYTE if header[1] == "Gb" else float(MEBI)
         rows: list[Row] = []
-        while (line := lines.peek()) is not None:
-            if lines.match(_FREQUENCY):
+        while found := lines.match(_FREQUENCY) or lines.match(_ROW):
+            if found.re is _FREQUENCY:
                 continue
-            if not _ROW.fullmatch(line):
-                break
-            row = _row(lines, lines.take("a row"), unit, header)
+            row = _row(lines, found[0], unit, header)
             if rows:
                 check_order(lines, rows[-1].size, row.size, "perftest")
             rows.append(row)
         if not rows:
-            lines.take("a row of the table")
-            lines.refuse("is no row of perftest: the table has none", TableError)
+            lines.refuse_next("a row", "is no row of perftest: the table has none")
         ended = lines.match(_RULE) is not None
         if len(rows) > 1 and rows[0].size != _LEAST:
             reason = f"begins at {rows[0].size} bytes, and several sizes begin at {_LEAST}"
@@ -176,9 +168,7 @@ class Perftest(Benchmark):
         remark = ["immediate data"] if title[2] else []
         for _ in range(_MOST_LINES):
             line = lines.peek()
-            if line is None or any(one.fullmatch(line) for one in (*_HEADERS, _TITLE)):
-                break
-            if _ROW.fullmatch(line):
+            if line is None or any(one.fullmatch(line) for one in (*_HEADERS, _TITLE, _ROW)):
                 break
             lines.take("the header of a table")
             pairs = (_QUEUES.match(part) for part in re.split(r" {2,}|\t+", line.strip()))

@@ -78,10 +78,7 @@ class NodeCounters:
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
         """Return one of its sources, None where it has none of that kind and name."""
-        for one in self.sources:
-            if one.kind == kind and one.name == name:
-                return one
-        return None
+        return next((one for one in self.of_kind(kind) if one.name == name), None)
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Return its sources of a kind."""
@@ -222,16 +219,11 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
     for found in _LINE.finditer(text):
         node, number, what, fields = found.groups()
         lines = of_nodes.setdefault(node, [])
-        ended = bool(lines) and lines[-1][0] == _LAST
-        if number == str(len(lines) + 1) and not ended:
-            lines.append((what, fields))
-            continue
-        reason = f"line {len(lines) + 1} of {node} was to follow"
-        if number is None or ended:
-            reason = f"{node} has had its last line already" if number else "it is not whole"
-        line = shortened(text[found.start() :].partition("\n")[0])
-        reason = f"is no line of counters: {reason}"
-        raise ParseError(str(errors), line_of(found), line, reason)
+        if number != str(len(lines) + 1) or (lines and lines[-1][0] == _LAST):
+            line = shortened(text[found.start() :].partition("\n")[0])
+            reason = f"line {len(lines) + 1} of {node}'s counters was to follow, whole, if any"
+            raise ParseError(str(errors), line_of(found), line, reason)
+        lines.append((what, fields))
     return of_nodes
 
 
@@ -290,20 +282,19 @@ def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, 
             joined[-1][1] += text
         else:
             raise ValueError("the first line goes on with nothing")
-    before: dict[str, str] = {}
-    after: dict[str, str] = {}
+    moments: dict[str, dict[str, str]] = {"before": {}, "after": {}}
     same: list[str] = []
     for what, text in joined:
         moment, _, key = what.partition(" ")
         if what == "since carriers":
             moment, key = "before", SINCE
         if what == "same":
-            same += [one for one in text.split("\t") if one]
-            continue
-        place = {"before": before, "after": after}.get(moment)
-        if place is None or not key or key in place:
+            same += filter(None, text.split("\t"))
+        elif moment not in moments or not key or key in moments[moment]:
             raise ValueError(f"{what!r} is no reading, or the second")
-        place[key] = text
+        else:
+            moments[moment][key] = text
+    before, after = moments.values()
     for key in same:
         if key not in before or key in after:
             raise ValueError(f"{key!r} is the same as nothing")
@@ -349,14 +340,10 @@ def _source(
             # A reason has blanks, the kernel's words have none.
             why = reason if " " in reason else f"is {shortened(reason)!r} and no count"
             absent[counter] = "cannot be read" if reason == "-" else why
-    read = _without(was.names, frozenset(limits.union(absent)))
+    unread = limits.union(absent)
+    read = tuple([one for one in was.names if one not in unread]) if unread else was.names
     place = names.setdefault(read, len(names))
     return CounterSource(kind, name, counted, place, absent, now.of[0], now.of[1:])
-
-
-@lru_cache(maxsize=64)
-def _without(names: tuple[str, ...], unread: frozenset[str]) -> tuple[str, ...]:
-    return tuple([name for name in names if name not in unread]) if unread else names
 
 
 def _is_count(word: str) -> bool:
@@ -384,15 +371,11 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
 def _devices(text: str) -> Readings:
     lines = text.split("\t")
     rows = (line.rpartition(":") for line in lines[2:])
-    return {name.strip(): _reading(_columns(lines[1]), row.split()) for name, _, row in rows}
-
-
-# Nodes of a kernel have the same headers.
-@lru_cache(maxsize=16)
-def _columns(header: str) -> tuple[str, ...]:
-    _, received, sent = header.split("|")
-    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
-    return tuple(columns)
+    if len(lines) < 2:
+        return {}
+    _, received, sent = lines[1].split("|")
+    names = (*(f"rx_{name}" for name in received.split()), *(f"tx_{name}" for name in sent.split()))
+    return {name.strip(): _reading(names, row.split()) for name, _, row in rows}
 
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from statistics import median
 
 from netproof.errors import NetproofError
@@ -32,14 +33,10 @@ class Curve:
     def __post_init__(self) -> None:
         if not self.sizes:
             raise NetproofError("a curve needs at least one message size")
-        if self.bandwidth_mb_s is not None and not self.bandwidth_mb_s:
-            raise NetproofError("a curve's bandwidth is a value for each size, or None")
         if (self.time_min_us is None) != (self.time_avg_us is None):
             raise NetproofError("a curve has the fastest rank's time and the mean, or neither")
         columns = (self.time_us, self.bandwidth_mb_s, self.time_min_us, self.time_avg_us)
-        for column in columns:
-            if column is None:
-                continue
+        for column in (one for one in columns if one is not None):
             if len(column) != len(self.sizes):
                 raise NetproofError(
                     f"a curve of {len(self.sizes)} sizes cannot hold {len(column)} values"
@@ -49,7 +46,7 @@ class Curve:
             for size, value in zip(self.sizes, column, strict=True):
                 if not math.isfinite(value) or value < 0:
                     raise NetproofError(f"{value} at {size} bytes is no time or bandwidth")
-        for before, after in zip(self.sizes, self.sizes[1:], strict=False):
+        for before, after in pairwise(self.sizes):
             if after <= before:
                 raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")
         if self.sizes[0] < 0:
@@ -89,17 +86,9 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
     if len(launches) == 1:
         return launches[0]
     rows = ([getattr(curve, name) for curve in launches] for name in ("time_us", *_OPTIONAL))
-    times, *others = (() if None in row else _medians(row) for row in rows)
+    columns = (() if None in row else map(median, zip(*row, strict=True)) for row in rows)
+    times, *others = map(tuple, columns)
     return Curve(sizes, times, *(column or None for column in others))
-
-
-def _medians(columns: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Return the median at each size of the values of several launches."""
-    middle, odd = divmod(len(columns), 2)
-    ordered = map(sorted, zip(*columns, strict=True))
-    if odd:
-        return tuple([values[middle] for values in ordered])
-    return tuple([(values[middle - 1] + values[middle]) / 2 for values in ordered])
 
 
 def spread(launches: Sequence[Curve]) -> tuple[float, ...]:
@@ -119,11 +108,10 @@ def insist_alike(launches: Sequence[Curve]) -> tuple[int, ...]:
     first = launches[0]
     for number, curve in enumerate(launches[1:], 2):
         if curve.sizes != first.sizes:
-            missing = sorted(set(first.sizes) - set(curve.sizes))
-            extra = sorted(set(curve.sizes) - set(first.sizes))
+            own, usual = set(curve.sizes), set(first.sizes)
             parts = [
-                f"{verb} {', '.join(map(str, some))}"
-                for verb, some in (("lacks", missing), ("also has", extra))
+                f"{verb} {', '.join(map(str, sorted(some)))}"
+                for verb, some in (("lacks", usual - own), ("also has", own - usual))
                 if some
             ]
             raise NetproofError(

@@ -23,9 +23,6 @@ from netproof.errors import ParseError, line_of
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
 
-_NS_PER_S = 1e9
-_US_PER_S = 1e6
-
 _LOAD = re.compile(r"netproof load on ([^\t]*)(.*)")
 _SCHEDULED = re.compile(r"netproof scheduled ([^\t]*)(.*)")
 _ABSENT = "absent: "
@@ -184,7 +181,7 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
             ranks[rank] = Scheduled(
                 _count(voluntary, "voluntary", absent),
                 _count(involuntary, "involuntary", absent),
-                None if waited_ns is None else waited_ns / _NS_PER_S,
+                None if waited_ns is None else waited_ns / 1e9,
                 tuple(absent.items()),
             )
         except ValueError as error:
@@ -232,7 +229,7 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
         counted |= {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
     for name, field in zip(_PRESSURES, fields[2:], strict=True):
         if (count := _count(field, name, absent)) is not None:
-            counted[name] = count / _US_PER_S
+            counted[name] = count / 1e6
     return counted
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
+from operator import add
 from statistics import fmean, median
 
 Interval = tuple[float, float]
@@ -130,11 +131,7 @@ def _signed_ranks_left_out(count: int) -> int:
     """Return how many means of pairs lie beyond each end of the interval of ``count`` values."""
     ways = [1]
     for rank in range(1, count + 1):
-        without = [*ways, *[0] * rank]
-        ways = [
-            stays + (ways[place - rank] if place >= rank else 0)
-            for place, stays in enumerate(without)
-        ]
+        ways = list(map(add, [*ways, *[0] * rank], [*[0] * rank, *ways]))
     beyond, left_out = 0, 0
     while 2 * (beyond := beyond + ways[left_out]) <= (1 - CONFIDENCE) * 2**count:
         left_out += 1

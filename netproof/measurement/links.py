@@ -37,7 +37,7 @@ class Transport(StrEnum):
     @property
     def usual_mtu(self) -> int:
         """Return the default MTU in bytes: of Ethernet for TCP and RoCE, else of a packet."""
-        return _USUAL_MTU.get(self, 1500)
+        return _PACKETS[self][1] if self in _PACKETS else 1500
 
 
 RDMA = (Transport.ROCE, Transport.INFINIBAND)
@@ -51,39 +51,31 @@ PATH_MTUS = (4096, 2048, 1024, 512, 256)
 OMNIPATH_MTUS = (10240, 8192, 4096, 2048)
 """Bytes of payload that an Omni-Path packet can have, largest first."""
 
-_USUAL_MTU = {
-    Transport.INFINIBAND: PATH_MTUS[0],
-    # fi_efa(7): "the MTU of the underlying hardware (approximately 8 KiB)".
-    Transport.EFA: 8192,
-    # What MPI by PSM2 takes; storage takes 10240.
-    Transport.OMNIPATH: 8192,
-    Transport.SLINGSHOT: 2048,
-    Transport.NVLINK: 256,
-    Transport.SHARED_MEMORY: 4096,
-}
-
 _ROCE_HEADER_BYTES = 44
 """IP 20, UDP 8, base transport header 12, invariant CRC 4."""
 _ROCE_LEFT_FREE_BYTES = 96
 """Bytes of an Ethernet MTU that Linux reserves for headers when it chooses a path MTU."""
-_OVERHEAD_BYTES = {
+_PACKETS: Mapping[Transport, tuple[int, int, str, tuple[int, ...]]] = {
     # Local route header 8, base transport header 12, invariant CRC 4, variant CRC 2.
-    Transport.INFINIBAND: 26,
+    Transport.INFINIBAND: (26, PATH_MTUS[0], "InfiniBand", PATH_MTUS),
     # Preamble 8, IP 20, frame check sequence 4: between its own ends Slingshot leaves out the
     # header of Ethernet and the gap between frames (De Sensi et al., SC20). Its transport header
     # is not public.
-    Transport.SLINGSHOT: 32,
-    # Ethernet 38, IP 20, UDP 8. The headers of its protocol SRD are not public.
-    Transport.EFA: ETHERNET_OVERHEAD_BYTES + 28,
+    Transport.SLINGSHOT: (32, 2048, "", ()),
+    # Ethernet 38, IP 20, UDP 8. The headers of its protocol SRD are not public. fi_efa(7): "the MTU
+    # of the underlying hardware (approximately 8 KiB)".
+    Transport.EFA: (ETHERNET_OVERHEAD_BYTES + 28, 8192, "", ()),
     # Local route header 8, base transport header 12, KDETH of PSM2 36, invariant CRC 4 (libfabric's
     # provider opx). Of 66 bits on the wire 64 are data, which the rate of 100 Gbit/s leaves out
-    # (Birrittella et al., HOTI 2015).
-    Transport.OMNIPATH: 60,
+    # (Birrittella et al., HOTI 2015). MPI by PSM2 takes packets of 8192, storage of 10240.
+    Transport.OMNIPATH: (60, 8192, "Omni-Path", OMNIPATH_MTUS),
     # A flit of 16 bytes before up to 16 of data, 94.1 % (Foley and Danskin, IEEE Micro 37, 2017).
-    Transport.NVLINK: 16,
-    Transport.SHARED_MEMORY: 0,
+    Transport.NVLINK: (16, PATH_MTUS[-1], "NVLink", PATH_MTUS[-1:]),
+    Transport.SHARED_MEMORY: (0, 4096, "", ()),
 }
-"""Bytes around a packet's payload. Where a part is not public, it is the least that is known: the
+"""Bytes around a packet's payload, its usual MTU, and the MTUs of a transport that has only some.
+
+Where a part is not public, it is the least that is known: the
 line rate then is above what can be reached, and no sound rate is above it."""
 
 
@@ -96,20 +88,13 @@ def packet(mtu_bytes: int, transport: Transport) -> tuple[int, int]:
     has 16 bytes more, negligible in large messages. Raise NetproofError for an MTU that carries
     nothing or that the transport does not have.
     """
-    known = {
-        Transport.INFINIBAND: ("InfiniBand", PATH_MTUS),
-        Transport.OMNIPATH: ("Omni-Path", OMNIPATH_MTUS),
-        Transport.NVLINK: ("NVLink", PATH_MTUS[-1:]),
-    }
-    if transport in known:
-        name, mtus = known[transport]
-        if mtu_bytes not in mtus:
-            several = (
-                f"MTUs of {', '.join(map(str, mtus))}" if mtus[1:] else f"packets of {mtus[0]}"
-            )
-            raise NetproofError(f"{name} has {several}, not of {mtu_bytes}")
-    if transport in _OVERHEAD_BYTES:
-        return mtu_bytes, _OVERHEAD_BYTES[transport]
+    if transport in _PACKETS:
+        overhead, _, name, mtus = _PACKETS[transport]
+        if mtus and mtu_bytes not in mtus:
+            several = "MTUs" if mtus[1:] else "packets"
+            listed = ", ".join(map(str, mtus))
+            raise NetproofError(f"{name} has {several} of {listed}, not of {mtu_bytes}")
+        return mtu_bytes, overhead
     if transport is Transport.ROCE:
         room = mtu_bytes - _ROCE_LEFT_FREE_BYTES
         fitting = [size for size in PATH_MTUS if size <= room]

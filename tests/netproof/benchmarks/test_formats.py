@@ -260,7 +260,7 @@ def test_programs_in_one_log_are_each_read_and_one_that_broke_off_is_refused():
     killed = "".join([*sweep[:30], "Killed\n", parts[0]])
     log = outputs.read(killed, "x")
     assert {name for name, _ in log.printed()} == {"gpcnet"}
-    assert "the table ends before 8388608 bytes" in log.faults[0]
+    assert "the run broke off here" in log.faults[0]
 
 
 @pytest.mark.parametrize(

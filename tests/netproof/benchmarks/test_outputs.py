@@ -33,7 +33,10 @@ def read(tmp_path: Path):
     def of(content: bytes, name: str) -> Output:
         path = tmp_path / "x.out"
         path.write_bytes(content)
-        (output,) = outputs.read(outputs.text_of(path), name).outputs
+        log = outputs.read(outputs.text_of(path), name)
+        if log.faults:
+            raise ParseError(name, 0, "", log.faults[0])
+        (output,) = log.outputs
         return output
 
     return of

@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from netproof.benchmarks.imb import BENCHMARK
 from netproof.commands.cli import app
+from netproof.errors import ParseError
 from netproof.measurement.links import Link, Transport
 from netproof.present import judged_files
 from netproof.verdict import files
@@ -52,6 +54,62 @@ def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
     assert status == 0, said
     assert "1 of 1 curves passed" in said
     assert "nothing was compared: --against names other files, --as configurations" in said
+
+
+class TestCutOff:
+    """Of an output that is cut whole tables are judged, and the cut one is a fault at its line."""
+
+    TEXT = IMB.read_text()
+    TITLES = tuple(found.start() for found in re.finditer("#-+\n# Benchmarking ", TEXT))
+
+    @pytest.mark.parametrize("text", [TEXT, (IMB.parent / "multi-1.txt").read_text()])
+    @pytest.mark.parametrize("shift", [-2, 0, 60, 300, 420])
+    @pytest.mark.parametrize("end", ["", "\n", "\nslurmstepd: error: *** JOB 17 CANCELLED ***\n"])
+    def test_wherever_it_is_cut(self, tmp_path, text, shift, end):
+        titles = [found.start() for found in re.finditer("#-+\n# Benchmarking ", text)]
+        last = len(titles) // 2
+        (tmp_path / "cut.txt").write_text(text[: titles[last] + shift].rstrip("\n") + end)
+        (tmp_path / "whole.txt").write_text(text)
+        status, found = document(tmp_path / "cut.txt")
+        _, whole = document(tmp_path / "whole.txt")
+        assert status == 3
+        (fault,) = found["faults"]
+        assert re.search(r"cut\.txt:[0-9]+: ", fault)
+        kinds, all_kinds = (
+            [(one["function"], one["ranks"]) for one in several["curves"]]
+            for several in (found, whole)
+        )
+        assert kinds == all_kinds[: len(kinds)]
+        # With -multi 1 a table is several curves; the last needs a line that shows it is whole.
+        least, most = (
+            before.count("# Benchmarking") + before.count("# Group  1:")
+            for before in (text[: titles[last - (shift <= 0)]], text[: titles[last]])
+        )
+        assert least <= len(kinds) <= most
+
+    def test_in_its_first_table_nothing_is_left(self, tmp_path):
+        (tmp_path / "cut.txt").write_text(self.TEXT[: self.TITLES[1]])
+        (tmp_path / "shorter.txt").write_text(self.TEXT[: self.TITLES[1] - 40])
+        status, found = document(tmp_path / "cut.txt")
+        assert (status, len(found["curves"]), len(found["faults"])) == (3, 1, 1)
+        status, said = judge(tmp_path / "shorter.txt")
+        assert status == 2
+        assert "shorter.txt:" in said
+
+    @pytest.mark.parametrize("name", ["mpigraph.out", "gpcnet-network-load-test.out"])
+    def test_so_it_is_with_other_programs_of_several_tables(self, tmp_path, name):
+        lines = (DATA / "formats" / name).read_text().splitlines(keepends=True)
+        (tmp_path / "cut.out").write_text("".join(lines[: len(lines) * 3 // 4]))
+        status, found = document(tmp_path / "cut.out")
+        (fault,) = found["faults"]
+        assert status == 3
+        assert "the file ends here, cut short" in fault
+        _, whole = document(DATA / "formats" / name)
+        assert len(found["curves"]) == len(whole["curves"]) // 2
+
+    def test_what_a_run_itself_measured_is_believed_whole_or_not_at_all(self):
+        with pytest.raises(ParseError, match="cut short"):
+            BENCHMARK.read(self.TEXT[: self.TITLES[3]], "cut.txt")
 
 
 def test_every_table_of_imb_is_a_curve():

@@ -166,7 +166,7 @@ def test_a_port_counts_words_and_a_counter_at_its_end_is_not_known():
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("\tend\n", "\n", "it is not whole"),
+        ("\tend\n", "\n", "was to follow, whole"),
         ("counters on gige-1\t2\t", "counters on gige-1\t3\t", "was to follow"),
         ("counters on gige-2\t", "counters on gige-7\t", "ranks ran on"),
         ("\tlast\t", "\tlost\t", "the last line is missing"),
