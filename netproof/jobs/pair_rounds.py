@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from netproof import codec
 from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
@@ -250,7 +251,7 @@ def run(job: RunningJob) -> None:
         following = decider.following(number - 1)
         if following is None:
             job.closed.add(SUBJECT)
-            values = {**decider.rounds().as_json(), "partition_extras": job.plan.extras}
+            values = {**codec.encode(decider.rounds()), "partition_extras": job.plan.extras}
             records.write(job.folder / records.JOB_RECORD, {}, {records.PAIRS: values})
             return
         job.launch(pair_rounds.step(following, number, partition, job.plan.srun))

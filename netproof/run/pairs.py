@@ -148,7 +148,7 @@ class PairCheck(JobRead, InPairs):
         if job.netproof_busy:
             rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])
         extras = self.current_partition.extras
-        self.write_record(netproof_pairs={**rounds.as_json(), "partition_extras": extras})
+        self.write_record(netproof_pairs={**codec.encode(rounds), "partition_extras": extras})
         disturbance = partition.settings().disturbance
         link = partition.link(over_tcp=self.current_environ.extras["mpi_over_tcp"])
         judged = pairs.judge(rounds, partition.pair_settings(), disturbance, link)

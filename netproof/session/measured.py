@@ -300,11 +300,6 @@ class Measured:
         alongside = (peer.crashes for launch in self.launches for peer in launch.peers)
         return (*self.crashes, *chain.from_iterable(alongside))
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Measured:
-        """Return the case of plain values, beside which others may stand; raise NetproofError."""
-        return codec.decode_part(cls, values, "what was measured cannot be read")
-
 
 def of_record(case: Case, values: Mapping[str, Any]) -> Measured:
     """Return a case by its plain values, its rates by the extras of where it ran.
@@ -314,7 +309,8 @@ def of_record(case: Case, values: Mapping[str, Any]) -> Measured:
     extras, over_tcp = values["partition_extras"], values["environment_extras"]["mpi_over_tcp"]
     rate = line_rate_of_case(extras, case, mpi_over_tcp=over_tcp)
     peak_from = extras["line_rate_from_bytes"] if rate else 0
-    found = Measured.from_json({**values, "line_rate_mb_s": rate, "peak_from": peak_from})
+    whole = {**values, "line_rate_mb_s": rate, "peak_from": peak_from}
+    found = codec.decode_part(Measured, whole, "what was measured cannot be read")
     if found.case != case:
         raise NetproofError(f"what was measured is of {found.case}")
     return found

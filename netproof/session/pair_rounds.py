@@ -14,7 +14,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from netproof import codec
 from netproof.benchmarks.outputs import text_of
@@ -208,16 +207,6 @@ class PairRounds:
     def measured(self) -> frozenset[str]:
         """The nodes that were measured in some round."""
         return frozenset(node for one in self.launches for pair in one.pairs for node in pair.nodes)
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        values: dict[str, Any] = codec.encode(self)
-        return values
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> PairRounds:
-        """Return the rounds of plain values, beside which others stand; raise NetproofError."""
-        return codec.decode_part(cls, values, "rounds of pairs cannot be read")
 
 
 def read(

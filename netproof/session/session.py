@@ -278,11 +278,13 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
     found = {name: test[key] for name, key in _REPORTED.items() if test.get(key) is not None}
     # ReFrame reports a variable that was not set as it was declared, empty.
     plain = {key: one for key, one in found.items() if one or not _REPORTED[key].startswith("net")}
-    case = test.get("netproof_case")
+    case, values, rounds = (
+        codec.decode(dict[str, Any], test.get(key) or {}, f"{place}: {key}")
+        for key in ("netproof_case", records.MEASURED, records.PAIRS)
+    )
     if case:
         plain.setdefault("kind", "check")
         # Ranks a node are the partition's, known where the test came that far.
-        values = test.get(records.MEASURED) or {}
         described = codec.decode(dict[str, Any], values.get("case", {}), place)
         where = {name: plain[name] for name in ("system", "partition", "environment")}
         where["ranks_per_node"] = described.get("ranks_per_node", 0)
@@ -293,7 +295,7 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
                 plain["measured"] = measured.of_record(plain["case"], values)
             except NetproofError as error:
                 raise NetproofError(f"{place}: {error}") from None
-    if rounds := test.get(records.PAIRS):
+    if rounds:
         plain["rounds"] = {key: one for key, one in rounds.items() if key != "partition_extras"}
         plain["extras"] = {"partition_extras": rounds["partition_extras"]}
     if provenance.KEY in test:

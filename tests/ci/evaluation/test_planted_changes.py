@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from ci.evaluation import power
+from netproof import codec
 from netproof.criteria import Level
 from netproof.measurement.curve import Curve
 from netproof.session import session
@@ -38,7 +39,7 @@ def measured_of(recorded: power.Recorded) -> Measured:
         for one in recorded.session.results
         if one.case.function == "tcp" and one.case.path == "inter-node"
     ]
-    return Measured.from_json(found)
+    return codec.decode_part(Measured, found, "a case")
 
 
 def plant(recorded: power.Recorded, name: str) -> power.Plant:

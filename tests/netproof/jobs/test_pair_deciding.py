@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.jobs import pair_rounds as rounds
 from netproof.jobs.job import RunningJob
 from netproof.jobs.pair_rounds import Decider
@@ -223,7 +224,7 @@ def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_job_launches_until_every_node_is_decided(folder: Path, monkeypatch):
     assert ran(folder, monkeypatch) == ["pairs.1", "pairs.2", "pairs.3"]
     found = records.read(folder / records.JOB_RECORD)["values"][records.PAIRS]
-    assert PairRounds.from_json(found) == rounds.read(folder, JOBID)[0]
+    assert codec.decode_part(PairRounds, found, "rounds of pairs") == rounds.read(folder, JOBID)[0]
 
 
 def test_a_job_makes_no_launch_that_nobody_decided(folder: Path, monkeypatch):

@@ -131,7 +131,7 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
     assert printed == tuple(map(float, row[2:5]))
     values = json.loads(json.dumps(codec.encode(sendrecv)))
     assert values["launches"][0]["curve"]["time_min_us"] == list(curve.time_min_us)
-    assert measured.Measured.from_json(values) == sendrecv
+    assert codec.decode_part(measured.Measured, values, "a case") == sendrecv
     pingpong = codec.encode(imb(imb_job, "PingPong", partition))
     assert set(pingpong["launches"][0]["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
 
@@ -152,7 +152,12 @@ def test_each_landmark_of_a_report_is_defined_or_says_why_not(name):
             defined += 1
             share = found.asymptotic_mb_s / whole.line_rate_mb_s
             assert found.line_rate_share == pytest.approx(share)
-        assert measured.Measured.from_json(json.loads(json.dumps(codec.encode(whole)))) == whole
+        assert (
+            codec.decode_part(
+                measured.Measured, json.loads(json.dumps(codec.encode(whole))), "a case"
+            )
+            == whole
+        )
     assert defined >= 4
 
 
@@ -203,7 +208,7 @@ def test_a_launch_has_what_its_nodes_did_and_its_ranks_switches(imb_job, partiti
     assert [use.scheduled.involuntary for use in launch.ranks] == [1, 2]
     assert [use.scheduled.waited_s for use in launch.ranks] == [2, 2]
     values = json.loads(json.dumps(codec.encode(done)))
-    assert measured.Measured.from_json(values) == done
+    assert codec.decode_part(measured.Measured, values, "a case") == done
 
 
 @pytest.mark.parametrize("part", ["load on gige-1", "load on gige-2", "scheduled 0"])
@@ -335,7 +340,10 @@ def test_a_crash_before_the_launch_that_counts_is_kept_and_does_not_fail_the_cas
     assert crash.nodes == ("gige-2",)
     assert "Segmentation fault" in crash.said
     assert "CANCELLED" not in crash.said
-    assert measured.Measured.from_json(json.loads(json.dumps(codec.encode(case)))) == case
+    assert (
+        codec.decode_part(measured.Measured, json.loads(json.dumps(codec.encode(case))), "a case")
+        == case
+    )
 
 
 def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashed_job, partition):
@@ -376,7 +384,9 @@ def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, wit
     assert found.launches[0].twin.sizes == found.curve.sizes
     assert 0.9 < found.landmarks.paired_share < 1.2
     assert found.landmarks.paired_mb_s == pytest.approx(97.89, abs=0.01)
-    again = measured.Measured.from_json(json.loads(json.dumps(codec.encode(found))))
+    again = codec.decode_part(
+        measured.Measured, json.loads(json.dumps(codec.encode(found))), "a case"
+    )
     assert again == found
     assert found.with_launches(found.launches[:1]).landmarks.intervals.get("paired_share") is None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
 from netproof.session import pair_rounds
@@ -72,8 +73,8 @@ def test_what_its_pairs_had_to_send_are_the_calls_that_imb_printed_both_ways():
 
 
 def test_what_a_report_keeps_of_them_is_all():
-    kept = json.loads(json.dumps(rounds().as_json()))
-    assert PairRounds.from_json(kept) == rounds()
+    kept = json.loads(json.dumps(codec.encode(rounds())))
+    assert codec.decode_part(PairRounds, kept, "rounds of pairs") == rounds()
     assert rounds().measured() == set(NODES)
 
 
@@ -149,16 +150,21 @@ def test_a_plan_that_is_cut_short_is_named(folder: Path):
 
 
 def test_rounds_that_are_not_whole_are_refused():
-    kept = json.loads(json.dumps(rounds().as_json()))
+    kept = json.loads(json.dumps(codec.encode(rounds())))
     del kept["seed"]
-    with pytest.raises(NetproofError, match="cannot be read: 'seed' is missing"):
-        PairRounds.from_json(kept)
+    with pytest.raises(NetproofError, match="rounds of pairs: 'seed' is missing"):
+        codec.decode_part(PairRounds, kept, "rounds of pairs")
 
 
 def test_nodes_that_the_job_did_not_get_are_deferred_and_kept():
     found = rounds().without(["fast-ethernet-2", "fast-ethernet-5"], 600.0)
     assert (found.deferred, found.waited_s) == (("fast-ethernet-5",), 600.0)
-    assert PairRounds.from_json(json.loads(json.dumps(found.as_json()))) == found
+    assert (
+        codec.decode_part(
+            PairRounds, json.loads(json.dumps(codec.encode(found))), "rounds of pairs"
+        )
+        == found
+    )
 
 
 def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
@@ -186,4 +192,7 @@ def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
         "quick",
         1,
     )
-    assert PairRounds.from_json(json.loads(json.dumps(kept.as_json()))) == kept
+    assert (
+        codec.decode_part(PairRounds, json.loads(json.dumps(codec.encode(kept))), "rounds of pairs")
+        == kept
+    )

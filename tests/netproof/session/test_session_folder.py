@@ -11,6 +11,7 @@ import pytest
 
 from ci.evaluation import scale_sessions, store_flips
 from ci.evaluation.scale_sessions import Recorded
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import job_files, records, session
@@ -238,7 +239,7 @@ def test_rounds_of_pairs_that_reframe_never_looked_at_are_read_from_their_job(tm
     planned = JobPlan.read(DATA / "jobs" / "pairs" / "plan.json")
     rounds = dataclasses.replace(planned.task_of(PairRounds), jobid="7", nodes=("gige-1", "gige-2"))
     (tmp_path / "job").mkdir()
-    values = {records.PAIRS: {**rounds.as_json(), "partition_extras": planned.extras}}
+    values = {records.PAIRS: {**codec.encode(rounds), "partition_extras": planned.extras}}
     records.write(tmp_path / "job" / records.JOB_RECORD, {}, values)
     test = dict(zip(WHERE, planned.where, strict=True)) | {"display_name": "PairJob"}
     test |= {"unique_name": "PairJob", "netproof_kind": "launches", "job_nodelist": None}

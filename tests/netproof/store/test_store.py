@@ -153,8 +153,10 @@ def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
     report = altered(tmp_path, change)
     done = ingest(store, report)
     assert plain(questions.load(store, done.stored)) == plain(session.load(report))
-    measured = Measured.from_json(
-        next(one.measured for one in questions.load(store, done.stored).results if one.measured)
+    measured = codec.decode_part(
+        Measured,
+        next(one.measured for one in questions.load(store, done.stored).results if one.measured),
+        "a case",
     )
     with questions.connect(store) as connection:
         costs = connection.sql(

@@ -396,7 +396,7 @@ class TestCasesThatMakeNone:
         def lose(number, testcases):
             if number == 2:
                 values = on_gige(testcases)["netproof_measured"]
-                found = Measured.from_json(values)
+                found = codec.decode_part(Measured, values, "a case")
                 (launch,) = found.launches
                 curve = launch.curve
                 columns = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)

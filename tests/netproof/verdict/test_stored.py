@@ -197,7 +197,7 @@ def with_pairs(
     plain |= {"environ": where[2], "dependencies_actual": []}
     job = {"display_name": "PairLaunches", "unique_name": "PairLaunches"}
     check = {"display_name": "PairCheck", "unique_name": "PairCheck", "netproof_kind": "pairs"}
-    of_pairs = {**rounds.as_json(), "partition_extras": EXTRAS}
+    of_pairs = {**codec.encode(rounds), "partition_extras": EXTRAS}
     tests += [
         {**plain, **job, "netproof_transport": SAID},
         {**plain, **check, "netproof_pairs": of_pairs},

@@ -545,7 +545,7 @@ class TestBaseline:
     @pytest.mark.slow
     def test_enough_other_launches_make_one(self, tmp_path):
         def one_more(test: dict) -> None:
-            found = Measured.from_json(test["netproof_measured"])
+            found = codec.decode_part(Measured, test["netproof_measured"], "a case")
             more = found.with_launches([*found.launches, found.launches[-1]])
             test["netproof_measured"] |= codec.encode(more)
             disturbed(test, 1)
