@@ -107,14 +107,13 @@ class Subject:
 
     def confirm_settings(self) -> ConfirmSettings:
         """Return how its flagged sizes are measured again; reductions have elements of 4 bytes."""
-        function, settings = registry.function_of(self.case), self.settings.confirm
-        return ConfirmSettings(
-            settings.launches,
-            settings.most_launches,
-            settings.sizes,
-            function.least_bytes or 1,
-            max(1, function.least_for(self.case.ranks)),
-            max(*self.measured.curve.sizes, 8),
+        function = registry.function_of(self.case)
+        confirm: ConfirmSettings = self.settings.confirm
+        return dataclasses.replace(
+            confirm,
+            element_bytes=function.least_bytes or 1,
+            least_bytes=max(1, function.least_for(self.case.ranks)),
+            most_bytes=max(*self.measured.curve.sizes, 8),
         )
 
     @cached_property

@@ -321,12 +321,6 @@ class _Partition:
         label = f"{_LABELS.get(group, group)} {key}".strip()
         return f"{label} =" if group == "sysctls" else label
 
-    def _expected(self, fact: NodeFact) -> tuple[str, str]:
-        """Return what a fact has to be, empty without that, and that the site's file says so."""
-        site = {"mtu": str(self.site.mtu), "link_mbit_s": str(self.site.link_mbit_s)}
-        always = {"state": UP, "duplex": FULL}
-        return (site | always).get(fact.name, ""), AS_STATED if fact.name in site else ""
-
     def _compared(self, fact: NodeFact) -> Iterator[NodeFinding]:
         """Yield the differences from what has to be, or from most nodes."""
         values = fact.values()
@@ -335,7 +329,9 @@ class _Partition:
             by_value[value].append(node)
         ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
         label = self._label(fact)
-        usual, stated = self._expected(fact)
+        site = {"mtu": str(self.site.mtu), "link_mbit_s": str(self.site.link_mbit_s)}
+        usual = (site | {"state": UP, "duplex": FULL}).get(fact.name, "")
+        stated = AS_STATED if fact.name in site else ""
         if usual:
             kind, differ = NodeFindingKind.DECLARED, [one for one in ordered if one[0] != usual]
             end = ", the site's file says " + usual if stated else ""
@@ -393,7 +389,7 @@ class _Partition:
             silent = {node: why for node, why in fact.reasons.items() if node not in known_on}
             # Other nodes know the keys of a group that a node does not know at all.
             known = len(fact.reported) or len(knowing[fact.group])
-            _, stated = self._expected(fact)
+            stated = fact.name in ("mtu", "link_mbit_s")
             for why in dict.fromkeys(silent.values()) if known or stated else ():
                 nodes = tuple(sorted(node for node, reason in silent.items() if reason == why))
                 alike[nodes, why, known, fact.environment].append(fact)

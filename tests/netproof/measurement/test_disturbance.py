@@ -219,9 +219,9 @@ def test_a_site_sets_the_bounds_and_is_told_what_is_none():
     changed = Settings.of_site({"disturbance": {"others": 0.2}}, 0)
     assert changed.disturbance == DisturbanceSettings(others=0.2, steal=0.05)
     for values, reason in (
-        ({"others": 20}, "'others': found 20, expected a share of the CPUs, 0 to 1"),
-        ({"others": None}, "'others': found None, expected a share of the CPUs, 0 to 1"),
-        ({"noise": 0.1}, "'noise': unknown here; the keys are others, steal"),
+        ({"others": 20}, "others: found 20, expected a share of the CPUs, 0 to 1"),
+        ({"others": None}, "others: found None, expected a share of the CPUs, 0 to 1"),
+        ({"noise": 0.1}, "noise: unknown here; the keys are others, steal"),
     ):
         with pytest.raises(NetproofError) as caught:
             Settings.of_site({"disturbance": values}, 0)
