@@ -6,10 +6,11 @@ import itertools
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -317,15 +318,11 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
         if other.resolve() == path.resolve() or written > own:
             continue
         when = datetime.fromtimestamp(written, UTC).replace(tzinfo=None)
-        try:
-            read = session.load(other)
-        except NetproofError:
-            again = partial(session.load, other)
-            yield Earlier(other.name, when, partial(_judge, again, system))
-            continue
-        if any(result.system == system for result in read.results):
-            judge = partial(session_verdict.judge_session, read, system=system, fold=0)
-            yield Earlier(other.name, when, judge)
+        read = cache(partial(session.load, other))
+        with suppress(NetproofError):
+            if not any(result.system == system for result in read().results):
+                continue
+        yield Earlier(other.name, when, partial(_judge, read, system))
 
 
 def _judge(read: Callable[[], session.Session], system: str) -> JudgedSession:

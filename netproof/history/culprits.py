@@ -106,22 +106,16 @@ class Archive:
 
         Raise NetproofError where a session cannot be read.
         """
-        pair, place = (before, after), (cases[0].partition, cases[0].environment)
-        sessions = [self._read(one)["sessions"][0] for one in pair]
+        pair = [self._read(one) for one in (before, after)]
+        place = (cases[0].partition, cases[0].environment)
+        sessions = [tables["sessions"][0] for tables in pair]
         nodes = [
-            [
-                row
-                for row in self._read(one)["nodes"]
-                if place == (row["partition"], row["environment"])
-            ]
-            for one in pair
+            [row for row in tables["nodes"] if place == (row["partition"], row["environment"])]
+            for tables in pair
         ]
         by_case, launches = (
-            [
-                {tuple(row[name] for name in KEY): row for row in self._read(one)[table]}
-                for one in pair
-            ]
-            for table in ("cases", "launches")
+            [{tuple(row[name] for name in KEY): row for row in tables[name]} for tables in pair]
+            for name in ("cases", "launches")
         )
         found = (
             *_of_nodes(nodes[0], nodes[1]),

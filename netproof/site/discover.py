@@ -199,16 +199,11 @@ def admitted(
 
     Without account and QOS first, then each account, then its QOS.
     """
-    options = [[f"--partition={name}"]]
-    options += [[options[0][0], f"--account={one}"] for one, on, _ in accounts if on in ("", name)]
-    options += [
-        [options[0][0], f"--account={one}", f"--qos={qos}"]
-        for one, on, several in accounts
-        if on in ("", name)
-        for qos in several
-    ]
+    there = [(f"--account={one}", several) for one, on, several in accounts if on in ("", name)]
+    with_qos = ([account, f"--qos={qos}"] for account, several in there for qos in several)
     refusal = ""
-    for access in options:
+    for further in ([], *([account] for account, _ in there), *with_qos):
+        access = [f"--partition={name}", *further]
         try:
             slurm.test([*access, "--exclusive", f"--nodes={nodes}"])
         except NetproofError as error:
