@@ -81,7 +81,7 @@ def test_the_launch_of_a_job_has_counters_and_payload_and_keeps_them_in_json(ext
     found = subject(extras, "healthy").measured
     (launch,) = found.launches
     assert launch.payload.bytes == 110100240
-    assert type(found).from_json(codec.encode(found)).launches == found.launches
+    assert codec.decode(type(found), codec.encode(found), "it").launches == found.launches
 
 
 def test_a_job_without_counters_has_no_findings(extras):
