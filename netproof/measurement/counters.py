@@ -340,10 +340,14 @@ def _source(
             # A reason has blanks, the kernel's words have none.
             why = reason if " " in reason else f"is {shortened(reason)!r} and no count"
             absent[counter] = "cannot be read" if reason == "-" else why
-    unread = limits.union(absent)
-    read = tuple([one for one in was.names if one not in unread]) if unread else was.names
+    read = _without(was.names, frozenset(limits.union(absent)))
     place = names.setdefault(read, len(names))
     return CounterSource(kind, name, counted, place, absent, now.of[0], now.of[1:])
+
+
+@lru_cache(maxsize=64)
+def _without(names: tuple[str, ...], unread: frozenset[str]) -> tuple[str, ...]:
+    return tuple([name for name in names if name not in unread]) if unread else names
 
 
 def _is_count(word: str) -> bool:
@@ -371,11 +375,15 @@ def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
 def _devices(text: str) -> Readings:
     lines = text.split("\t")
     rows = (line.rpartition(":") for line in lines[2:])
-    if len(lines) < 2:
-        return {}
-    _, received, sent = lines[1].split("|")
-    names = (*(f"rx_{name}" for name in received.split()), *(f"tx_{name}" for name in sent.split()))
-    return {name.strip(): _reading(names, row.split()) for name, _, row in rows}
+    return {name.strip(): _reading(_columns(lines[1]), row.split()) for name, _, row in rows}
+
+
+# Nodes of a kernel have the same headers.
+@lru_cache(maxsize=16)
+def _columns(header: str) -> tuple[str, ...]:
+    _, received, sent = header.split("|")
+    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
+    return tuple(columns)
 
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:

@@ -228,7 +228,7 @@ NETPIPE_OUTPUTS = [
 
 @pytest.mark.parametrize("path", NETPIPE_OUTPUTS, ids=str)
 def test_every_recorded_file_of_netpipe_has_figures(path):
-    assert matches(netpipe.FIGURES, path)
+    assert matches(netpipe.BENCHMARK.figures, path)
 
 
 IMB_OUTPUTS = sorted(
@@ -243,7 +243,7 @@ IMB_OUTPUTS = sorted(
 def test_a_recorded_output_of_imb_has_figures_exactly_where_its_tables_have_rows(path):
     text = path.read_text(errors="replace")
     rows = re.search(r"(?m)^ +\d+ .*\d\.\d\d", text) is not None
-    assert matches(imb.FIGURES, path) == rows
+    assert matches(imb.BENCHMARK.figures, path) == rows
 
 
 OSU_OUTPUTS = [*(DATA / "osu").rglob("*.out"), *(DATA / "jobs").glob("osu-*/*.out")]
@@ -251,16 +251,16 @@ OSU_OUTPUTS = [*(DATA / "osu").rglob("*.out"), *(DATA / "jobs").glob("osu-*/*.ou
 
 @pytest.mark.parametrize("path", OSU_OUTPUTS, ids=str)
 def test_every_recorded_output_of_omb_has_figures_and_its_header_has_none(path, tmp_path):
-    assert matches(osu.FIGURES, path)
+    assert matches(osu.BENCHMARK.figures, path)
     begun = tmp_path / "begun.out"
     lines = path.read_text().splitlines()
     begun.write_text("".join(f"{line}\n" for line in lines if line.startswith("#")))
-    assert not matches(osu.FIGURES, begun)
+    assert not matches(osu.BENCHMARK.figures, begun)
 
 
 @pytest.mark.parametrize("name", ["imb-faulty/Bcast.1.out", "crashed-once/PingPong.1~1.out"])
 def test_what_a_crash_printed_has_no_figures(name):
-    assert not matches(imb.FIGURES, DATA / "jobs" / name)
+    assert not matches(imb.BENCHMARK.figures, DATA / "jobs" / name)
 
 
 def test_the_headers_of_imb_are_no_figures(tmp_path):
@@ -268,7 +268,7 @@ def test_the_headers_of_imb_are_no_figures(tmp_path):
     begun = tmp_path / "begun.out"
     begun.write_text("".join(f"{line}\n" for line in whole.splitlines() if "#" in line))
     assert "#bytes" in begun.read_text()
-    assert not matches(imb.FIGURES, begun)
+    assert not matches(imb.BENCHMARK.figures, begun)
 
 
 def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path):
