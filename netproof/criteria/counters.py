@@ -10,7 +10,7 @@ import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -28,6 +28,7 @@ from netproof.measurement.counters import (
     Counters,
     CounterSource,
     NodeCounters,
+    added,
 )
 from netproof.measurement.units import MEBI
 
@@ -240,7 +241,7 @@ def _shares(
 
     Of all launches, since errors during a paired one are the link's as well.
     """
-    undisturbed, counted = case.sums
+    undisturbed, counted = _sums(case)
     found: dict[tuple[str, str], Share] = {}
     for counters in undisturbed or counted:
         for node in counters.nodes:
@@ -317,6 +318,16 @@ def _carriers(
     for port in _ports_of(node, rails):
         value, why = _sum(counters, port, _COUNTED[INFINIBAND][_DOWN])
         yield port.name, True, value, why
+
+
+# For the criteria on one case after the other; kept for each, they would take 5 KB.
+@lru_cache(maxsize=1)
+def _sums(case: CaseCurves) -> tuple[list[Counters], list[Counters]]:
+    """Return the counters over undisturbed launches, and over all, with those alongside."""
+    both = (*case.counted, *case.counted_alongside) if case.counted else ()
+    quiet = [one.counters for one in both if one.undisturbed]
+    every = added(one.counters for one in both)
+    return (every if len(quiet) == len(both) else added(quiet)), every
 
 
 class LeastShares(CountedSettings):
@@ -520,7 +531,7 @@ def _rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
 
 
 def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
-    return carrier_changes(case.sums[1], case.rails, case.where, settings)
+    return carrier_changes(_sums(case)[1], case.rails, case.where, settings)
 
 
 _criterion = partial(

@@ -23,7 +23,7 @@ from netproof.criteria.findings import (
     then,
     undefined,
 )
-from netproof.measurement.counters import Counters, Payload, added
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
@@ -131,14 +131,6 @@ class CaseCurves:
             for size, time in zip(one.sizes, one.time_us, strict=True):
                 times[size].append(time)
         return times
-
-    @cached_property
-    def sums(self) -> tuple[list[Counters], list[Counters]]:
-        """Counters added up over its undisturbed launches, and over all, with those alongside."""
-        both = (*self.counted, *self.counted_alongside) if self.counted else ()
-        quiet = [one.counters for one in both if one.undisturbed]
-        every = added(one.counters for one in both)
-        return (every if len(quiet) == len(both) else added(quiet)), every
 
     @property
     def has_sizes(self) -> bool:
