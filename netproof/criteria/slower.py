@@ -265,8 +265,9 @@ def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding
     if not others:
         return None
     if settings not in compared.shared:
+        cases = compared.cases
         # All are compared with each other, mostly over the same sizes.
-        of_launches = cache(lambda where: settings.times_of_each(compared.cases[where].launches))
+        of_launches = cache(lambda where: settings.times_of_each(cases[where].launches))
         compared.shared[settings] = (
             of_launches,
             cache(lambda where, sizes: _means(of_launches(where), sizes)),
