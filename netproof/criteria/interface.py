@@ -269,7 +269,7 @@ class Criterion:
                 found = self.compare(case, compared, bounds)
             several = () if found is None else (found,) if isinstance(found, Finding) else (*found,)
             for one in several:
-                # Each was made just now; a copy of each would be a tenth of a session's memory.
+                # Each was made just now, so that none has to be copied.
                 object.__setattr__(one, "criterion", self.name)
                 object.__setattr__(one, "where", case.where)
             return several
