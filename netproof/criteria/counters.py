@@ -10,7 +10,7 @@ import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -28,6 +28,7 @@ from netproof.measurement.counters import (
     Counters,
     CounterSource,
     NodeCounters,
+    added,
 )
 from netproof.measurement.units import MEBI
 
@@ -156,24 +157,10 @@ class Share:
 
 
 def sent_again(counters: Counters, node: str, interface: str = "") -> Share:
-    """Return the TCP segments that a node had to send again, of all that it sent.
-
-    Segments that receivers reported as duplicates (D-SACK, RFC 2883) were late and not lost, as
-    where frames overtake each other, and are subtracted.
-    """
-    # Kernels before 5.9 count reports and not the segments in them, which are as many or more.
-    names = ("Tcp.RetransSegs", "Tcp.OutSegs", "TcpExt.TCPDSACKRecvSegs", "TcpExt.TCPDSACKRecv")
-    counted = counters.of(node)
-    source = None if counted is None else counted.source(TCP)
-    again, sent, late, reports = (
-        None if source is None else counters.of_source(source, name) for name in names
-    )
-    if again is None or sent is None:
-        why = counters.why(node, TCP, "", names[again is not None])
-        return Share(node, interface, None, None, why)
-    late = reports if late is None else late
-    # Linux leaves out of OutSegs what is sent again.
-    return Share(node, interface, max(0, again - (late or 0)), sent + again)
+    """Return the TCP segments that a node had to send again, of all that it sent."""
+    found = counters.sent_again.get(node) or counters.why(node, TCP, "", "")
+    counted = (None, None, found) if isinstance(found, str) else found
+    return Share(node, interface, *counted)
 
 
 def _ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
@@ -254,12 +241,11 @@ def _shares(
 
     Of all launches, since errors during a paired one are the link's as well.
     """
-    counted = (*case.counted, *case.counted_alongside) if case.counted else ()
-    undisturbed = [launch for launch in counted if launch.undisturbed]
+    undisturbed, counted = _sums(case)
     found: dict[tuple[str, str], Share] = {}
-    for launch in undisturbed or counted:
-        for node in launch.counters.nodes:
-            for one in read(launch.counters, node, case.rails):
+    for counters in undisturbed or counted:
+        for node in counters.nodes:
+            for one in read(counters, node, case.rails):
                 key = (one.node, one.interface)
                 found[key] = found[key] + one if key in found else one
     findings: list[Finding] = []
@@ -332,6 +318,16 @@ def _carriers(
     for port in _ports_of(node, rails):
         value, why = _sum(counters, port, _COUNTED[INFINIBAND][_DOWN])
         yield port.name, True, value, why
+
+
+# For the criteria on one case after the other; kept for each, they would take 5 KB.
+@lru_cache(maxsize=1)
+def _sums(case: CaseCurves) -> tuple[list[Counters], list[Counters]]:
+    """Return the counters over undisturbed launches, and over all, with those alongside."""
+    both = (*case.counted, *case.counted_alongside) if case.counted else ()
+    quiet = [one.counters for one in both if one.undisturbed]
+    every = added(one.counters for one in both)
+    return (every if len(quiet) == len(both) else added(quiet)), every
 
 
 class LeastShares(CountedSettings):
@@ -535,9 +531,7 @@ def _rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
 
 
 def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
-    both = (*case.counted, *case.counted_alongside) if case.counted else ()
-    counters = [one.counters for one in both]
-    return carrier_changes(counters, case.rails, case.where, settings)
+    return carrier_changes(_sums(case)[1], case.rails, case.where, settings)
 
 
 _criterion = partial(

@@ -267,7 +267,11 @@ class Criterion:
                 found = self.judge(case, bounds)
             else:
                 found = self.compare(case, compared, bounds)
-            several = () if found is None else (found,) if isinstance(found, Finding) else found
-            return tuple([one.but(criterion=self.name, where=case.where) for one in several])
+            several = () if found is None else (found,) if isinstance(found, Finding) else (*found,)
+            for one in several:
+                # Each was made just now, so that none has to be copied.
+                object.__setattr__(one, "criterion", self.name)
+                object.__setattr__(one, "where", case.where)
+            return several
         except CannotJudgeError as error:
             return (undefined(self.name, case.where, str(error)),)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from netproof.criteria.findings import (
@@ -17,6 +16,7 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     common_sizes,
+    geometric_mean,
     in_brackets,
     in_common,
     sizes_in_words,

@@ -7,10 +7,11 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
-from statistics import geometric_mean, median
+from statistics import median
 from typing import TYPE_CHECKING
 
 from netproof.criteria.findings import (
@@ -23,6 +24,7 @@ from netproof.criteria.findings import (
     Level,
     common_sizes,
     figure,
+    geometric_mean,
     in_brackets,
     in_common,
     undefined,
@@ -262,7 +264,15 @@ def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding
     others = [one for one in compared.cases.values() if one.configuration[2] != environment]
     if not others:
         return None
-    settings.times_of_each(case.launches)
+    if settings not in compared.shared:
+        cases = compared.cases
+        # All are compared with each other, mostly over the same sizes.
+        of_launches = cache(lambda where: settings.times_of_each(cases[where].launches))
+        compared.shared[settings] = (
+            of_launches,
+            cache(lambda where, sizes: _means(of_launches(where), sizes)),
+        )
+    compared.shared[settings][0](case.where)
     found = [_against(case, other, compared, settings) for other in others]
     weighed = [compared.weighed(case, one) for one in found if one is not None]
     if not weighed:
@@ -277,18 +287,22 @@ def _against(
 ) -> Finding | None:
     """Compare a case with another one; None where one cannot be judged or no size is common."""
     launches, _ = compared.pairs.get((case.where, other.where), ((), ""))
-    paired = len(launches) > 1
-    sides = zip(*launches, strict=True) if paired else (case.launches, other.launches)
+    paired, labels = len(launches) > 1, (case.where, other.where)
+    of_launches, means = compared.shared[settings]
     try:
-        times = [settings.times_of_each(several) for several in sides]
+        if paired:
+            times = [settings.times_of_each(several) for several in zip(*launches, strict=True)]
+        else:
+            times = [*map(of_launches, labels)]
     except CannotJudgeError:
         return None
-    sizes = in_common([one for side in times for one in side]) if all(times) else []
+    sizes = tuple(in_common([one for side in times for one in side])) if all(times) else ()
     if not sizes:
         return None
-    own, theirs = (
-        [geometric_mean([one[size] for size in sizes]) for one in side] for side in times
-    )
+    if paired:
+        own, theirs = (_means(side, sizes) for side in times)
+    else:
+        own, theirs = (means(label, sizes) for label in labels)
     if paired:
         scores = [other / mine for mine, other in zip(own, theirs, strict=True)]
         value, interval = median(scores), intervals.of_median(scores)
@@ -305,6 +319,10 @@ def _against(
         common=common,
         against=other.where,
     )
+
+
+def _means(launches: Iterable[Mapping[int, float]], sizes: Iterable[int]) -> list[float]:
+    return [geometric_mean([one[size] for size in sizes]) for one in launches]
 
 
 def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
@@ -367,7 +385,7 @@ def _of_range(
     """
     if ratios[span[0]] < 1:
         return
-    own, theirs = ([geometric_mean([one[size] for size in span]) for one in side] for side in times)
+    own, theirs = (_means(side, span) for side in times)
     interval = intervals.of_ratio(own, theirs)
     how = _certainty(own, theirs, interval)
     level = None

@@ -8,8 +8,9 @@ sysfs-class-infiniband for ports. Every source is read whole, by the names that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import compress
 from operator import ne, not_, or_
@@ -118,6 +119,24 @@ class Counters:
     def _names(self) -> tuple[frozenset[str], ...]:
         return _shared(self.names)[1]
 
+    @cached_property
+    def sent_again(self) -> Mapping[str, tuple[int, int] | str]:
+        """TCP segments that each node sent again, of all that it sent; else why not known.
+
+        Segments that receivers reported as duplicates (D-SACK, RFC 2883) were late and not lost, as
+        where frames overtake each other, and are subtracted.
+        """
+        found: dict[str, tuple[int, int] | str] = {}
+        for node in self._by_name:
+            again, sent, late, reports = (self.value(node, TCP, "", name) for name in _SEGMENTS)
+            if again is None or sent is None:
+                found[node] = self.why(node, TCP, "", _SEGMENTS[again is not None])
+            else:
+                late = reports if late is None else late
+                # Linux leaves out of OutSegs what is sent again.
+                found[node] = max(0, again - (late or 0)), sent + again
+        return found
+
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
         """Return the same by names; None also where there is no such node or source."""
         counted = self.of(node)
@@ -136,6 +155,47 @@ class Counters:
             if key.startswith(kind) and key in counted.absent:
                 return counted.absent[key]
         return "the kernel has no such counter"
+
+
+def added(several: Iterable[Counters]) -> list[Counters]:
+    """Return the sums over those that read the same of the same nodes; of TCP ``sent_again``."""
+    alike: dict[Hashable, list[Counters]] = defaultdict(list)
+    for one in several:
+        alike[id(one.names), tuple(map(_shape, one.nodes))].append(one)
+    sums = []
+    for them in alike.values():
+        nodes = tuple(map(_added, *(one.nodes for one in them)))
+        sums.append(Counters(nodes, them[0].names))
+        again = [[one.sent_again[node.node] for one in them] for node in nodes]
+        vars(sums[-1])["sent_again"] = {
+            node.node: next((why for why in each if isinstance(why, str)), None)
+            or tuple(map(sum, zip(*each, strict=True)))
+            for node, each in zip(nodes, again, strict=True)
+        }
+    return sums
+
+
+def _shape(node: NodeCounters) -> Hashable:
+    sources = [
+        (one.kind, one.name, one.read, one.layer, one.interfaces, *one.absent.items())
+        for one in node.sources
+    ]
+    return (node.node, *sources, *node.absent.items())
+
+
+def _added(node: NodeCounters, *others: NodeCounters) -> NodeCounters:
+    sources = []
+    for first, *more in zip(node.sources, *(one.sources for one in others), strict=True):
+        counted = dict(first.counted)
+        for source in more if first.kind != TCP else ():
+            for name, increase in source.counted.items():
+                counted[name] = counted.get(name, 0) + increase
+        sources.append(replace(first, counted=counted))
+    return replace(node, sources=tuple(sources))
+
+
+# Kernels before 5.9 count reports and not the segments in them, which are as many or more.
+_SEGMENTS = ("Tcp.RetransSegs", "Tcp.OutSegs", "TcpExt.TCPDSACKRecvSegs", "TcpExt.TCPDSACKRecv")
 
 
 @lru_cache(maxsize=256)

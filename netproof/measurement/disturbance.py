@@ -96,23 +96,27 @@ def disturbed(
     Empty where nothing did, and where nothing is known: ``unknown`` separates them. Short launches
     are granted a tick of each column that counts.
     """
-    sentences = []
-    for together in _machines(loads):
-        load = together[0]
-        of = "of the CPUs"
-        parts = []
-        for share, bound, columns, words in (
-            (load.others_share, settings.others, 3, f"others used {{:.0f}} % {of}"),
-            (load.steal_share, settings.steal, 1, f"the hypervisor gave {{:.0f}} % {of} to others"),
-        ):
-            if share is None or load.cpus is None or load.wall_s is None:
-                continue
-            if share - columns * TICK_S / (load.cpus * load.wall_s) > bound:
-                parts.append(words.format(100 * share))
-        if parts:
-            nodes = ", ".join(one.node for one in together)
-            sentences.append(f"{nodes}: {' and '.join(parts)}")
-    return tuple(sentences)
+    if not any(_taken(load, settings) for load in loads):
+        return ()
+    machines = [(together, _taken(together[0], settings)) for together in _machines(loads)]
+    return tuple(
+        f"{', '.join(one.node for one in together)}: {' and '.join(parts)}"
+        for together, parts in machines
+        if parts
+    )
+
+
+def _taken(load: NodeLoad, settings: DisturbanceSettings) -> list[str]:
+    """Return what took more of a node's CPUs than a launch may lose."""
+    parts: list[str] = []
+    if load.cpus is None or load.wall_s is None:
+        return parts
+    cpu_s, others, steal = load.cpus * load.wall_s, load.others_share, load.steal_share
+    if others is not None and others - 3 * TICK_S / cpu_s > settings.others:
+        parts.append(f"others used {100 * others:.0f} % of the CPUs")
+    if steal is not None and steal - TICK_S / cpu_s > settings.steal:
+        parts.append(f"the hypervisor gave {100 * steal:.0f} % of the CPUs to others")
+    return parts
 
 
 def others_share(loads: Sequence[NodeLoad]) -> float:

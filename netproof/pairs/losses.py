@@ -96,9 +96,10 @@ class PortLoss:
         return self.launches >= LEAST_LAUNCHES and 2 * self.seen > self.launches
 
 
-def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
+def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLoss, ...]:
     """Return the losses of ways and of ports; () if fewer than three nodes were counted.
 
+    ``beyond``: ports are left out if none of them can lose a larger share than this.
     Launches between two nodes are best: if more nodes send at once, a switch may drop what they
     send to one of them, without a fault of any port. The others count only if those between two
     nodes have fewer than three nodes.
@@ -116,8 +117,6 @@ def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
         groups = _groups(
             one for one in sent if (one.node, _partner(one.nodes, one.node)) not in taken
         )
-    shares = _fit(groups, names)
-    ordered = sorted(shares.values())
     carried: dict[str, list[_Carried]] = defaultdict(list)
     for group in groups:
         launch, nodes, count = group[0].launch, group[0].nodes, sum(one.count for one in group)
@@ -128,6 +127,12 @@ def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
         for name in nodes:
             of = own[name] + (every - own[name]) / (len(nodes) - 1)
             carried[name].append(_Carried(launch, of, count, _partner(nodes, name)))
+    # The fit shares out what was sent again, so that no port loses more than all that it carried.
+    most = max(sum(one.again for one in it) / sum(one.of for one in it) for it in carried.values())
+    if most <= beyond:
+        return tuple(ways)
+    shares = _fit(groups, names)
+    ordered = sorted(shares.values())
     return (*ways, *(_seen(name, shares, ordered, carried[name]) for name in names))
 
 

@@ -18,7 +18,7 @@ from netproof.criteria.counters import (
 )
 from netproof.criteria.findings import FLAGGED, Finding
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, added
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
@@ -132,7 +132,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
         _by_partition(one for one in several if one.undisturbed).items()
     ):
         bounds: CountedSettings = launches[0].settings.retransmission
-        shares = _shares_by_node(launches).values()
+        shares = _shares_by_node(added(one.counters for one in launches)).values()
         if len(shares) < 2 or bounds.fail is None:
             continue
         lose = [one.value for one in shares if (one.count or 0) >= bounds.least]
@@ -158,15 +158,19 @@ def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
     for partition, launches in sorted(_by_partition(several).items()):
         counted: dict[tuple[str, str], dict[str, int | None]] = {}
         rails: set[tuple[str, str]] = set()
+        by_rails: dict[tuple[str, ...], list[Counters]] = defaultdict(list)
         for seen in launches:
-            for node in seen.counters.nodes:
+            by_rails[seen.rails].append(seen.counters)
+        sums_of = [(names, one) for names, them in by_rails.items() for one in added(them)]
+        for names, counters in sums_of:
+            for node in counters.nodes:
                 for source in node.of_kind(INTERFACE):
                     place = (node.node, source.name)
                     sums = counted.setdefault(place, dict.fromkeys(_COUNTERS, 0))
-                    rails |= {place} if source.name in seen.rails else set()
+                    rails |= {place} if source.name in names else set()
                     for name in _COUNTERS:
-                        sums[name] = _sum(sums[name], seen.counters.of_source(source, name))
-        shares = _shares_by_node(launches)
+                        sums[name] = _sum(sums[name], counters.of_source(source, name))
+        shares = _shares_by_node(one for _, one in sums_of)
         found += [
             InterfaceTotals(partition, *place, sums, place in rails, shares[place[0]])
             for place, sums in sorted(counted.items())
@@ -182,11 +186,11 @@ def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
     return found
 
 
-def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
+def _shares_by_node(several: Iterable[Counters]) -> dict[str, Share]:
     shares: dict[str, Share] = {}
-    for one in launches:
-        for node in one.counters.nodes:
-            share = sent_again(one.counters, node.node)
+    for counters in several:
+        for node in counters.nodes:
+            share = sent_again(counters, node.node)
             shares[node.node] = shares[node.node] + share if node.node in shares else share
     return shares
 
@@ -202,7 +206,7 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
         counted = [one for one in launches if one.undisturbed] or launches
         bounds: CountedSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
-        for port in port_losses(_resent(counted)):
+        for port in port_losses(_resent(counted), MORE):
             more = port.share - port.usual
             if port.share <= TIMES * port.usual or more <= MORE or port.count < bounds.least:
                 continue

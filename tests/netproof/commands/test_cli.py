@@ -18,8 +18,9 @@ HEAVY = {
     *("ruamel", "ruptures", "scipy", "vl_convert", "yaml"),
 }
 SAYS = (
-    "import sys\n"
+    "import os, sys\n"
     "from netproof.commands.cli import main\n"
+    "os._exit = sys.exit\n"
     "try:\n"
     "    main()\n"
     "finally:\n"

@@ -60,6 +60,7 @@ def called(capsys, monkeypatch):
 
     def call(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["netproof", *arguments])
+        monkeypatch.setattr(os, "_exit", sys.exit)
         with pytest.raises(SystemExit) as ended:
             main()
         return Ended(ended.value.code, *capsys.readouterr())

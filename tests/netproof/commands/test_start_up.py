@@ -49,8 +49,9 @@ STARTED = {
 """Of each verb arguments with which it ends at once in an empty folder, and its exit status."""
 
 RUN = """
-import sys
+import os, sys
 from netproof.commands.cli import main
+os._exit = sys.exit
 try:
     main()
 finally:
