@@ -128,7 +128,7 @@ def test_a_partition_with_two_rails_says_so_and_has_no_twin(tmp_path, monkeypatc
     assert (usual["extras"]["rails"], bool(usual["extras"]["twin"])) == ([], True)
 
 
-def test_reframe_looks_once_a_second_for_the_end_of_jobs_of_the_testbed_alone_and_at_once_for_checks():
+def test_reframe_looks_once_a_second_for_jobs_of_the_testbed_alone_and_at_once_for_checks():
     (general,) = site.gather(ROOT / "site-config")["general"]
     assert general.pop("target_systems") == ["testbed"]
     rate, looks_s = general["poll_rate_max"], []
