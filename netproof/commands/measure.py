@@ -7,6 +7,7 @@ They are no acceptance: their reports are in folders that no verdict reads.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from netproof.errors import NetproofError
 from netproof.site import folders
 
 if TYPE_CHECKING:
+    from netproof.experiments.experiment import Experiment
     from netproof.experiments.literature import Study
     from netproof.experiments.sweep import Sweep
     from netproof.present.document import Block
@@ -37,9 +39,18 @@ ROUNDS = 5
 """Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
-def _insist_on_number(nodes: int, least: int) -> None:
-    if 0 < nodes < least:
-        raise typer.BadParameter(f"--nodes: give {least} at least, or 0 for all")
+def _measured(where: Where, asked: Experiment) -> Path:
+    """Have ReFrame measure an experiment, and return the report.
+
+    Raise NetproofError for what the site or a library lacks, before anything is measured, and
+    where ReFrame leaves no report.
+    """
+    from netproof import codec
+
+    planned = where.insist(asked)
+    settings = {f"{asked.TEST}.asked": json.dumps(codec.encode(asked))}
+    subject, words = asked.subject or where.partition, asked.words(planned)
+    return where.measure("experiments.py", settings, asked.FOLDER, subject, words)
 
 
 def _answered(
@@ -97,22 +108,12 @@ def load(
     """Measure two nodes alone and alongside others that congest, say what that costs."""
 
     def measured(where: Where) -> Path:
-        from netproof.experiments import load, load_plan
-        from netproof.experiments.load_plan import Aggressor, Victim, chosen
+        from netproof.experiments.load_plan import Aggressor, LoadAsked, Victim, chosen
 
         several, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
-        where.insist_on_pairs()
-        where.insist_on_nodes(load_plan.LEAST_NODES, load_plan.WHY)
-        settings: dict[str, object] = {
-            "aggressors": ",".join(congesting),
-            "victims": ",".join(several),
-        }
-        settings |= {"most_nodes": nodes, "rounds": rounds}
-        count = len(several) * len(congesting) * rounds
-        what = f"{count} times alone and alongside, at each place"
-        return where.measure("load.py", settings, load.FOLDER, where.partition, what)
+        asked = LoadAsked(victims=several, aggressors=congesting, rounds=rounds, nodes=nodes)
+        return _measured(where, asked)
 
-    _insist_on_number(nodes, 4)
     return _answered("load", subject, environment, measured, form, page)
 
 
@@ -128,17 +129,9 @@ def tails(
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
 
     def measured(where: Where) -> Path:
-        from netproof.experiments import tails
+        from netproof.experiments.tails import TailsAsked
 
-        where.insist_on_pairs()
-        most = where.settings.max_message_bytes
-        if size > most:
-            raise NetproofError(
-                f"--bytes {size}: the largest message of {where.option} is of {most} bytes"
-            )
-        settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
-        what = f"single calls of {size} bytes for {seconds:g} s"
-        return where.measure("load.py", settings, tails.FOLDER, where.partition, what)
+        return _measured(where, TailsAsked(seconds=seconds, bytes=size))
 
     return _answered("tails", subject, environment, measured, form, page)
 
@@ -154,23 +147,10 @@ def gpcnet(
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
 
     def measured(where: Where) -> Path:
-        from netproof.experiments import gpcnet
+        from netproof.experiments.gpcnet import GpcnetAsked
 
-        there, environments = where.environments, where.entry["environs"]
-        having = [
-            one for one in environments if gpcnet.FEATURE in there.get(one, {}).get("features", ())
-        ]
-        remedy = (
-            f". Put GPCNeT's {gpcnet.PROGRAM} into the environment's PATH and name the feature in"
-            " its site's file"
-        )
-        where.insist(having, f"the feature {gpcnet.FEATURE!r}", remedy)
-        where.insist_on_nodes(gpcnet.LEAST_NODES, f"{gpcnet.WHY}; netproof measure load takes 4")
-        settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
-        what = f"GPCNeT {rounds} times, some minutes each"
-        return where.measure("load.py", settings, gpcnet.FOLDER, where.partition, what)
+        return _measured(where, GpcnetAsked(rounds=rounds, nodes=nodes))
 
-    _insist_on_number(nodes, 10)
     return _answered("gpcnet", subject, environment, measured, form)
 
 
@@ -199,7 +179,7 @@ def tune(
         if not _restored(Where.of(where)):
             terminal.say(terminal.console(), f"{where}: nothing is left to restore")
         return 0
-    given = () if values is None else values.split(",")
+    given = () if values is None else tuple(values.split(","))
 
     def measured(place: Where) -> Path:
         return measured_setting(place, parameter or "", protocol, path, given, rounds)
@@ -222,10 +202,15 @@ def algorithms(
     session, _ = session_and_system([subject])
     if (session is None) is (function is None):
         raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
-    given = () if values is None else values.split(",")
+    given = () if values is None else tuple(values.split(","))
 
     def measured(where: Where) -> Path:
-        return _measured_algorithms(where, function or "", ranks, given, rounds)
+        from netproof.experiments.tuning import AlgorithmsAsked
+
+        asked = AlgorithmsAsked(
+            function=function or "", ranks=ranks or 0, values=given, rounds=rounds
+        )
+        return _measured(where, asked)
 
     return _answered("sweeps", subject, environment, measured, form, page)
 
@@ -244,69 +229,33 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
 
 
 def measured_setting(
-    where: Where, parameter: str, protocol: str, path: str, values: Sequence[str], rounds: int
+    where: Where,
+    parameter: str,
+    protocol: str,
+    path: str,
+    values: tuple[str, ...] = (),
+    rounds: int = ROUNDS,
 ) -> Path:
-    """Measure a sweep of one setting with ReFrame, and return the report.
+    """Measure a sweep of one setting with ReFrame, and return the report, as ``_measured``."""
+    from netproof.experiments import restoring
+    from netproof.experiments.tuning import TuningAsked
 
-    Raise NetproofError for what the site or a library lacks, before anything is measured, and
-    where ReFrame leaves no report.
-    """
-    from netproof.benchmarks import netpipe, registry
-    from netproof.experiments import parameters, restoring, sweep
-
-    for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
-        if given not in known:
-            raise NetproofError(f"unknown {given!r}; choose {' or '.join(known)}")
-    cases = where.matrix.cases
-    where.insist({one.environment for one in cases if registry.of(one).by_protocol}, "NetPIPE")
-    turned = parameters.found(parameter, values)
-    library = where.environments[where.environment]["extras"]["mpi"]
-    turned.assignment(protocol, library, path)
-    tried = tuple(values) or turned.values_on(where.settings.rails)
-    parameters.insist_on_values(tried)
-    if turned.by_hook and not where.settings.tuning_hook:
-        raise NetproofError(
-            f"{turned.title} takes root: give {where.option} a tuning_hook in its site's file"
-        )
+    record = restoring.record_of(folders.of_reports(), where.system, where.partition)
+    asked = TuningAsked(
+        parameter=parameter,
+        protocol=protocol,
+        path=path,
+        values=values,
+        rounds=rounds,
+        record=str(record.absolute()),
+    )
+    where.insist(asked)
     _restored(where)
-    settings: dict[str, object] = {
-        "turned": turned.name,
-        "turned_protocol": protocol,
-        "turned_path": path,
-    }
-    settings |= {"rounds": rounds, **({"turned_values": ",".join(values)} if values else {})}
-    what = f"{len(sweep.turns(tried, rounds, 1))} launches"
     try:
-        return where.measure("tuning.py", settings, restoring.FOLDER, turned.name, what)
+        return _measured(where, asked)
     finally:
         # A killed job could not restore it.
         _restored(where)
-
-
-def _measured_algorithms(
-    where: Where, function: str, ranks: int | None, values: Sequence[str], rounds: int
-) -> Path:
-    """Measure a sweep of a collective's algorithms; raise NetproofError as the other."""
-    from netproof.benchmarks import imb, registry
-    from netproof.experiments import parameters, restoring, sweep
-
-    benchmark, named, cases = imb.BENCHMARK.name, where.environments, where.matrix.cases
-    why = named.get(where.environment, {}).get("extras", {}).get("absent", {}).get(benchmark)
-    where.insist(
-        {case.environment for case in cases if case.benchmark == benchmark},
-        registry.named(benchmark).label + (f", whose site says: {why}" if why else ""),
-    )
-    names = parameters.algorithms(named[where.environment]["extras"]["mpi"], function, values)
-    counts = sorted({one.ranks for one in cases if one.function == function})
-    if ranks is not None and ranks not in counts:
-        on = ", ".join(map(str, counts))
-        raise NetproofError(f"{where.option} measures {function} on {on} ranks, and not on {ranks}")
-    settings = {"swept_function": function, "swept_ranks": ranks or 0, "rounds": rounds}
-    settings |= {"swept_algorithms": ",".join(values)} if values else {}
-    jobs = 1 if ranks is not None else len(counts)
-    what = f"{jobs * len(sweep.turns(tuple(names), rounds, 1))} launches"
-    subject = f"{sweep.ALGORITHM}-{function}"
-    return where.measure("algorithms.py", settings, restoring.FOLDER, subject, what)
 
 
 @verb("no study")
@@ -449,8 +398,7 @@ def _swept(
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
             place = Where.of(where, environment)
-            report = measured_setting(place, name, protocol, "inter-node", (), ROUNDS)
-            found += sweep.results(report)
+            found += sweep.results(measured_setting(place, name, protocol, "inter-node"))
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

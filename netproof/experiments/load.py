@@ -49,7 +49,6 @@ from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 
-FOLDER = "load"
 AGGRESSORS_FILE = "aggressors.tsv"
 AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
 

@@ -23,6 +23,7 @@ from netproof.benchmarks.fixed import of_program
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
+from netproof.experiments.experiment import Experiment
 from netproof.experiments.load_plan import ONE_CALL
 from netproof.measurement.case import Case
 from netproof.measurement.counters import CARRIER, INTERFACE, TCP
@@ -35,7 +36,6 @@ from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
-FOLDER = "tails"
 FUNCTION = "PingPong"
 CALLS_FILE = "tails-calls.txt"
 """The long launch's number of calls."""
@@ -55,26 +55,44 @@ MOST_CALLS = 1_000_000
 _ROW = re.compile(OF_PAIRS.figures.encode())
 
 
-def asked_of(planned: JobPlan) -> tuple[float, int]:
-    """Return a job's task: the seconds of its long launch, and the bytes of a message."""
-    return planned.task_of(tuple[float, int])
+@dataclass(frozen=True, kw_only=True)
+class TailsAsked(Experiment):
+    """The seconds of the long launch, and the bytes of a message."""
 
+    seconds: float
+    bytes: int
 
-def size_files(size: int) -> dict[str, str]:
-    """Return the trials' lists of message sizes by name, a line for each call."""
-    return plan.size_files({f"{calls}-calls": [size] * calls for calls in TRIALS})
+    TEST, FOLDER, LABEL = "Tails", "tails", OF_PAIRS.label
+    TASK, FEATURES = "tails", OF_PAIRS.features
+
+    def words(self, planned: JobPlan) -> str:
+        """Return what is measured, in words."""
+        return f"single calls of {self.bytes} bytes for {self.seconds:g} s"
+
+    def files(self, planned: JobPlan) -> dict[str, str]:
+        """Return the trials' lists of message sizes, a line for each call."""
+        if not 0 < self.bytes <= (most := planned.partition.max_message_bytes):
+            where = ":".join(planned.where[:2])
+            raise NetproofError(
+                f"--bytes {self.bytes}: the largest message of {where} is of {most} bytes"
+            )
+        return plan.size_files({f"{calls}-calls": [self.bytes] * calls for calls in TRIALS})
+
+    def result(self, folder: Path, jobid: str) -> Tail:
+        """Return the long launch."""
+        return of_job(folder, jobid)
 
 
 def step(planned: JobPlan, name: str, calls: int) -> Step:
     """Return the step ``name`` of so many calls."""
-    (seconds, size), partition = asked_of(planned), planned.partition
+    asked, partition = planned.task_of(TailsAsked), planned.partition
     sizes, arguments = plan.size_file(f"{calls}-calls"), partition.load_settings().arguments
     program = OF_PAIRS.command(
-        OF_PAIRS.function(FUNCTION), 2, (size,), sizes, [*ONE_CALL, *arguments]
+        OF_PAIRS.function(FUNCTION), 2, (asked.bytes,), sizes, [*ONE_CALL, *arguments]
     )
     subject, _, launch = name.rpartition(".")
     command = (*planned.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
-    limit_s = partition.step_limit_s + int(2 * seconds)
+    limit_s = partition.step_limit_s + int(2 * asked.seconds)
     return Step(subject, int(launch), command, limit_s=limit_s)
 
 
@@ -107,9 +125,9 @@ def enough(folder: Path) -> bool:
 
 def long_step(planned: JobPlan, folder: Path) -> Step:
     """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
-    seconds, size = asked_of(planned)
-    calls = min(max(round(seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
-    for name, text in plan.size_files({f"{calls}-calls": [size] * calls}).items():
+    asked = planned.task_of(TailsAsked)
+    calls = min(max(round(asked.seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
+    for name, text in plan.size_files({f"{calls}-calls": [asked.bytes] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
     return step(planned, LONG, calls)
@@ -293,8 +311,7 @@ def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
 def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
     planned = JobPlan.read(folder / PLAN_FILE)
-    seconds, size = asked_of(planned)
-    job = job_files.JobFolder(folder)
+    asked, job = planned.task_of(TailsAsked), job_files.JobFolder(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
@@ -307,12 +324,12 @@ def of_job(folder: Path, jobid: str) -> Tail:
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
         text = text_of(path)
-        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, size)
+        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, asked.bytes)
         times.extend(read)
         looks.extend(watched(folder, of_program(text)[0]))
-        return Curve((size,), (sum(read) / len(read),))
+        return Curve((asked.bytes,), (sum(read) / len(read),))
 
-    launch = job.launch(LONG, case, (size,), read_output)
+    launch = job.launch(LONG, case, (asked.bytes,), read_output)
     if len(times) != calls:
         raise Incomplete(f"{LONG}: has {len(times)} of {calls} calls")
     if min(times) <= 0:
@@ -321,4 +338,4 @@ def of_job(folder: Path, jobid: str) -> Tail:
     node_facts.nodes_of_job(folder, jobid)
     read, seen = tuple(times), tuple(looks)
     where = (*planned.where, jobid, nodes, planned.extras)
-    return Tail(*where, size, seconds, launch, read, seen)
+    return Tail(*where, asked.bytes, asked.seconds, launch, read, seen)

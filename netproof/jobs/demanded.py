@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import threading
 import time
 from pathlib import Path
 
-from netproof.experiments import load, load_plan, restoring, tails
+from netproof.experiments import load, load_plan, parameters, restoring, tails
 from netproof.intake import writing
 from netproof.jobs.job import JobError, RunningJob, ended_within
 from netproof.session.plan import Step
+from netproof.site import slurm
 
 LOOK_S = 0.1
 """Seconds between two looks at what an aggressor has printed."""
@@ -21,7 +23,8 @@ def run_load(job: RunningJob) -> None:
     if job.dry:
         print("# load: drawn within the job, by its nodes")
         return
-    turns = load_plan.drawn(job.plan, job.folder, job.nodes)
+    leaves, _ = slurm.topology()
+    turns = load_plan.drawn(job.plan, job.folder, job.nodes, leaves)
     (job.folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
     for turn in turns:
         victim, aggressor = load_plan.steps(turn, job.plan)
@@ -112,37 +115,35 @@ def _watch(folder: Path, over: threading.Event, begun: threading.Event) -> None:
 
 def run_algorithms(job: RunningJob) -> None:
     """Launch the steps; an algorithm, a label, of which a launch failed is launched no more."""
-    for steps in job.plan.rounds:
-        for step in steps:
-            if step.label in job.closed:
-                continue
-            if job.launch(step) and step.label:
-                job.closed.add(step.label)
+    for step in itertools.chain(*job.plan.rounds):
+        if step.label not in job.closed and job.launch(step) and step.label:
+            job.closed.add(step.label)
 
 
 def run_setting(job: RunningJob) -> None:
-    """Launch each step with the value that is its label, set by the site's hook on every node.
+    """Launch each step; with the value that is its label where the site's hook sets that.
 
-    Empty: each node's own value. The plan asks for ``record``, which has a line of node, setting
-    and own value for each node that may have another one, from before any change until all are
-    restored; and for ``name``, the setting's. Raise NetproofError if a value cannot be set.
+    Then each node has it, and its own where the label is empty. The plan asks for the ``parameter``
+    and a ``record``, which has a line of node, setting and own value for each node that may have
+    another one, from before any change until all are restored. Raise NetproofError if a value
+    cannot be set.
     """
-    setting = Setting(job, Path(job.plan.asked["record"]), job.plan.asked["name"])
-    if job.dry:
-        for steps in job.plan.rounds:
-            for step in steps:
-                print(f"# {setting.name} = {step.label or 'the own value of each node'}")
-                job.launch(step)
-        return
-    setting.note()
+    asked = job.plan.asked
+    known = parameters.BY_NAME.get(asked["parameter"])
+    setting = Setting(job, Path(asked["record"]), known.name) if known and known.by_hook else None
+    if setting and not job.dry:
+        setting.note()
     try:
-        for steps in job.plan.rounds:
-            for step in steps:
+        for step in itertools.chain(*job.plan.rounds):
+            if setting and job.dry:
+                print(f"# {setting.name} = {step.label or 'the own value of each node'}")
+            elif setting:
                 setting.set(step.label)
-                job.launch(step)
+            job.launch(step)
     finally:
-        job.end_all()
-        setting.restore()
+        if setting and not job.dry:
+            job.end_all()
+            setting.restore()
 
 
 class Setting:

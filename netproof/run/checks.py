@@ -32,16 +32,14 @@ from netproof.run.jobs import (
     PartitionJob,
     environments_of,
     jobs_of,
-    mpi_case,
     name_of,
-    netpipe_case,
     ran_with,
     reason_to_skip,
     tcp_environments_on,
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts
-from netproof.session import job_files, node_facts, provenance, records, transport
+from netproof.session import job_files, node_facts, plan, provenance, records, transport
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -350,7 +348,7 @@ class NetpipeCheck(Check):
 
     def case(self) -> Case:
         """Return the case of the variant in the job."""
-        return netpipe_case(self.place(), self.protocol, self.path, self.direction)
+        return plan.netpipe_case(self.place(), self.protocol, self.path, self.direction)
 
 
 class TcpCheck(NetpipeCheck):
@@ -390,7 +388,7 @@ class MpiCheck(OfRanks, Check):
         """Return the case of the function in the job."""
         function = registry.mpi(self.benchmark).function(self.function)
         per_node = self.current_partition.extras["ranks_per_node"]
-        return mpi_case(self.place(), function, self.job_ranks, per_node)
+        return plan.mpi_case(self.place(), function, self.job_ranks, per_node)
 
 
 class Curves(JudgeOfJob):

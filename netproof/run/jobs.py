@@ -118,12 +118,16 @@ class Job(
         ]
         return srun
 
-    def write_plan(self, files: dict[str, str], **planned: Any) -> None:
-        """Write the plan, of these fields, with its script, sources and ``files``."""
+    def planned(self, **fields: Any) -> plan.JobPlan:
+        """Return a plan of these fields at this place."""
+        extras, where = self.current_partition.extras, self.place()
+        return plan.JobPlan(self.seed, extras, where=where, **fields)
+
+    def write_plan(self, files: dict[str, str], planned: plan.JobPlan) -> None:
+        """Write the plan with its script, sources and ``files``."""
         stage, root = Path(self.stagedir), Path(__file__).resolve().parents[2]
         self.write_sources(stage, {**files, plan.SCRIPT: plan.script(sys.executable, root)})
-        given = {"where": self.place(), **planned}
-        plan.JobPlan(self.seed, self.current_partition.extras, **given).write(stage)
+        planned.write(stage)
 
     def write_sources(self, folder: Path, files: dict[str, str]) -> None:
         """Write into a folder what steps start there, and ``files``."""
@@ -196,11 +200,16 @@ class Job(
         try:
             # ReFrame's list of nodes may be from too early a moment.
             nodes = node_facts.nodes_of_job(stage, str(self.job.jobid))
-            described = provenance.of_job(stage, nodes, ran_with())
+            self.write_record(netproof_provenance=provenance.of_job(stage, nodes, ran_with()))
+            found = self.results(stage)
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
-        self.write_record(netproof_provenance=described)
+        self.write_record(**found)
         return True
+
+    def results(self, folder: Path) -> dict[str, Any]:
+        """Return what its record has of its files; NetproofError where nothing of them is whole."""
+        return {}
 
 
 def environments_of(benchmark: str) -> list[str]:
@@ -224,7 +233,7 @@ def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
         (one.name, one.features, one.extras)
         for one in partition.environs
         if not any(
-            netpipe_case((*where, one.name), protocol, "intra-node", "oneway").key() in skipped
+            plan.netpipe_case((*where, one.name), protocol, "intra-node", "oneway").key() in skipped
             for protocol in netpipe.PROTOCOLS
         )
     )
@@ -324,8 +333,8 @@ class PartitionJob(Job):
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
         baseline = codec.encode(baseline_of_system())
-        planned = {"environments": names, "asked": baseline}
-        self.write_plan({}, task="acceptance", describe_nodes=False, **planned)
+        asked = {"environments": names, "asked": baseline}
+        self.write_plan({}, self.planned(task="acceptance", describe_nodes=False, **asked))
 
     @sanity_function
     def left_records(self) -> bool:
@@ -388,7 +397,7 @@ class NetpipeLaunches(PartitionJob):
     def cases_in(self, environment: Environment) -> list[Case]:
         """Return every variant that the environment can run."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
-        return [netpipe_case(where, *variant) for variant in self.variants_in(environment)]
+        return [plan.netpipe_case(where, *variant) for variant in self.variants_in(environment)]
 
 
 class MpiLaunches(PartitionJob):
@@ -424,7 +433,7 @@ class MpiLaunches(PartitionJob):
         """Return the case of each function on the ranks that it uses."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
         per_node = self.current_partition.extras["ranks_per_node"]
-        return [mpi_case(where, one, self.ranks, per_node) for one in self.functions_here()]
+        return [plan.mpi_case(where, one, self.ranks, per_node) for one in self.functions_here()]
 
     @run_before("run")
     def take_ranks(self) -> None:
@@ -470,15 +479,3 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
     (number,) = kind.get_variant_nums(**conditions)
     name: str = kind.variant_name(number)
     return name
-
-
-def netpipe_case(where: tuple[str, str, str], protocol: str, path: str, direction: str) -> Case:
-    """Return the case of a NetPIPE variant; ``where``: system, partition and environment."""
-    per_node = 1 if path == "inter-node" else 2
-    return Case(*where, "netpipe", protocol, 2, per_node, path, direction)
-
-
-def mpi_case(where: tuple[str, str, str], function: Function, ranks: int, per_node: int) -> Case:
-    """Return the case of a function in a job of ``ranks``, ``per_node`` of them on a node."""
-    ranks, per_node = (2, 1) if function.pair else (ranks, per_node)
-    return Case(*where, function.benchmark, function.name, ranks, per_node)

@@ -183,11 +183,11 @@ FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
         ("load testbed:gige -p mpich --nodes 3", "4 at least"),
         (
             "load testbed:gige -p openmpi5",
-            "has no environment 'openmpi5' with IMB; it has intelmpi, mpich",
+            "has no environment 'openmpi5' with IMB, whose site says: ",
         ),
         (
             "tails testbed:gige -p openmpi5",
-            "has no environment 'openmpi5' with IMB; it has intelmpi, mpich",
+            "has no environment 'openmpi5' with IMB, whose site says: ",
         ),
         (
             "tails testbed:gige -p mpich --bytes 99999999",
