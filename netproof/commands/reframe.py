@@ -99,8 +99,13 @@ class Where(NamedTuple):
             raise NetproofError(f"{self.option} has {self.settings.nodes} nodes, and {asked.WHY}")
         from netproof.session.plan import JobPlan
 
-        where = (self.system, self.partition, self.environment)
-        given = JobPlan(1, self.settings.model_dump(), where=where, environment_extras=extras)
+        given = JobPlan(
+            1,
+            self.settings.model_dump(),
+            where=(self.system, self.partition, self.environment),
+            srun=("srun",),
+            environment_extras=extras,
+        )
         return asked.plan(given)[0]
 
     def measure(

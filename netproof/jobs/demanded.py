@@ -8,9 +8,10 @@ import threading
 import time
 from pathlib import Path
 
+from netproof.errors import NetproofError
 from netproof.experiments import load, load_plan, parameters, restoring, tails
 from netproof.intake import writing
-from netproof.jobs.job import JobError, RunningJob, ended_within
+from netproof.jobs.job import RunningJob, ended_within
 from netproof.session.plan import Step
 from netproof.site import slurm
 
@@ -156,11 +157,13 @@ class Setting:
     def note(self) -> None:
         """Note each node's own value in the record; raise NetproofError if one is there."""
         if self.record.exists():
-            raise JobError(f"{self.record}: an earlier sweep ended before everything was restored")
+            raise NetproofError(
+                f"{self.record}: an earlier sweep ended before everything was restored"
+            )
         for node in self.job.nodes:
             value = restoring.ask(node, [*self.job.partition.tuning_hook, "get", self.name])
             if len(value.split()) != 1:
-                raise JobError(f"{node}: the hook printed {value!r} for {self.name}, no value")
+                raise NetproofError(f"{node}: the hook printed {value!r} for {self.name}, no value")
             self.own[node] = value
         lines = "".join(f"{node}\t{self.name}\t{value}\n" for node, value in self.own.items())
         (self.job.folder / restoring.OWN_FILE).write_text(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class ExperimentJob(Job):
     tags = {"experiment"}
     asked = variable(str, value="")
     experiment: type[Experiment]
+    nodes = 0
     keep_files = [
         *Job.keep_files,
         "aggressors.tsv",
@@ -39,38 +40,42 @@ class ExperimentJob(Job):
         "*.dat",
     ]
 
+    @property
+    def question(self) -> Experiment:
+        """Return what is asked of this job; NetproofError for what is no such experiment."""
+        place = f"-S {self.experiment.TEST}.asked"
+        values = json_reading.json_value(self.asked, place)
+        values |= {"nodes": self.nodes} if self.nodes else {}
+        return codec.decode(self.experiment, values, place)
+
     @run_after("init")
-    def read_what_is_asked(self) -> None:
+    def run_only_if_asked(self) -> None:
         """Run nowhere unless something is asked, of all rank counts or of this one."""
         self.valid_systems, self.valid_prog_environs = [], []
-        if self.asked:
-            place = f"-S {self.experiment.TEST}.asked"
-            values = json_reading.json_value(self.asked, place)
-            question = codec.decode(self.experiment, values, place)
-            ranks = getattr(self, "ranks", 0)
-            if question.ranks in (0, ranks):
-                self.question = dataclasses.replace(question, ranks=ranks)
-                self.valid_systems = [f"+{ranks_feature(ranks)}"] if ranks else ["*"]
-                self.valid_prog_environs = [f"+{one}" for one in question.features()]
+        ranks = getattr(self, "ranks", 0)
+        if self.asked and self.question.ranks in (0, ranks):
+            self.asked = json.dumps({**json.loads(self.asked), "ranks": ranks})
+            self.valid_systems = [f"+{ranks_feature(ranks)}"] if ranks else ["*"]
+            self.valid_prog_environs = [f"+{one}" for one in self.question.features()]
 
     @run_after("setup")
     def take_nodes(self) -> None:
         """Take its nodes; fail before anything is submitted on too few, or for what cannot be."""
-        least, partition = self.question.LEAST_NODES, self.site_partition()
-        if least:
-            there, most = partition.nodes, self.question.nodes
+        asked, partition = self.question, self.site_partition()
+        if asked.LEAST_NODES:
+            there = partition.nodes
             if not self.is_dry_run():
-                # Of a dry run, the site's number.
                 there, _ = usable_nodes(self.current_partition.access, there)
-            nodes = min(there, most or there)
-            if nodes < least:
-                name, why = self.current_partition.fullname, self.question.WHY
-                raise ReframeError(f"{name} has {nodes} usable nodes for this, and {why}")
-            self.question = dataclasses.replace(self.question, nodes=nodes)
-        per_node = partition.ranks_per_node if self.question.FULL_NODES else 1
-        self.num_tasks = self.question.ranks or self.question.nodes * per_node
+            self.nodes = min(there, asked.nodes or there)
+            if self.nodes < asked.LEAST_NODES:
+                name = self.current_partition.fullname
+                raise ReframeError(
+                    f"{name} has {self.nodes} usable nodes for this, and {asked.WHY}"
+                )
+        per_node = partition.ranks_per_node if asked.FULL_NODES else 1
+        self.num_tasks = asked.ranks or self.question.nodes * per_node
         self.num_tasks_per_node = per_node
-        self.plan_of(())
+        self.plan_of(("srun",))
 
     def plan_of(self, srun: tuple[str, ...]) -> tuple[JobPlan, dict[str, str]]:
         """Return its plan and files; ReframeError for what cannot be measured."""
