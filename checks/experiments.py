@@ -7,7 +7,7 @@ from netproof.experiments.gpcnet import GpcnetAsked
 from netproof.experiments.load_plan import LoadAsked
 from netproof.experiments.tails import TailsAsked
 from netproof.experiments.tuning import AlgorithmsAsked, TuningAsked
-from netproof.run.experiments import ExperimentJob
+from netproof.run.jobs import ExperimentJob
 from netproof.run.system_here import rank_counts
 
 

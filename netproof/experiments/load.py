@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -239,8 +239,8 @@ class Loaded(Congested):
         if any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
             return tuple(losing), tuple(reasons)
         settings = partition.pair_settings()
-        slow, inexplicable = _slow_ports(alone, settings)
-        reasons += [*inexplicable, *_not_measured(alone, self.nodes)]
+        slow, doubts = _slow_ports(alone, self.nodes, settings)
+        reasons += doubts
         apart = {node for cause in losing for node in cause.nodes}
         losing += [cause for cause in slow if apart.isdisjoint(cause.nodes)]
         return (*losing, *_uplinks(self.impacts, settings.slower)), tuple(reasons)
@@ -430,18 +430,24 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
 
 
 def _slow_ports(
-    alone: Sequence[VictimRun], settings: PairSettings
+    alone: Sequence[VictimRun], nodes: Sequence[str], settings: PairSettings
 ) -> tuple[list[LoadCause], list[str]]:
-    """Return nodes whose launches of large messages are all slower, by more than noise.
+    """Return nodes whose launches of large messages are all slower, by more than noise; and doubts.
 
     The noise is the MAD of all these launches, without the middle one of each place, which is 0 by
     construction. The chance that any launch of a sound network with normal noise counts as slow is
     at most ``settings.error``.
     """
     runs = [run for run in alone if run.turn.victim is Victim.BANDWIDTH]
+    measured = {node for run in runs for node in run.turn.nodes}
+    doubts, missing = [], [node for node in nodes if node not in measured]
+    if missing and measured:
+        few = len(missing) <= MOST_NAMED
+        named = ", ".join(missing) if few else f"{len(missing)} of {len(nodes)} nodes"
+        doubts = [f"slow ports: no launch of bandwidth alone counts of {named}"]
     if len(runs) < LEAST_ALONE:
-        few = f"{len(runs)} launches of bandwidth alone count"
-        return [], [f"slow ports: {few}, and it takes {LEAST_ALONE}"]
+        few_of = f"{len(runs)} launches of bandwidth alone count"
+        return [], [f"slow ports: {few_of}, and it takes {LEAST_ALONE}", *doubts]
     logs = [math.log(fmean(run.times_us)) for run in runs]
     groups: dict[VictimPlace, list[float]] = {}
     for run, log in zip(runs, logs, strict=True):
@@ -451,48 +457,22 @@ def _slow_ports(
     noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])
     deviates = -float(scipy.special.stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
     bound = max(-math.log1p(-settings.slower), noise * deviates)
-    measured = [(set(run.turn.nodes), log) for run, log in zip(runs, off, strict=True)]
-    slow = [one for one in measured if one[1] > bound]
-    sound = {node for nodes, log in measured if log <= bound for node in nodes}
-    found, unexplained = _explaining(slow, sound)
-    once = [" – ".join(sorted(nodes)) for nodes, _ in unexplained]
-    return found, [f"slow ports: {pair}: slow in a launch, and fast in another" for pair in once]
-
-
-def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]:
-    """Return the nodes that cannot be judged slow or not, since none of their launches counts."""
-    measured = {
-        node for run in alone if run.turn.victim is Victim.BANDWIDTH for node in run.turn.nodes
-    }
-    missing = [node for node in nodes if node not in measured]
-    if not missing or not measured:
-        return []
-    named = ", ".join(missing)
-    if len(missing) > MOST_NAMED:
-        named = f"{len(missing)} of {len(nodes)} nodes"
-    return [f"slow ports: no launch of bandwidth alone counts of {named}"]
-
-
-def _explaining(
-    slow: list[tuple[set[str], float]], sound: Collection[str]
-) -> tuple[list[LoadCause], list[tuple[set[str], float]]]:
-    """Return the fewest nodes that explain slow launches but no fast one; unexplained launches."""
+    launches = [({*run.turn.nodes}, log) for run, log in zip(runs, off, strict=True)]
+    slow = [one for one in launches if one[1] > bound]
+    sound = {node for of_launch, log in launches if log <= bound for node in of_launch}
     found = []
-    while slow:
-        shown = Counter(node for nodes, _ in slow for node in nodes.difference(sound))
-        if not shown:
-            break
-        most = max(shown.values())
-        first = min(node for node, count in shown.items() if count == most)
+    while shown := Counter(node for of_launch, _ in slow for node in of_launch - sound):
+        # The fewest nodes that explain slow launches, but no fast one.
+        first = max(sorted(shown), key=shown.__getitem__)
         explained = [launch for launch in slow if first in launch[0]]
         # Nodes that always occur together explain the same launches.
-        alike = set.intersection(*(nodes for nodes, _ in explained)).difference(sound)
-        value = math.exp(median(off for _, off in explained))
-        found.append(
-            LoadCause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(explained), True)
-        )
+        alike = set.intersection(*(of_launch for of_launch, _ in explained)) - sound
+        value, count = math.exp(median(log for _, log in explained)), len(explained)
+        found.append(LoadCause(CauseKind.SLOW_PORT, (*sorted(alike),), value, None, count, True))
         slow = [launch for launch in slow if first not in launch[0]]
-    return found, slow
+    once = (" – ".join(sorted(of_launch)) for of_launch, _ in slow)
+    inexplicable = [f"slow ports: {pair}: slow in a launch, and fast in another" for pair in once]
+    return found, [*inexplicable, *doubts]
 
 
 def _uplinks(impacts: Sequence[Impact], slower: float) -> list[LoadCause]:

@@ -23,7 +23,6 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
-from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
@@ -281,7 +280,8 @@ def run(job: RunningJob) -> None:
     with ExitStack() as stack:
         for part in parts.values():
             stack.enter_context(part.running())
-        describing.describe(*parts.values())
+        first, *others = parts.values()
+        first.describe(*others)
         for units in itertools.zip_longest(*(one.plan.rounds for one in parts.values())):
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)

@@ -15,7 +15,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -47,6 +48,8 @@ NOT_LAUNCHED = 69
 
 TIMED_OUT, KILLED, ENDED, NO_PROGRAM = 124, 137, 143, 127
 """Statuses as ``timeout`` and shells have them."""
+
+_NODE = (sys.executable, "-IS", "./node.py")
 
 _FIGURES = {kind: re.compile(registry.figures(kind), re.M) for kind in ("np", "out")}
 
@@ -258,6 +261,45 @@ class RunningJob:
         process = self._start(words, name or None)
         if not ended_within(process, limit_s):
             end_group(process)
+
+    def describe(self, *others: RunningJob) -> None:
+        """Have every node describe itself, then test the paths; readers report what is missing.
+
+        ``others``: the job's other environments, on the same nodes and so with the same paths.
+        """
+        for one in (self, *others):
+            began, interface = time.time(), self.partition.interface
+            one.everywhere(*_NODE, "node", interface, *registry.PROGRAMS, kind="node")
+            if not one.dry:
+                # Every node has read its clock between these two moments of this node's clock.
+                text = json.dumps([round(began, 6), round(time.time(), 6)])
+                (one.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
+        if not self.dry:
+            self.try_paths()
+        for one, kind in itertools.product(others, (node_facts.RING_FILE, "path.*")):
+            for path in self.folder.glob(kind):
+                shutil.copy(path, one.folder)
+
+    def try_paths(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        """Test the path of each node to its neighbours, and those between the nodes of pairs."""
+        addresses, partners = {}, defaultdict(list)
+        for node in self.nodes:
+            path = self.folder / node_facts.NODE_FILES.replace("*", node)
+            with suppress(NetproofError):
+                facts = node_facts.facts_of(path, node_facts.NODE_HEADER)
+                # On the partition's interface.
+                addresses[facts.get("node", node)] = facts.get("address")
+        for one, other in pairs:
+            partners[one].append(other)
+            partners[other].append(one)
+        lines = ""
+        for place, node in enumerate(self.nodes if len(self.nodes) > 1 else ()):
+            others = [self.nodes[place + 1 - len(self.nodes)], self.nodes[place - 1]]
+            several = [(one, addresses.get(one) or "-") for one in (*others, *partners[node])]
+            lines += "\t".join([node, *itertools.chain(*several)]) + "\n"
+        (self.folder / node_facts.RING_FILE).write_text(lines)
+        if lines:
+            self.everywhere(*_NODE, "path", self.partition.interface, kind="path")
 
     def _start(
         self, words: Sequence[str], name: str | None, step: Step | None = None

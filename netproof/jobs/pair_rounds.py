@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
-from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import judge
@@ -238,7 +236,7 @@ def _connected(several: Sequence[Pair], apart: set[frozenset[str]]) -> tuple[Pai
 
 def run(job: RunningJob) -> None:
     """Launch rounds of pairs until every node is cleared or accused, or the most are made."""
-    decider = Decider(job.folder, job.plan, job.jobid, partial(describing.try_paths, job))
+    decider = Decider(job.folder, job.plan, job.jobid, job.try_paths)
     if job.dry:
         print("# pairs: chosen within the job, by its nodes and the results so far")
         return
@@ -257,4 +255,4 @@ def run(job: RunningJob) -> None:
         if job.hung.pop(SUBJECT, None):
             # Its pairs are asked for a path, and the rounds go on without those that have none.
             decider.hung.append(number)
-            describing.try_paths(job, following.pairs)
+            job.try_paths(following.pairs)
