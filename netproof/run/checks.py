@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import shlex
 from collections.abc import Callable, Sequence
@@ -47,11 +48,11 @@ from netproof.site.site import JUDGE_ENVIRONMENT
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Subject
 
-MOST_READ = 50
-"""Most jobs whose cases are held in memory for the tests that wait for them."""
 
-_outcomes: dict[tuple[str, str], JobOutcome] = {}
-"""Results of the jobs read last, by stage folder and job id."""
+@functools.lru_cache(maxsize=50)
+def outcome_of(folder: str, jobid: str) -> JobOutcome:
+    """Return the results of a job; those read last stay for the tests that wait for them."""
+    return JobOutcome(Path(folder), jobid)
 
 
 class LocalTest(rfm.RunOnlyRegressionTest, Launched):
@@ -114,13 +115,8 @@ class Results(LocalTest, RecordedTest):
 
     @property
     def outcome(self) -> JobOutcome:
-        """Return what the job measured; read once."""
-        place = (self.job_of.stagedir, str(self.job_of.job.jobid))
-        if place not in _outcomes:
-            if len(_outcomes) >= MOST_READ:
-                del _outcomes[next(iter(_outcomes))]
-            _outcomes[place] = JobOutcome(Path(self.job_of.stagedir), place[1])
-        return _outcomes[place]
+        """Return what the job measured."""
+        return outcome_of(self.job_of.stagedir, str(self.job_of.job.jobid))
 
     @property
     def measured(self) -> dict[Case, Measured | Incomplete]:
@@ -173,18 +169,6 @@ class MpiReading(Results):
     def parameters(self) -> dict[str, int]:
         """Return the parameters of the job, but for its partition."""
         return {"ranks": self.ranks}
-
-
-def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
-    """Return the tests of a name that ``test`` waits for, by partition and environment."""
-    found = {}
-    for partition in runtime().system.partitions:
-        for environment in partition.environs:
-            with contextlib.suppress(DependencyError):
-                found[partition.name, environment.name] = test.getdep(
-                    name, environ=environment.name, part=partition.name
-                )
-    return found
 
 
 class Judge(LocalTest):
@@ -461,8 +445,12 @@ class Configurations(Judge):
     @sanity_function
     def configurations_hold(self) -> bool:
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
-        several = tests_of(self, name_of(self.read_by, **self.parameters()))
-        subjects = [subject for one in several.values() for subject in one.subjects()]
+        name, subjects = name_of(self.read_by, **self.parameters()), []
+        for partition in runtime().system.partitions:
+            for environment in partition.environs:
+                place = {"environ": environment.name, "part": partition.name}
+                with contextlib.suppress(DependencyError):
+                    subjects += self.getdep(name, **place).subjects()
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
         findings = engine.across(subjects, baseline_of_system())

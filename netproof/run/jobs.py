@@ -97,6 +97,7 @@ class Job(
     executable = "bash"
     executable_opts = [plan.SCRIPT]
     exclusive_access = True
+    launches_file = job_files.LAUNCHES_FILE
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
 
@@ -199,25 +200,22 @@ class Job(
     def left_records(self) -> bool:
         """Check that the job began its steps; the checks judge each of them."""
         stage = Path(self.stagedir)
-        record = stage / job_files.LAUNCHES_FILE
-        if not record.is_file():
+        if not any(stage.glob(self.launches_file)):
             raise SanityError(
-                f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
-                f" see {self.stderr} next to that file"
+                f"the job left no {stage / self.launches_file}, and Slurm has it as"
+                f" {self.job.state}; if it began, see {self.stderr} next to that file"
             )
         try:
-            # ReFrame's list of nodes may be from too early a moment.
-            nodes = node_facts.nodes_of_job(stage, str(self.job.jobid))
-            self.write_record(netproof_provenance=provenance.of_job(stage, nodes, ran_with()))
-            found = self.results(stage)
+            self.write_record(**self.results(stage))
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
-        self.write_record(**found)
         return True
 
     def results(self, folder: Path) -> dict[str, Any]:
-        """Return what its record has of its files; NetproofError where nothing of them is whole."""
-        return {}
+        """Return what its record has of its files; NetproofError where they are not whole."""
+        # ReFrame's list of nodes may be from too early a moment.
+        nodes = node_facts.nodes_of_job(folder, str(self.job.jobid))
+        return {"netproof_provenance": provenance.of_job(folder, nodes, ran_with())}
 
 
 def environments_of(benchmark: str) -> list[str]:
@@ -256,6 +254,7 @@ class PartitionJob(Job):
 
     partition = parameter(partition_names())
     netproof_kind = "job"
+    launches_file = f"*/{job_files.LAUNCHES_FILE}"
     benchmark: str
 
     def rank_count(self) -> int:
@@ -304,15 +303,14 @@ class PartitionJob(Job):
     def plan_launches(self) -> None:
         """Plan the launches of each environment, in its folder."""
         *command, _ = self.take_over_srun()
-        partition, several = self.current_partition, self.environments()
-        nodes = self.site_partition().nodes
+        partition, site = self.current_partition, self.site_partition()
+        several = self.environments()
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
         references = entries_of(prefix, self.current_system.name)
         for one in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()
             srun, cases = (*command, f"--mpi={one.extras['pmi']}"), self.cases_in(one)
-            site = self.site_partition()
             units = plan.units(cases, self.launches, site, srun, self.seed)
             files = plan.size_files(
                 {
@@ -331,7 +329,7 @@ class PartitionJob(Job):
                 partition.extras,
                 units,
                 srun=srun,
-                transport=transport.step(program, srun, min(2, nodes)) if program else (),
+                transport=transport.step(program, srun, min(2, site.nodes)) if program else (),
                 setup=plan.SETUP_FILE,
                 environment_extras=one.extras,
                 cases=tuple(cases),
@@ -344,16 +342,9 @@ class PartitionJob(Job):
         asked = {"environments": names, "asked": baseline}
         self.write_plan({}, self.planned(task="acceptance", describe_nodes=False, **asked))
 
-    @sanity_function
-    def left_records(self) -> bool:
-        """Check that the job began its steps; the checks judge each of them."""
-        stage = Path(self.stagedir)
-        if not any(stage.glob(f"*/{job_files.LAUNCHES_FILE}")):
-            raise SanityError(
-                f"the job left no {stage}/*/{job_files.LAUNCHES_FILE}, and Slurm has it as"
-                f" {self.job.state}; if it began, see {self.stderr} next to that file"
-            )
-        return True
+    def results(self, folder: Path) -> dict[str, Any]:
+        """Return nothing: the environments' records have it."""
+        return {}
 
 
 class NetpipeLaunches(PartitionJob):
@@ -528,7 +519,7 @@ class ExperimentJob(Job):
     def results(self, folder: Path) -> dict[str, Any]:
         """Return what its record has of its files; NetproofError where nothing of them is whole."""
         found = self.question.result(folder, str(self.job.jobid))
-        return {found.KEY: codec.encode(found)}
+        return {**super().results(folder), found.KEY: codec.encode(found)}
 
 
 def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
