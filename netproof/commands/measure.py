@@ -7,6 +7,7 @@ They are no acceptance: their reports are in folders that no verdict reads.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -46,32 +47,43 @@ def _measured(where: Where, asked: Experiment) -> Path:
     where ReFrame leaves no report.
     """
     from netproof import codec
+    from netproof.experiments import restoring
+    from netproof.experiments.tuning import TuningAsked
 
     planned = where.insist(asked)
+    if isinstance(asked, TuningAsked):
+        _restored(where)
+        record = restoring.record_of(folders.of_reports(), where.system, where.partition)
+        asked = dataclasses.replace(asked, record=str(record.absolute()))
     settings = {f"{asked.TEST}.asked": json.dumps(codec.encode(asked))}
     subject, words = asked.subject or where.partition, asked.words(planned)
-    return where.measure("experiments.py", settings, asked.FOLDER, subject, words)
+    try:
+        return where.measure("experiments.py", settings, asked.FOLDER, subject, words)
+    finally:
+        if isinstance(asked, TuningAsked):
+            # A killed job could not restore it.
+            _restored(where)
 
 
 def _answered(
     key: str,
     subject: str,
     environment: str | None,
-    measured: Callable[[Where], Path],
+    asked: Callable[[], Experiment],
     form: Form,
     folder: Path | None = None,
 ) -> int:
     """Print the answers of the report that is named, or of the one that measuring there leaves.
 
-    ``key``: of the experiment, and of all answers in the document; ``folder``: to write a page
-    into, None for no page. Return the exit status of what has bounds. Raise typer.BadParameter for
-    a place without an environment.
+    ``key``: of the experiment, and of all answers in the document; ``asked``: what to measure;
+    ``folder``: to write a page into, None for no page. Return the exit status of what has bounds.
+    Raise typer.BadParameter for a place without an environment.
     """
     report, where = session_and_system([subject])
     if report is None:
         if environment is None:
             raise typer.BadParameter("say with what: --environment")
-        report = measured(Where.of(where or "", environment, full=True))
+        report = _measured(Where.of(where or "", environment, full=True), asked())
     from netproof.present.document import Cell
     from netproof.present.loads import ANSWERS
 
@@ -107,14 +119,13 @@ def load(
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
 
-    def measured(where: Where) -> Path:
+    def asked() -> Experiment:
         from netproof.experiments.load_plan import Aggressor, LoadAsked, Victim, chosen
 
         several, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
-        asked = LoadAsked(victims=several, aggressors=congesting, rounds=rounds, nodes=nodes)
-        return _measured(where, asked)
+        return LoadAsked(victims=several, aggressors=congesting, rounds=rounds, nodes=nodes)
 
-    return _answered("load", subject, environment, measured, form, page)
+    return _answered("load", subject, environment, asked, form, page)
 
 
 @verb("tails are inconclusive")
@@ -128,12 +139,12 @@ def tails(
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
 
-    def measured(where: Where) -> Path:
+    def asked() -> Experiment:
         from netproof.experiments.tails import TailsAsked
 
-        return _measured(where, TailsAsked(seconds=seconds, bytes=size))
+        return TailsAsked(seconds=seconds, bytes=size)
 
-    return _answered("tails", subject, environment, measured, form, page)
+    return _answered("tails", subject, environment, asked, form, page)
 
 
 @verb("GPCNeT is inconclusive")
@@ -146,12 +157,12 @@ def gpcnet(
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
 
-    def measured(where: Where) -> Path:
+    def asked() -> Experiment:
         from netproof.experiments.gpcnet import GpcnetAsked
 
-        return _measured(where, GpcnetAsked(rounds=rounds, nodes=nodes))
+        return GpcnetAsked(rounds=rounds, nodes=nodes)
 
-    return _answered("gpcnet", subject, environment, measured, form)
+    return _answered("gpcnet", subject, environment, asked, form)
 
 
 @verb("cannot tune")
@@ -179,12 +190,16 @@ def tune(
         if not _restored(Where.of(where)):
             terminal.say(terminal.console(), f"{where}: nothing is left to restore")
         return 0
-    given = () if values is None else tuple(values.split(","))
 
-    def measured(place: Where) -> Path:
-        return measured_setting(place, parameter or "", protocol, path, given, rounds)
+    def asked() -> Experiment:
+        from netproof.experiments.tuning import TuningAsked
 
-    return _answered("sweeps", subject, environment, measured, form, page)
+        given = () if values is None else tuple(values.split(","))
+        return TuningAsked(
+            parameter=parameter or "", protocol=protocol, path=path, values=given, rounds=rounds
+        )
+
+    return _answered("sweeps", subject, environment, asked, form, page)
 
 
 @verb("cannot tune")
@@ -202,17 +217,14 @@ def algorithms(
     session, _ = session_and_system([subject])
     if (session is None) is (function is None):
         raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
-    given = () if values is None else tuple(values.split(","))
 
-    def measured(where: Where) -> Path:
+    def asked() -> Experiment:
         from netproof.experiments.tuning import AlgorithmsAsked
 
-        asked = AlgorithmsAsked(
-            function=function or "", ranks=ranks or 0, values=given, rounds=rounds
-        )
-        return _measured(where, asked)
+        given, named = () if values is None else tuple(values.split(",")), function or ""
+        return AlgorithmsAsked(function=named, ranks=ranks or 0, values=given, rounds=rounds)
 
-    return _answered("sweeps", subject, environment, measured, form, page)
+    return _answered("sweeps", subject, environment, asked, form, page)
 
 
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
@@ -226,36 +238,6 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
         terminal.say(terminal.console(stderr=True), said)
     return restored
-
-
-def measured_setting(
-    where: Where,
-    parameter: str,
-    protocol: str,
-    path: str,
-    values: tuple[str, ...] = (),
-    rounds: int = ROUNDS,
-) -> Path:
-    """Measure a sweep of one setting with ReFrame, and return the report, as ``_measured``."""
-    from netproof.experiments import restoring
-    from netproof.experiments.tuning import TuningAsked
-
-    record = restoring.record_of(folders.of_reports(), where.system, where.partition)
-    asked = TuningAsked(
-        parameter=parameter,
-        protocol=protocol,
-        path=path,
-        values=values,
-        rounds=rounds,
-        record=str(record.absolute()),
-    )
-    where.insist(asked)
-    _restored(where)
-    try:
-        return _measured(where, asked)
-    finally:
-        # A killed job could not restore it.
-        _restored(where)
 
 
 @verb("no study")
@@ -389,6 +371,7 @@ def _swept(
     """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
     from netproof.experiments import sweep
     from netproof.experiments.parameters import BY_NAME, MPI, TCP
+    from netproof.experiments.tuning import TuningAsked
 
     found: list[Sweep] = []
     for name in study.sweeps:
@@ -397,8 +380,8 @@ def _swept(
         try:
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
-            place = Where.of(where, environment)
-            found += sweep.results(measured_setting(place, name, protocol, "inter-node"))
+            asked = TuningAsked(parameter=name, protocol=protocol, rounds=ROUNDS)
+            found += sweep.results(_measured(Where.of(where, environment), asked))
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

@@ -53,9 +53,9 @@ class TuningAsked(SweepAsked):
     """
 
     parameter: str
-    protocol: str
-    path: str
-    record: str
+    protocol: str = "tcp"
+    path: str = "inter-node"
+    record: str = ""
 
     TEST, TASK, LABEL = "Tuning", "setting", "NetPIPE"
 
