@@ -23,7 +23,6 @@ from statistics import fmean, median
 
 import scipy
 
-from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.criteria.counters import MORE, TIMES, CountedSettings, sent_again
 from netproof.errors import NetproofError, shortened
@@ -31,7 +30,6 @@ from netproof.experiments import load_plan
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
 from netproof.experiments.tails import nearest_rank
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import (
     MAD_OF_NORMAL,
@@ -251,37 +249,22 @@ def of_job(folder: Path, jobid: str) -> Loaded:
     planned = JobPlan.read(folder / PLAN_FILE)
     partition = planned.partition
     turns, job = load_plan.read_turns(folder), job_files.JobFolder(folder)
-    aggressions = aggressions_of(folder)
+    aggressions, settings = aggressions_of(folder), partition.load_settings()
 
     def run_of(turn: VictimTurn) -> VictimRun:
         sent = aggressions.get(turn.aggressor_step)
         if turn.beside and sent and sent[2] and turn.step not in job.recorded:
             return VictimRun(turn, None, (), "", f"{turn.aggressor_step}: {sent[2]}")
-        function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
-        case = Case(*planned.where, OF_PAIRS.name, function, 2, 1)
-        times: list[float] = []
-
-        def read_output(step: str) -> Curve:
-            path = folder / f"{step}.{OF_PAIRS.suffix}"
-            times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
-            return Curve((size,), (median(times),))
-
+        size, wanted = turn.victim.size(partition.max_message_bytes), settings.repetitions
+        case = Case(*planned.where, OF_PAIRS.name, turn.victim.function, 2, 1)
         try:
-            launch = job.launch(turn.step, case, (size,), read_output)
-            nodes = [use.node for use in launch.ranks]
-            if nodes != list(turn.nodes):
-                raise NetproofError(
-                    f"{turn.step} ran on {', '.join(nodes)}, and was to run on"
-                    f" {', '.join(turn.nodes)}"
-                )
-            wanted = partition.load_settings().repetitions
-            if len(times) != wanted:
-                raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
-            if min(times) <= 0:
-                raise NetproofError(f"{turn.step}: has a repetition that took {min(times)} µs")
+            launch, times = load_plan.repeated(job, turn.step, case, size, wanted, "repetition")
+            nodes, own = (", ".join(one) for one in ((u.node for u in launch.ranks), turn.nodes))
+            if nodes != own:
+                raise NetproofError(f"{turn.step} ran on {nodes}, and was to run on {own}")
         except (NetproofError, OSError) as error:
             return VictimRun(turn, None, (), "", str(error))
-        return VictimRun(turn, launch, tuple(times), _uncongested(turn, launch, sent))
+        return VictimRun(turn, launch, times, _uncongested(turn, launch, sent))
 
     nodes = node_facts.nodes_of_job(folder, jobid)
     runs = tuple(map(run_of, turns))

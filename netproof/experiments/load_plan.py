@@ -16,15 +16,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from statistics import median
 from typing import ClassVar, TypeVar
 
 from netproof import codec
+from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import json_reading
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
 from netproof.session import plan
+from netproof.session.job_files import Incomplete, JobFolder
 from netproof.session.labelled import JobRecord
+from netproof.session.measured import Launch
 from netproof.session.plan import JobPlan, Step
 from netproof.site.partition import Partition
 
@@ -271,6 +277,28 @@ def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
             " *.err"
         ) from error
     return codec.decode(tuple[VictimTurn, ...], document, f"{path}: cannot be read")
+
+
+def repeated(
+    job: JobFolder, step: str, case: Case, size: int, wanted: int, what: str
+) -> tuple[Launch, tuple[float, ...]]:
+    """Return a launch of a function for pairs, and its repetitions' times in µs, each ``what``.
+
+    ``size``: of its messages in bytes. Raise NetproofError unless as many as ``wanted`` are there.
+    """
+    path = job.folder / f"{step}.{OF_PAIRS.suffix}"
+    times: list[float] = []
+
+    def read(_step: str) -> Curve:
+        times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), case.function, 2, size))
+        return Curve((size,), (median(times),))
+
+    launch = job.launch(step, case, (size,), read)
+    if len(times) != wanted:
+        raise Incomplete(f"{step}: has {len(times)} of {wanted} {what}s")
+    if min(times) <= 0:
+        raise Incomplete(f"{step}: has a {what} that took {min(times)} µs")
+    return launch, tuple(times)
 
 
 def aggressor_bytes(partition: Partition) -> int:

@@ -392,13 +392,6 @@ class Sweep(JobRecord):
         """Return what disturbed a launch, by its partition's settings."""
         return disturbed(launch.loads, self.where.settings().disturbance)
 
-    def curves(self) -> dict[str | None, list[Curve]]:
-        """Return the launches' curves, by value (None: the default)."""
-        found: dict[str | None, list[Curve]] = {}
-        for turn, launch in zip(self.turns, self.launches, strict=True):
-            found.setdefault(turn.value, []).append(launch.curve)
-        return found
-
     def eager_limits(self) -> dict[str | None, EagerLimit | None] | None:
         """Return the step from eager to rendezvous messages, by value (None: the default).
 
@@ -407,12 +400,14 @@ class Sweep(JobRecord):
         """
         if not is_eager_limit(self.parameter):
             return None
-        curves = {value: median_curve(several) for value, several in self.curves().items()}
-        default = curves.pop(None)
-        alongside = {
-            value: eager_limit_alongside(curve, default) for value, curve in curves.items()
-        }
-        return {None: eager_limit(default), **alongside}
+        several: dict[str | None, list[Curve]] = {}
+        for turn, launch in zip(self.turns, self.launches, strict=True):
+            several.setdefault(turn.value, []).append(launch.curve)
+        default = median_curve(several.pop(None))
+        found: dict[str | None, EagerLimit | None] = {None: eager_limit(default)}
+        for value, curves in several.items():
+            found[value] = eager_limit_alongside(median_curve(curves), default)
+        return found
 
 
 def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:

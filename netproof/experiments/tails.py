@@ -23,15 +23,14 @@ from netproof.benchmarks.fixed import of_program
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
+from netproof.experiments import load_plan
 from netproof.experiments.experiment import Experiment
 from netproof.experiments.load_plan import ONE_CALL
 from netproof.measurement.case import Case
 from netproof.measurement.counters import CARRIER, INTERFACE, TCP
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
 from netproof.session import job_files, node_facts, plan
-from netproof.session.job_files import Incomplete
 from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -98,21 +97,16 @@ def step(planned: JobPlan, name: str, calls: int) -> Step:
 
 def call_s(folder: Path) -> float:
     """Return the seconds from one call to the next, by the trials; NetproofError if they failed."""
-    recorded = job_files.records(folder)
-    found = []
+    recorded, found = job_files.records(folder), []
     for number, calls in enumerate(TRIALS, 1):
-        trial = recorded.get(f"trial.{number}")
-        if trial is not None and trial.status:
-            errors = folder / f"trial.{number}.err"
-            raise NetproofError(f"{errors}: trial.{number} ended with status {trial.status}")
-        if trial is not None:
+        if trial := recorded.get(f"trial.{number}"):
+            if trial.status:
+                errors = folder / f"trial.{number}.err"
+                raise NetproofError(f"{errors}: trial.{number} ended with status {trial.status}")
             found.append((calls, trial.wall_s))
     if not found:
         raise NetproofError(f"{folder / job_files.LAUNCHES_FILE}: no trial was made")
-    calls, wall_s = found[0]
-    if len(found) == 1:
-        return wall_s / calls
-    more, longer_s = found[1]
+    (calls, wall_s), (more, longer_s) = found[0], found[-1]
     # The start of a launch may vary more than short calls last.
     return (longer_s - wall_s) / (more - calls) if longer_s > wall_s else longer_s / more
 
@@ -140,11 +134,10 @@ def watched(folder: Path, text: str) -> list[tuple[float, int]]:
         so_far += len(line)
         if _ROW.match(line):
             ends.append(so_far)
-    path, found = folder / WATCH_FILE, []
+    path = folder / WATCH_FILE
     try:
-        for looked in path.read_text().splitlines():
-            moment, size = looked.split("\t")
-            found.append((float(moment), bisect_right(ends, int(size))))
+        looks = [looked.split("\t") for looked in path.read_text().splitlines()]
+        found = [(float(moment), bisect_right(ends, int(size))) for moment, size in looks]
     except (OSError, ValueError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
     if not found or found[-1][1] != len(ends):
@@ -318,24 +311,9 @@ def of_job(folder: Path, jobid: str) -> Tail:
         why = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
         raise NetproofError(why) from None
     case = Case(*planned.where, OF_PAIRS.name, FUNCTION, 2, 1)
-    times: list[float] = []
-    looks: list[tuple[float, int]] = []
-
-    def read_output(step: str) -> Curve:
-        path = folder / f"{step}.{OF_PAIRS.suffix}"
-        text = text_of(path)
-        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, asked.bytes)
-        times.extend(read)
-        looks.extend(watched(folder, of_program(text)[0]))
-        return Curve((asked.bytes,), (sum(read) / len(read),))
-
-    launch = job.launch(LONG, case, (asked.bytes,), read_output)
-    if len(times) != calls:
-        raise Incomplete(f"{LONG}: has {len(times)} of {calls} calls")
-    if min(times) <= 0:
-        raise Incomplete(f"{LONG}: has a call that took {min(times)} µs")
+    launch, times = load_plan.repeated(job, LONG, case, asked.bytes, calls, "call")
+    printed, _ = of_program(text_of(folder / f"{LONG}.{OF_PAIRS.suffix}"))
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
-    read, seen = tuple(times), tuple(looks)
-    where = (*planned.where, jobid, nodes, planned.extras)
-    return Tail(*where, asked.bytes, asked.seconds, launch, read, seen)
+    where, seen = (*planned.where, jobid, nodes, planned.extras), tuple(watched(folder, printed))
+    return Tail(*where, asked.bytes, asked.seconds, launch, times, seen)
