@@ -6,6 +6,8 @@ import itertools
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from netproof.errors import NetproofError
@@ -129,58 +131,48 @@ def run_setting(job: RunningJob) -> None:
     another one, from before any change until all are restored. Raise NetproofError if a value
     cannot be set.
     """
-    asked = job.plan.asked
-    known = parameters.BY_NAME.get(asked["parameter"])
-    setting = Setting(job, Path(asked["record"]), known.name) if known and known.by_hook else None
-    if setting and not job.dry:
-        setting.note()
-    try:
+    name, record = job.plan.asked["parameter"], Path(job.plan.asked["record"])
+    by_hook = name in parameters.BY_NAME and parameters.BY_NAME[name].by_hook
+    with _set_by_hook(job, name, record) if by_hook and not job.dry else nullcontext() as put:
         for step in itertools.chain(*job.plan.rounds):
-            if setting and job.dry:
-                print(f"# {setting.name} = {step.label or 'the own value of each node'}")
-            elif setting:
-                setting.set(step.label)
+            if put:
+                put(step.label)
+            elif by_hook:
+                print(f"# {name} = {step.label or 'the own value of each node'}")
             job.launch(step)
+
+
+@contextmanager
+def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[[str], None]]:
+    """Yield what sets a value on every node, and reads it back; empty: each node's own.
+
+    Each has its own again at the end, when all steps have ended; raise NetproofError if not, if a
+    hook prints no value, and if there is a record already.
+    """
+    hook = job.partition.tuning_hook
+    if record.exists():
+        raise NetproofError(f"{record}: an earlier sweep ended before everything was restored")
+    own = {node: restoring.ask(node, [*hook, "get", name]) for node in job.nodes}
+    for node, value in own.items():
+        if len(value.split()) != 1:
+            raise NetproofError(f"{node}: the hook printed {value!r} for {name}, no value")
+    lines = "".join(f"{node}\t{name}\t{value}\n" for node, value in own.items())
+    (job.folder / restoring.OWN_FILE).write_text(lines)
+    writing.replace(record, lines)
+
+    def forget_carriers() -> None:
+        # A card that is reset interrupts its carrier, which is no fault of the network.
+        for node in job.nodes:
+            (job.folder / f"carriers.{node}").unlink(missing_ok=True)
+
+    def put(value: str) -> None:
+        forget_carriers()
+        for node in job.nodes:
+            restoring.put(node, hook, name, value or own[node])
+
+    try:
+        yield put
     finally:
-        if setting and not job.dry:
-            job.end_all()
-            setting.restore()
-
-
-class Setting:
-    """A setting of the nodes that the site's hook sets and reads."""
-
-    def __init__(self, job: RunningJob, record: Path, name: str) -> None:
-        self.job, self.record, self.name = job, record, name
-        self.own: dict[str, str] = {}
-
-    def note(self) -> None:
-        """Note each node's own value in the record; raise NetproofError if one is there."""
-        if self.record.exists():
-            raise NetproofError(
-                f"{self.record}: an earlier sweep ended before everything was restored"
-            )
-        for node in self.job.nodes:
-            value = restoring.ask(node, [*self.job.partition.tuning_hook, "get", self.name])
-            if len(value.split()) != 1:
-                raise NetproofError(f"{node}: the hook printed {value!r} for {self.name}, no value")
-            self.own[node] = value
-        lines = "".join(f"{node}\t{self.name}\t{value}\n" for node, value in self.own.items())
-        (self.job.folder / restoring.OWN_FILE).write_text(lines)
-        writing.replace(self.record, lines)
-
-    def set(self, value: str) -> None:
-        """Set a value on every node, and read it back; empty: each node's own."""
-        self._forget_carriers()
-        for node in self.job.nodes:
-            restoring.put(node, self.job.partition.tuning_hook, self.name, value or self.own[node])
-
-    def restore(self) -> None:
-        """Set each node's own value, and remove the record; raise NetproofError if one is left."""
-        self._forget_carriers()
-        restoring.restore(self.record, self.job.partition.tuning_hook, ())
-
-    def _forget_carriers(self) -> None:
-        """Let a card that is reset interrupt its carrier, which is no fault of the network."""
-        for node in self.job.nodes:
-            (self.job.folder / f"carriers.{node}").unlink(missing_ok=True)
+        job.end_all()
+        forget_carriers()
+        restoring.restore(record, hook, ())
