@@ -184,11 +184,9 @@ class RunningJob:
 
     def _note_nodes(self) -> None:
         """Note the job's own nodes, by Slurm's names."""
-        if self.within:
-            self.nodes = self.within.nodes
-        else:
-            command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
-            self.nodes = tuple(self._ask(command, "the job's nodes").splitlines())
+        command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
+        self.nodes = self.within.nodes if self.within else ()
+        self.nodes = self.nodes or tuple(self._ask(command, "the job's nodes").splitlines())
         count = os.environ.get("SLURM_JOB_NUM_NODES", str(len(self.nodes)))
         if not self.nodes:
             raise NetproofError("Slurm lists no nodes of the job")
@@ -415,12 +413,9 @@ class RunningJob:
         first_s = self.partition.first_figure_s if self.plan.figures_at_once else 0
         waits = 0 < first_s < limit_s and not ended_within(process, first_s)
         if waits and not self.has_figures(step.name):
+            why = f"no figure in {first_s} s (the partition's first_figure_s) and was ended"
             with errors.open("a") as text:
-                print(
-                    f"netproof.jobs: {step.name} had no figure in {first_s} s"
-                    " (the partition's first_figure_s) and was ended",
-                    file=text,
-                )
+                print(f"netproof.jobs: {step.name} had {why}", file=text)
             self.hung[step.subject] = step.name
             end_group(process)
             status, limited = _status(process) or TIMED_OUT, True
@@ -438,14 +433,12 @@ class RunningJob:
 
     def _in_vain(self, step: Step) -> str:
         """Return why a step is not launched; empty if it is."""
+        why = ""
         if step.subject in self.hung:
-            return f"{step.name} was not launched, since {self.hung[step.subject]} had no figure"
-        if not self._figures_seen and len(self.hung) >= 2:
-            return (
-                f"{step.name} was not launched, since no launch before it had a figure:"
-                f" see {' '.join(self.hung.values())}"
-            )
-        return ""
+            why = f"{self.hung[step.subject]} had no figure"
+        elif not self._figures_seen and len(self.hung) >= 2:
+            why = f"no launch before it had a figure: see {' '.join(self.hung.values())}"
+        return why and f"{step.name} was not launched, since {why}"
 
     def has_figures(self, name: str) -> bool:
         """Check whether a launch has printed its first row."""
@@ -533,11 +526,9 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         # Linux before 5.3: subprocess looks every 50 ms.
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return process.returncode is not None
     try:
         waits = select.poll()
         waits.register(descriptor, select.POLLIN)

@@ -34,13 +34,12 @@ from netproof.run.jobs import (
     environments_of,
     jobs_of,
     name_of,
-    ran_with,
     reason_to_skip,
     tcp_environments_on,
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts
-from netproof.session import job_files, node_facts, plan, provenance, records, transport
+from netproof.session import job_files, plan, records, transport
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -148,11 +147,9 @@ class Results(LocalTest, RecordedTest):
                 netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
                 netproof_provenance={},
             )
-            nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))
-            described = provenance.of_job(self.folder, nodes, ran_with())
+            self.write_record(**self.job_of.described(self.folder))
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
-        self.write_record(netproof_provenance=described)
         return True
 
 
@@ -269,6 +266,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
                 f"{self.current_system.name}.yaml has no {type(self).__name__} for"
                 f" {self.current_partition.fullname}, {self.current_environ.name}{key}"
             ) from None
+        self.open_references: list[str] = []
         if self.is_dry_run():
             return
         self.perf_variables = {}
@@ -276,25 +274,16 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
             # The time at each size is in the job's record.
             if value is not None and (name in bounds or not name.startswith(limits.TIME_AT)):
                 # More digits than any benchmark prints are a tenth of ReFrame's report.
-                shown = float(f"{value:.7g}")
-                self.perf_variables[name] = make_performance_function(
-                    lambda value=shown: value, unit
-                )
-        subject = Subject.of_extras(
-            self.measured, self.current_partition.extras, self.current_environ.extras
-        )
+                given = functools.partial(float, f"{value:.7g}")
+                self.perf_variables[name] = make_performance_function(given, unit)
+        extras = (self.current_partition.extras, self.current_environ.extras)
+        subject = Subject.of_extras(self.measured, *extras)
         findings = engine.references(subject, limits.of_references(bounds))
-        self.write_record(
-            netproof_references=[
-                codec.encode(dataclasses.replace(finding, variable=name))
-                for name, finding in findings.items()
-            ]
-        )
+        named = [dataclasses.replace(one, variable=name) for name, one in findings.items()]
+        self.write_record(netproof_references=codec.encode(named))
         # This includes entries whose failure is expected, which are not judged here.
-        undefined = limits.not_defined(bounds, self.measured)
-        if undefined:
+        if undefined := limits.not_defined(bounds, self.measured):
             raise SanityError(undefined)
-        self.open_references = []
         for name, finding in findings.items():
             if finding.level is Level.UNDEFINED:
                 raise SanityError(finding.why)
@@ -305,7 +294,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     @run_after("performance")
     def insist_on_decisions(self) -> None:
         """Fail with the quantities that are inconclusive against their references."""
-        if not self.is_dry_run() and self.open_references:
+        if self.open_references:
             raise SanityError(f"inconclusive: {'; '.join(self.open_references)}")
 
 

@@ -213,6 +213,10 @@ class Job(
 
     def results(self, folder: Path) -> dict[str, Any]:
         """Return what its record has of its files; NetproofError where they are not whole."""
+        return self.described(folder)
+
+    def described(self, folder: Path) -> dict[str, Any]:
+        """Return the nodes and the software of a folder of the job's; NetproofError."""
         # ReFrame's list of nodes may be from too early a moment.
         nodes = node_facts.nodes_of_job(folder, str(self.job.jobid))
         return {"netproof_provenance": provenance.of_job(folder, nodes, ran_with())}
