@@ -183,16 +183,13 @@ def _impact(name: str, outputs: list[tuple[NetworkTest, ...]], partition: Partit
         ratios = [alone / loaded if unit == RATE else loaded / alone for alone, loaded in figures]
         return known_factor(median(ratios), of_median(ratios), most, figures)
 
-    few = too_few(len(outputs))
-    # Version 1.3 prints such figures of Allreduce where few nodes run the tests.
-    odd = any(
-        tail < mean if unit == TIME else tail > mean
-        for test in tests
-        for mean, tail in (test.alone, test.congested)
+    few, each = (
+        too_few(len(outputs)),
+        [one for test in tests for one in (test.alone, test.congested)],
     )
+    # Version 1.3 prints such figures of Allreduce where few nodes run the tests.
+    odd = any(tail < mean if unit == TIME else tail > mean for mean, tail in each)
     why = "a 99th percentile is better than the mean, which cannot be" if odd else few
-    factors = {
-        Statistic.MEAN: factor(0, settings.most, few),
-        Statistic.TAIL: factor(1, settings.most_99th, why),
-    }
+    of_mean, of_tail = factor(0, settings.most, few), factor(1, settings.most_99th, why)
+    factors = {Statistic.MEAN: of_mean, Statistic.TAIL: of_tail}
     return Impact("", name, "the congestors", factors, len(outputs), unit=unit)

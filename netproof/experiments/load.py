@@ -12,6 +12,7 @@ port, even alone; a single port that loses stands out.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -340,8 +341,7 @@ def _impacts(loaded: Loaded) -> Iterator[Impact]:
     partition = loaded.where
     settings = partition.load_settings()
     bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
-    orders: list[list[StrEnum]] = [[*VictimPlace], [*Victim], [*Aggressor]]
-    for key in sorted(runs, key=lambda key: [*map(list.index, orders, key)]):
+    for key in filter(runs.__contains__, itertools.product(VictimPlace, Victim, Aggressor)):
         whole, refused = [], []
         for number, both in sorted(runs[key].items()):
             missing = "" if len(both) == 2 else "one of its two launches is not there"
@@ -403,11 +403,9 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
         launches = len({one.launch for one in resent if one.count})
         return [cause(CauseKind.SMALL_BUFFERS, (), usual, launches)], ""
     found = {
-        port.nodes: cause(CauseKind.LOSING_PORT, port.nodes, port.share, port.seen)
-        for port in ports
-        if port.share - port.usual > MORE
-        and port.share > TIMES * port.usual
-        and port.count >= bounds.least
+        one.nodes: cause(CauseKind.LOSING_PORT, one.nodes, one.share, one.seen)
+        for one in ports
+        if one.share > max(TIMES * one.usual, one.usual + MORE) and one.count >= bounds.least
     }
     return list(found.values()), ""
 

@@ -274,8 +274,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
             # The time at each size is in the job's record.
             if value is not None and (name in bounds or not name.startswith(limits.TIME_AT)):
                 # More digits than any benchmark prints are a tenth of ReFrame's report.
-                given = functools.partial(float, f"{value:.7g}")
-                self.perf_variables[name] = make_performance_function(given, unit)
+                shown = f"{value:.7g}"
+                self.perf_variables[name] = make_performance_function(float, unit, shown)
         extras = (self.current_partition.extras, self.current_environ.extras)
         subject = Subject.of_extras(self.measured, *extras)
         findings = engine.references(subject, limits.of_references(bounds))

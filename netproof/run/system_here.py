@@ -44,8 +44,7 @@ def pair_places() -> dict[tuple[str, int], list[str]]:
     for one in _partitions():
         settings = Partition.model_validate(one.extras).pair_settings()
         there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
-        names = pair_environments(settings, there)
-        for name in names:
+        for name in pair_environments(settings, there):
             for turn in range(pair_turns(one.name)):
                 places.setdefault((name, turn + 1), []).append(one.fullname)
     return places
@@ -99,20 +98,15 @@ def baseline_of_system() -> ScoreBaseline | None:
 
 def slurm_now() -> list[provenance.PartitionNodes]:
     """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
-    several = runtime().system.partitions
+    several, found = runtime().system.partitions, []
     try:
         known = slurm.partitions()
     except NetproofError as error:
         return [provenance.PartitionNodes(one.name, (), str(error)) for one in several]
-    return [
-        provenance.partition_nodes(
-            one.name,
-            slurm.names_in(one.access),
-            slurm.options_in(one.access, slurm.CHOOSING),
-            known,
-        )
-        for one in several
-    ]
+    for one in several:
+        named, choosing = slurm.names_in(one.access), slurm.options_in(one.access, slurm.CHOOSING)
+        found.append(provenance.partition_nodes(one.name, named, choosing, known))
+    return found
 
 
 def of_other_turns(usable: Sequence[str], count: int, turn: int) -> tuple[str, ...]:
@@ -133,15 +127,9 @@ def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]
     ReframeError if Slurm does not answer or allows none.
     """
     try:
-        there = slurm.partitions()
-        named = slurm.names_in(access)
-        usable = {
-            node.name
-            for name in named
-            if name in there
-            for node in there[name].nodes
-            if node.usable
-        }
+        there, named = slurm.partitions(), slurm.names_in(access)
+        nodes = (node for name in named if name in there for node in there[name].nodes)
+        usable = {node.name for node in nodes if node.usable}
     except NetproofError as error:
         raise ReframeError(f"which nodes are usable is not known: {error}") from None
     if not usable:
