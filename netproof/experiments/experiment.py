@@ -25,8 +25,8 @@ class Experiment:
     that are usable, and ``WHY`` fewer will not; ``ranks``: of its job, 0 where its nodes decide.
     ``TEST``: of ReFrame; ``FOLDER``: of its reports; ``TASK``: of the job's program; ``FEATURES``,
     ``LABEL``, ``REMEDY``: of which environments need one, in words, and how they get it;
-    ``FULL_NODES``: whether each node has all ranks of the partition's, and not one;
-    ``FIGURES_AT_ONCE``: as in the plan.
+    ``WORDS``: what is measured, ``0`` in braces being this; ``FULL_NODES``: whether each node has
+    all ranks of the partition's, and not one; ``FIGURES_AT_ONCE``: as in the plan.
     """
 
     nodes: int = 2
@@ -40,6 +40,7 @@ class Experiment:
     REMEDY: ClassVar[str] = ""
     LEAST_NODES: ClassVar[int] = 0
     WHY: ClassVar[str] = ""
+    WORDS: ClassVar[str] = ""
     FULL_NODES: ClassVar[bool] = False
     FIGURES_AT_ONCE: ClassVar[bool] = False
 
@@ -62,7 +63,7 @@ class Experiment:
 
     def words(self, planned: JobPlan) -> str:
         """Return what is measured, in words."""
-        raise NotImplementedError
+        return self.WORDS.format(self)
 
     def result(self, folder: Path, jobid: str) -> JobRecord:
         """Return what a job left in its folder; NetproofError where nothing of it is whole."""

@@ -56,11 +56,7 @@ class GpcnetAsked(Experiment):
         "GPCNeT takes 10: two for its tests, eight for its congestors; netproof measure load"
         " takes 4"
     )
-    FULL_NODES = True
-
-    def words(self, planned: JobPlan) -> str:
-        """Return what is measured, in words."""
-        return f"GPCNeT {self.rounds} times, some minutes each"
+    FULL_NODES, WORDS = True, "GPCNeT {0.rounds} times, some minutes each"
 
     def steps(self, planned: JobPlan) -> tuple[Step, ...]:
         """Return a step per round."""

@@ -64,9 +64,7 @@ class TailsAsked(Experiment):
     TEST, FOLDER, LABEL = "Tails", "tails", OF_PAIRS.label
     TASK, FEATURES = "tails", OF_PAIRS.features
 
-    def words(self, planned: JobPlan) -> str:
-        """Return what is measured, in words."""
-        return f"single calls of {self.bytes} bytes for {self.seconds:g} s"
+    WORDS = "single calls of {0.bytes} bytes for {0.seconds:g} s"
 
     def files(self, planned: JobPlan) -> dict[str, str]:
         """Return the trials' lists of message sizes, a line for each call."""

@@ -82,6 +82,11 @@ class RepeatCase:
         """Subject of the steps that launch its whole curve."""
         return registry.of(self.case).subject(self.case)
 
+    @property
+    def open(self) -> bool:
+        """True if something is to be launched."""
+        return self.whole or self.around
+
     def flags(self) -> tuple[Finding, ...]:
         """Return the findings to repeat around their sizes."""
         return engine.flagged(engine.smoothness(self.subject))

@@ -252,6 +252,8 @@ class PairsVerdict:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for ``json``; ratios are to the others' time or rate."""
+        plain, nodes = dataclasses.asdict, self.judgement.nodes.items()
+        accused = ({**plain(one), "sentence": str(one)} for one in self.judgement.accusations)
         return {
             "partition": self.rounds.partition,
             "environment": self.rounds.environment,
@@ -259,19 +261,16 @@ class PairsVerdict:
             "nodes": {
                 name: {
                     "state": one.state,
-                    "effects": list(map(dataclasses.asdict, one.effects)),
+                    "effects": [*map(plain, one.effects)],
                     "reason": self.busy.get(name, one.reason),
                 }
-                for name, one in self.judgement.nodes.items()
+                for name, one in nodes
             },
-            "accusations": [
-                {**dataclasses.asdict(one), "sentence": str(one)}
-                for one in self.judgement.accusations
-            ],
-            "alone": list(map(dataclasses.asdict, self.alone)),
-            "lone_pairs": [dataclasses.asdict(one) for one in self.lone],
-            "bisection": None if self.bisection is None else dataclasses.asdict(self.bisection),
-            "faults": list(self.rounds.faults),
+            "accusations": [*accused],
+            "alone": [*map(plain, self.alone)],
+            "lone_pairs": [*map(plain, self.lone)],
+            "bisection": self.bisection and plain(self.bisection),
+            "faults": [*self.rounds.faults],
         }
 
     def accusations(self) -> tuple[str, ...]:
@@ -349,18 +348,13 @@ class PairsVerdict:
 
         It is at least a doubling, and more if the noise of the rounds allows no less.
         """
-        factors = {}
-        for quantity in PairQuantity:
-            if not quantity.of_nodes or quantity in self.quantities or self.lone:
-                continue
-            ends = [
-                one.interval[1] if quantity is PairQuantity.LATENCY else 1 / one.interval[0]
-                for node in self.judgement.nodes.values()
-                for one in node.effects
-                if one.quantity is quantity and node.state is State.CLEARED
-            ]
-            if ends:
-                factors[quantity] = max(2.0, *ends)
+        factors: dict[PairQuantity, float] = {}
+        for node in () if self.lone else self.cleared():
+            for one in self.judgement.nodes[node].effects:
+                low, high = one.interval
+                end = high if one.quantity is PairQuantity.LATENCY else 1 / low
+                if one.quantity not in self.quantities:
+                    factors[one.quantity] = max(factors.get(one.quantity, 2.0), end)
         return factors
 
     def unjudged(self) -> tuple[PairQuantity, ...]:
