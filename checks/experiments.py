@@ -8,7 +8,7 @@ from netproof.experiments.load_plan import LoadAsked
 from netproof.experiments.tails import TailsAsked
 from netproof.experiments.tuning import AlgorithmsAsked, TuningAsked
 from netproof.run.jobs import ExperimentJob
-from netproof.run.system_here import rank_counts
+from netproof.run.mixins import rank_counts
 
 
 @rfm.simple_test

@@ -37,8 +37,15 @@ from netproof.run.jobs import (
     reason_to_skip,
     tcp_environments_on,
 )
-from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
-from netproof.run.system_here import baseline_of_system, partition_names, rank_counts
+from netproof.run.mixins import (
+    Launched,
+    OnPartition,
+    RecordedTest,
+    Referenced,
+    baseline_of_system,
+    partition_names,
+    rank_counts,
+)
 from netproof.session import job_files, plan, records, transport
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured

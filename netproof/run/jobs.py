@@ -30,15 +30,17 @@ from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import json_reading, trust
 from netproof.measurement.case import Case
-from netproof.run.mixins import Launched, RecordedTest, Referenced
-from netproof.run.system_here import (
+from netproof.run.mixins import (
+    Launched,
+    RecordedTest,
+    Referenced,
+    WaitsForNodes,
     baseline_of_system,
     partition_names,
     rank_counts,
     slurm_now,
     usable_nodes,
 )
-from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
     job_files,
     left,

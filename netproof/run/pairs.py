@@ -19,15 +19,16 @@ from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.pairs.rounds import Mode
 from netproof.run.jobs import Job, name_of
-from netproof.run.mixins import OnPartition, RecordedTest
-from netproof.run.system_here import (
+from netproof.run.mixins import (
+    OnPartition,
+    RecordedTest,
     first_turn,
     of_other_turns,
     pair_places,
     tree,
     usable_nodes,
+    with_fewer,
 )
-from netproof.run.waiting import with_fewer
 from netproof.session import job_files, pair_rounds, plan
 from netproof.session.pair_rounds import PairRounds
 from netproof.site import slurm
