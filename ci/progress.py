@@ -29,7 +29,7 @@ from rich.table import Column
 
 from netproof.benchmarks import registry
 from netproof.commands.reframe import ENDING_S, ending_with_this_process
-from netproof.commands.site_show import shown
+from netproof.commands.site_show import ShownMatrix
 from netproof.criteria.settings import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.jobs.acceptance import OPEN_FILE
@@ -337,7 +337,7 @@ def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> C
         return Course()
     past = past_tests(system.partition(":")[0], store, command)
     try:
-        found = shown(system, store, full=False)
+        found = ShownMatrix(system, store, full=False)
     except NetproofError:
         # ReFrame reports the site's faults.
         return Course(past=past)

@@ -258,6 +258,6 @@ site_configuration = {
             ],
             imb=True,
         ),
-        *spack.environments(),
+        *(spack.environments() if _from_spack else []),
     ],
 }

@@ -86,9 +86,9 @@ def load(path: Path) -> Topology:
         raise TopologyError(str(error)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise TopologyError(f"{path}: cannot read the topology: {error}") from error
-    root = yaml.compose(text, yaml.SafeLoader)
 
     def refuse(place: Place, reason: str) -> NoReturn:
+        root = yaml.compose(text, yaml.SafeLoader)
         key = f" {shortened(str(place[-1]))}:" if place else ""
         raise TopologyError(f"{path}:{_line(root, place)}:{key} {shortened(reason)}")
 

@@ -35,12 +35,6 @@ def launches(name: str) -> list[Curve]:
     return [recorded(path.stem) for path in sorted((HERE / "curves").glob(f"{name}-[0-9].np"))]
 
 
-def cpu_seconds(name: str) -> tuple[float, float]:
-    """CPU seconds and elapsed seconds of a recorded launch on its first node."""
-    elapsed, user, system = map(float, (HERE / "curves" / f"{name}.cpu").read_text().split())
-    return user + system, elapsed
-
-
 def lines(curves: Mapping[str, Curve], colours: Iterable[str], *, rate: bool) -> alt.Chart:
     """Curves on logarithmic axes, time or bandwidth over size from 4 bytes up."""
     rows = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import altair as alt
 import session_plots
 from dips import planted
 from drawing import (
@@ -20,7 +19,6 @@ from drawing import (
     PASSES,
     SHADES,
     compared,
-    cpu_seconds,
     found,
     launches,
     level_line,
@@ -32,10 +30,9 @@ from drawing import (
 )
 
 from netproof.benchmarks import netpipe
-from netproof.criteria import Bounds, Finding, Level
+from netproof.criteria import Finding, Level
 from netproof.criteria import score as scores
 from netproof.criteria.interface import CaseCurves
-from netproof.criteria.launches import CPU_COST
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import ConfirmSettings
 from netproof.criteria.shape import JUMP
@@ -191,40 +188,12 @@ def landmark() -> None:
     save("landmarks", *sides)
 
 
-def cpu_cost() -> None:
-    """Use of a core during launches: TCP sleeps in the kernel, Open MPI polls."""
-    settings: Bounds = replace(CPU_COST, warn=0.9)
-    rows, sentences = [], []
-    for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
-        used, elapsed = cpu_seconds(case)
-        own = CaseCurves.of_launches(
-            label, [recorded(case)], cpu_seconds={"gige-1": used}, seconds=elapsed
-        )
-        (one,) = found("CPU cost", own, label, settings)
-        rows.append({"case": label, "value": one.value, "level": one.level.value})
-        sentences.append(one.why)
-    bars = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar(size=40)
-        .encode(
-            alt.Y("case:N", title=None),
-            alt.X("value:Q", title="CPU seconds a second", axis=alt.Axis(format="%")),
-            alt.Color(
-                "level:N",
-                title=None,
-                scale=alt.Scale(domain=["pass", "warn"], range=[PASSES, FAILS]),
-            ),
-        )
-    )
-    save("cpu-cost", panel(bars, "CPU cost, with a warning set at 90 %", sentences))
-
-
 def main() -> None:
     """Draw them all."""
     for name in ("inversion", "jump", "roughness"):
         along(name)
     along("dropout", rate=True)
-    for plot in (envelope, score, confirm, dip, line_rate, mpi_loss, landmark, cpu_cost):
+    for plot in (envelope, score, confirm, dip, line_rate, mpi_loss, landmark):
         plot()
     session_plots.draw()
 

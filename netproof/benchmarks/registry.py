@@ -9,9 +9,9 @@ from netproof.errors import NetproofError
 from netproof.measurement import case as cases
 from netproof.measurement.case import Case
 
-# The excluded modules use what is found here.
+# The excluded modules use what is found here, or are only for files of others.
 BENCHMARKS: tuple[Benchmark, ...] = declared(
-    "netproof.benchmarks", "BENCHMARK", not_asked=("outputs", "registry")
+    "netproof.benchmarks", "BENCHMARK", not_asked=("logs", "outputs", "registry")
 )
 """Every benchmark, in the order of tables."""
 

@@ -40,20 +40,24 @@ def compare(
         insist_on_reports([name for name in (first, second) if name is not None], store)
     elif second is not None or label is not None:
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
-    from netproof.comparison import comparison
-    from netproof.present import compared, terminal
+    from netproof.present import terminal
 
     failed: dict[str, str] = {}
-    if by is None:
-        with terminal.working("reading the sessions"):
+    with terminal.working("reading the sessions"):
+        if by is None:
             sessions = _sessions(first, second, store, label)
+        else:
+            values = _values(by, first, store, partition, environment)
+    from netproof.comparison import comparison
+    from netproof.present import compared
+
+    if by is None:
         pair = comparison.sides(*sessions, partition, environment, label)
         only = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
         several, title = [only], f"{only.second.name} against {only.first.name}"
         document = compared.document(only)
     else:
         with terminal.working("comparing"):
-            values = _values(by, first, store, partition, environment)
             several = []
             earliest, *others = values
             for value in others:
@@ -91,8 +95,6 @@ def compare(
 def _sessions(
     first: Path | None, second: Path | None, store: Path | None, labels: Pair | None
 ) -> tuple[Session, Session | None]:
-    from netproof.verdict import session_verdict
-
     if labels:
         if first is not None:
             raise NetproofError("name sessions or labels, not both")
@@ -103,6 +105,8 @@ def _sessions(
         return questions.load(opened, one), questions.load(opened, other)
     if first is None:
         raise NetproofError("name a session, or two with --label")
+    from netproof.verdict import session_verdict
+
     found = session_verdict.find(first, store)
     return found, None if second is None else session_verdict.find(second, store)
 

@@ -233,7 +233,9 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     from netproof.present import terminal
 
     record = restoring.record_of(folders.of_reports(), where.system, where.partition)
-    restored = restoring.restore(record, where.settings.tuning_hook, where.entry["access"])
+    restored = restoring.restore(
+        record, where.settings.tuning_hook, where.matrix.entries[where.partition]["access"]
+    )
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
         terminal.say(terminal.console(stderr=True), said)
@@ -338,7 +340,7 @@ def _results(
     Adds to ``not_swept`` why the newest of a setting has no result.
     """
     from netproof.experiments import restoring, sweep
-    from netproof.session.labelled import folder_of
+    from netproof.session.session import folder_of
 
     if reports:
         return [one for path in reports for one in sweep.results(path)]

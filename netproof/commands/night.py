@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from netproof.commands import entry
 from netproof.commands.reframe import measure
@@ -35,27 +34,18 @@ from netproof.present.html.report import Report
 from netproof.present.verdict import junit as as_junit
 from netproof.present.verdict import remarks, undecided
 from netproof.present.wording import duration, outcome, visible
-from netproof.session import left, session
-from netproof.session.left import SkipReason
+from netproof.session import plan, session
+from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import folders, module_path, slurm
-from netproof.site.matrix import (
-    Matrix,
-    PlannedJob,
-    domain_of,
-    jobs,
-    nodes_of,
-    of_site,
-    partitions_in,
-)
+from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, nodes_of, of_site
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, StoredOptions, session_verdict
-from netproof.verdict.explain import failures
 from netproof.verdict.judge import reason_of
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import sentences_of_skipped
+from netproof.verdict.verdict import failures, sentences_of_skipped
 
 LATEST = "latest"
 """Link to the newest night's report, beside the reports."""
@@ -275,7 +265,7 @@ def _go(night: Night) -> None:
         enough_room((night.store, reports, night.reports, prefix), night.least_free_mb)
         slurm.answers()
         store = Store.create(night.store)
-        leaving = _choose(night, expected, configuration, store)
+        leaving = _choose(night, expected, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
         arguments = ["--nocolor", "--system", night.system, "-c", str(checks)]
@@ -285,8 +275,8 @@ def _go(night: Night) -> None:
             settings = {}
             if cases := {case: leaving[job] for job in leaving for case in jobs(expected)[job]}:
                 path = Path(folder_of_left) / "left.json"
-                settings[left.VARIABLE] = str(path)
-                left.write(path, cases)
+                settings[plan.LEFT] = str(path)
+                plan.write_left(path, cases)
             measure(
                 [*arguments, *night.arguments],
                 report,
@@ -311,11 +301,9 @@ def _insist_on_a_job(measured: Session) -> None:
         )
 
 
-def _choose(
-    night: Night, expected: Matrix, configuration: Mapping[str, Any], store: Store
-) -> dict[PlannedJob, SkipReason]:
+def _choose(night: Night, expected: Matrix, store: Store) -> dict[PlannedJob, SkipReason]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
-    leaving = cannot_run(jobs(expected), expected, configuration)
+    leaving = cannot_run(jobs(expected), expected)
     known = durations.past(store, expected)
     for sentence in known.unread:
         entry.say(f"nightly: {sentence}")
@@ -433,22 +421,18 @@ def enough_room(folders: Iterable[Path], least_mb: int) -> None:
 
 
 def cannot_run(
-    several: Iterable[PlannedJob],
-    matrix: Matrix,
-    configuration: Mapping[str, Any],
-    *,
-    wait_s: float = ANSWER_S,
+    several: Iterable[PlannedJob], matrix: Matrix, *, wait_s: float = ANSWER_S
 ) -> dict[PlannedJob, SkipReason]:
     """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
 
     Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
-    node that somebody has just resumed is ``idle*`` until slurmctld has asked it. ``configuration``
-    as ``site.gather`` returns it: its ``access`` names Slurm's partition. If it names none, or one
-    unknown to Slurm, Slurm itself refuses the job. Raises NetproofError where Slurm does not
-    answer.
+    node that somebody has just resumed is ``idle*`` until slurmctld has asked it. Where a site's
+    ``access`` names no partition of Slurm's, Slurm itself refuses the job. Raises NetproofError
+    where Slurm does not answer.
     """
-    entries = partitions_in(configuration, matrix.cases[0].system)
-    access = {name: slurm.names_in(entry.get("access", [])) for name, entry in entries.items()}
+    access = {
+        name: slurm.names_in(entry.get("access", [])) for name, entry in matrix.entries.items()
+    }
     needed = {job: nodes_of(job, matrix) for job in several}
     ends = time.monotonic() + wait_s
     while True:

@@ -27,13 +27,14 @@ def derive(
 ) -> int:
     """Derive references and show what changes."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.intake import writing
     from netproof.present import terminal
-    from netproof.verdict import derive as deriving
-    from netproof.verdict.references import diff, edited
 
     with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
+        from netproof.intake import writing
+        from netproof.verdict import derive as deriving
+        from netproof.verdict.references import diff, edited
+
         made = deriving.derived(
             loaded,
             references,
@@ -94,18 +95,23 @@ def _loaded(
     reports: Sequence[Path], system: str | None
 ) -> tuple[list[Session], ReferenceFile, str, str | None]:
     """Return sessions and references, and the names of system and partition (None: all)."""
-    from netproof.session import session
     from netproof.site import folders
     from netproof.verdict.references import ReferenceFile
 
-    sessions = [session.load(report) for report in reports]
-    if system is None:
-        from netproof.verdict.derive import system_of
+    def of_system(system: str) -> tuple[ReferenceFile, str, str | None]:
+        name, _, partition = system.partition(":")
+        return ReferenceFile(folders.of_references() / f"{name}.yaml"), name, partition or None
 
-        system = system_of(sessions)
-    name, _, partition = system.partition(":")
-    references = ReferenceFile(folders.of_references() / f"{name}.yaml")
-    return sessions, references, name, partition or None
+    # What is wrong with the references of a system that was named is said at once.
+    named = system and of_system(system)
+    from netproof.session import session
+
+    sessions = [session.load(report) for report in reports]
+    if named:
+        return sessions, *named
+    from netproof.verdict.derive import system_of
+
+    return sessions, *of_system(system_of(sessions))
 
 
 @verb("no risks")
@@ -120,7 +126,7 @@ def risk(
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         loaded = _loaded(sessions, system)
-        from netproof.verdict.risk import risks_of_sessions
+        from netproof.verdict.derive import risks_of_sessions
 
         found, without = risks_of_sessions(*loaded, margin)
     from netproof.present import documents, power

@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -46,17 +46,12 @@ _DEATH_SIGNAL = 1
 
 
 class Where(NamedTuple):
-    """Where something is measured: a partition of a site, and an environment there.
-
-    ``entry``, ``environments``: the partition, and the system's environments, in the site's file.
-    """
+    """Where something is measured: a partition of a site, and an environment there."""
 
     option: str
     system: str
     partition: str
     environment: str
-    entry: Mapping[str, Any]
-    environments: Mapping[str, Mapping[str, Any]]
     matrix: Matrix
 
     @classmethod
@@ -67,10 +62,8 @@ class Where(NamedTuple):
         folders.of_site()
         from netproof.site import matrix
 
-        system, partition, configuration, expected = matrix.of_site(option, full=full)
-        entry = matrix.partitions_in(configuration, system)[partition]
-        environments = matrix.environments_in(configuration, system)
-        return cls(option, system, partition, environment, entry, environments, expected)
+        system, partition, _, expected = matrix.of_site(option, full=full)
+        return cls(option, system, partition, environment, expected)
 
     @property
     def settings(self) -> Partition:
@@ -81,12 +74,13 @@ class Where(NamedTuple):
         """Return the plan of an experiment's job; NetproofError where it cannot be measured."""
         if 0 < asked.nodes < asked.LEAST_NODES:
             raise typer.BadParameter(f"--nodes: give {asked.LEAST_NODES} at least, or 0 for all")
-        extras = self.environments.get(self.environment, {}).get("extras", {})
+        known = self.matrix.environments
+        extras = known.get(self.environment, {}).get("extras", {})
         needed = {*asked.features()}
         having = [
             one
-            for one in self.entry["environs"]
-            if needed.intersection(self.environments.get(one, {}).get("features", ()))
+            for one in self.matrix.entries[self.partition]["environs"]
+            if needed.intersection(known.get(one, {}).get("features", ()))
         ]
         if self.environment not in having:
             absent = next((why for of, why in extras.get("absent", {}).items() if of in needed), "")
@@ -131,14 +125,14 @@ def run_reframe(arguments: Sequence[str], said: str, label: str = "", subject: s
     ``subject``: in the report's name. Raises NetproofError as ``measure``.
     """
     from netproof.present import terminal
-    from netproof.session import labelled
+    from netproof.session import session
 
     if not sys.stderr.isatty():
         arguments = [*arguments, "--nocolor"]
     command = shlex.join(["reframe", *arguments, "-r"])
     terminal.say(terminal.console(stderr=True), f"{said}: {command}")
     name = "-".join(filter(None, ("run", subject, f"{datetime.now(UTC):%Y%m%dT%H%M%S}")))
-    report = labelled.folder_of(folders.of_reports(), label) / f"{name}.json"
+    report = session.folder_of(folders.of_reports(), label) / f"{name}.json"
     measure(arguments, report)
     return report
 

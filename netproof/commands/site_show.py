@@ -5,29 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError, listed
-from netproof.measurement.case import Case
 from netproof.present import documents
 from netproof.present.document import EVERY, Block, Cell, DataTable
 from netproof.present.wording import counted, duration, not_available
 from netproof.site import folders, site
-from netproof.site.matrix import (
-    Matrix,
-    PlannedJob,
-    domain_of,
-    environments_in,
-    jobs,
-    matrix,
-    partitions_in,
-)
+from netproof.site.matrix import PlannedJob, domain_of, jobs, matrix
 from netproof.site.partition import pair_environments, time_limit_s
 from netproof.site.site import insist
 from netproof.store import Store
-from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
+from netproof.store.durations import Past, expected_seconds, past, session_seconds
 
 _PARTITIONS = (
     *("partition", "switch", "card", "Mbit/s", "MTU", "interface", "nodes", "ranks", "a node"),
@@ -35,77 +25,53 @@ _PARTITIONS = (
 )
 
 
-@dataclass(frozen=True)
 class ShownMatrix:
-    """The matrix of a system with its jobs, and how long each should take.
+    """The matrix of a system or of one partition, its jobs, and how long each should take.
 
-    ``mpi``: the site's name of each environment's library; ``limits_s``: how long a job of each
-    partition may last, None without limit; ``pairs_in``: the environments in which the nodes of a
-    partition are measured in pairs; ``unknown``: why no time is known at all, None if a store was
-    read; ``sessions``: how many it had.
+    ``unknown``: why no time is known, None if a store was read: one that is missing or cannot be
+    read leaves times unknown. Raises NetproofError for an unknown system or partition.
     """
 
-    system: str
-    path: Path
-    matrix: Matrix
-    jobs: dict[PlannedJob, tuple[Case, ...]]
-    expected: dict[PlannedJob, Expected]
-    mpi: dict[str, str]
-    limits_s: dict[str, int | None]
-    pairs_in: dict[str, tuple[str, ...]]
-    sessions: int
-    unknown: str | None
+    def __init__(self, asked: str | None, store: Path | None, *, full: bool) -> None:
+        configuration, paths, faults = site.survey(folders.of_site())
+        self.system, _, partition = (asked or site.here(configuration, paths)).partition(":")
+        insist(faults)
+        several = [partition] if partition else []
+        self.matrix = matrix(configuration, self.system, several, all_functions=full)
+        if not self.matrix.cases:
+            raise NetproofError(f"{asked or self.system}: no environment there has a benchmark")
+        self.path, self.jobs = paths[self.system], jobs(self.matrix)
+        known = Past()
+        self.unknown: str | None = "no store was named (--store, NETPROOF_STORE)"
+        if store is not None:
+            try:
+                known = past(Store(store), self.matrix)
+            except NetproofError as error:
+                self.unknown = str(error)
+            else:
+                self.unknown = "; ".join(known.unread) or None
+                if not known.sessions and self.unknown is None:
+                    self.unknown = f"{store}: holds no session of {self.system}"
+        self.sessions, self.expected = known.sessions, expected_seconds(self.jobs, known)
 
     def seconds(self) -> float | None:
         """Return how long all should take in seconds, None where the time of a job is not known."""
         return session_seconds(self.expected, self.matrix)
 
+    def mpi(self, environment: str) -> str:
+        """Return the site's name of an environment's library."""
+        return str(self.matrix.environments[environment]["extras"]["mpi"])
 
-def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
-    """Return what will run on a system or a partition. Raises NetproofError for an unknown one.
+    def limit_s(self, partition: str) -> int | None:
+        """Return how long a job of a partition may last in seconds, None without limit."""
+        return time_limit_s(self.matrix.entries[partition])
 
-    A store that is missing or cannot be read leaves times unknown, with the reason.
-    """
-    configuration, paths, faults = site.survey(folders.of_site())
-    name, _, partition = (asked or site.here(configuration, paths)).partition(":")
-    insist(faults)
-    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    if not expected.cases:
-        raise NetproofError(f"{asked or name}: no environment there has a benchmark")
-    several = jobs(expected)
-    known, unknown = Past(), None
-    if store is None:
-        unknown = "no store was named (--store, NETPROOF_STORE)"
-    else:
-        try:
-            known = past(Store(store), expected)
-        except NetproofError as error:
-            unknown = str(error)
-        else:
-            unknown = "; ".join(known.unread) or None
-            if not known.sessions and unknown is None:
-                unknown = f"{store}: holds no session of {name}"
-    entries = partitions_in(configuration, name)
-    environments = environments_in(configuration, name)
-
-    def pairs_in(partition: str) -> tuple[str, ...]:
-        named = entries[partition]["environs"]
-        there = [(one, environments[one]) for one in named if one in environments]
+    def pairs_in(self, partition: str) -> tuple[str, ...]:
+        """Return the environments in which the nodes of a partition are measured in pairs."""
+        named, known = self.matrix.entries[partition]["environs"], self.matrix.environments
+        there = [(one, known[one]) for one in named if one in known]
         features = [(one, entry.get("features", []), entry["extras"]) for one, entry in there]
-        return pair_environments(expected.partitions[partition].pair_settings(), features)
-
-    return ShownMatrix(
-        name,
-        paths[name],
-        expected,
-        several,
-        expected_seconds(several, known),
-        {one: entry["extras"]["mpi"] for one, entry in environments.items()},
-        {one: time_limit_s(entry) for one, entry in entries.items()},
-        {one: pairs_in(one) for one in expected.partitions},
-        known.sessions,
-        unknown,
-    )
+        return pair_environments(self.matrix.partitions[partition].pair_settings(), features)
 
 
 def document(found: ShownMatrix) -> dict[str, Any]:
@@ -121,17 +87,17 @@ def document(found: ShownMatrix) -> dict[str, Any]:
             {
                 "partition": name,
                 **partition.model_dump(exclude={"baseline", "criteria", "retired"}),
-                "pairs_in": list(found.pairs_in[name]),
+                "pairs_in": list(found.pairs_in(name)),
             }
             for name, partition in found.matrix.partitions.items()
         ],
         "jobs": [
             {
                 **documents.some(job, "partition", "environment", "benchmark", "ranks"),
-                "mpi": found.mpi[job.environment],
+                "mpi": found.mpi(job.environment),
                 "contention_domain": domain_of(job, found.matrix),
                 **documents.some(found.expected[job], "why", expected_seconds="seconds"),
-                "time_limit_s": found.limits_s[job.partition],
+                "time_limit_s": found.limit_s(job.partition),
                 "cases": [documents.of_case(case) for case in cases],
             }
             for job, cases in found.jobs.items()
@@ -159,8 +125,8 @@ def blocks(found: ShownMatrix) -> Iterator[Block]:
         "faint",
     )
     by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for partition, names in found.pairs_in.items():
-        by_names[names].append(partition)
+    for partition in found.matrix.partitions:
+        by_names[found.pairs_in(partition)].append(partition)
     for names, several in by_names.items():
         those = "none: no environment has IMB, or rounds is 0"
         where = f"in {', '.join(names)}" if names else those
@@ -179,7 +145,7 @@ def _jobs(found: ShownMatrix) -> DataTable:
         if expected.seconds is not None:
             takes = f"{'' if expected.measured else '~'}{duration(expected.seconds)}"
         by_place[job.partition, job.environment][job.what()] = f"{len(cases)}, {takes}"
-    rows = [(*place, found.mpi[place[1]], *cells.values()) for place, cells in by_place.items()]
+    rows = [(*place, found.mpi(place[1]), *cells.values()) for place, cells in by_place.items()]
     return DataTable(("partition", "environment", "MPI", *whats), rows, EVERY[3:], heads=3)
 
 
@@ -194,7 +160,7 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
     for why, several in alike.items():
         yield Cell(f"{listed([*map(str, several)])}: {why}", "warned")
     for job, one in found.expected.items():
-        limit_s = found.limits_s[job.partition]
+        limit_s = found.limit_s(job.partition)
         if one.seconds is not None and limit_s and one.seconds > limit_s:
             yield Cell(
                 f"{job} should take {duration(one.seconds)}, and {job.partition} has a"

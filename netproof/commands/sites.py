@@ -154,8 +154,8 @@ def check(
     from netproof.present import terminal
 
     with terminal.working("checking"):
-        checked = site_check.check(system, full=full, job=job, wait_s=60 * wait)
-    printed(form, lambda: site_check.document(checked), lambda: site_check.blocks(checked))
+        checked = site_check.CheckedSite(system, full=full, job=job, wait_s=60 * wait)
+    printed(form, checked.document, checked.blocks)
     return FAILED if checked.faults else PASSED
 
 
@@ -172,6 +172,6 @@ def show(
     from netproof.present import terminal
 
     with terminal.working("looking at past sessions"):
-        found = site_show.shown(system, store, full=full)
+        found = site_show.ShownMatrix(system, store, full=full)
     printed(form, lambda: site_show.document(found), lambda: site_show.blocks(found))
     return 0

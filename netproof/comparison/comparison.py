@@ -40,7 +40,6 @@ from netproof.session.measured import Measured
 from netproof.session.node_facts import NodeInJob
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import session_verdict
 from netproof.verdict.engine import Key, Subject, group
 from netproof.verdict.judge import faults_of
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
@@ -622,7 +621,7 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
     """
 
     def nodes(side: ComparedSide) -> list[NodeInJob]:
-        of_sessions = [session_verdict.provenance_of(one) for one in (side.session, *side.also)]
+        of_sessions = [one.provenance for one in (side.session, *side.also)]
         here = [
             one
             for of_session in of_sessions

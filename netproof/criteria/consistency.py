@@ -2,15 +2,11 @@
 
 Guidelines are those of Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE
 TPDS 21 (2010): a collective takes no longer than calls of the same library that do its work. No
-reference is needed, and no other configuration: the library is compared with itself, in one job.
+reference is needed: the library is compared with itself, in one job.
 
-NetPIPE over MPI, PingPong of IMB and latency of OMB send one message there and back, by one library
-and over one link. If one of them takes twice as long as another, something was in the way of one of
-them, or they did not measure the same.
-
-On twice the ranks the messages on a node's link, or in a row from a rank, grow at most as with the
-worst algorithm in use. If the time grows by far more, the network or the library has a problem that
-only many ranks show. Nor may the time shrink: fewer ranks have less to do.
+NetPIPE over MPI, PingPong of IMB and latency of OMB send one message there and back, so that they
+agree. On twice the ranks the messages on a node's link, or in a row from a rank, grow at most as
+with the worst algorithm in use, and the time does not shrink: fewer ranks have less to do.
 """
 
 from __future__ import annotations
@@ -309,19 +305,17 @@ def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding 
     ``messages``: compare with single messages, and else with other collectives. A size fails where
     the whole interval is above the bound. None where no guideline has all of its calls measured.
     """
+    operation, placed = case.operation, (case.ranks, case.ranks_per_node)
     sides = {
         name: calls
-        for name, calls in GUIDELINES.get(case.operation, {}).items()
+        for name, calls in GUIDELINES.get(operation, {}).items()
         if all(call.operation in case.others for call in calls)
         and messages == all(call.operation == _MESSAGE for call in calls)
     }
     if not sides:
         return None
-    operation, placed = case.operation, (case.ranks, case.ranks_per_node)
     several = {**case.others, operation: case}
-    needed = dict.fromkeys(
-        (operation, *(call.operation for each in sides.values() for call in each))
-    )
+    needed = {operation, *(call.operation for each in sides.values() for call in each)}
     medians = {name: settings.times(several[name].curve, of=f"of {name}, ") for name in needed}
     by_launch = {
         name: [settings.times_or_reason(one)[0] for one in several[name].launches]
@@ -341,11 +335,11 @@ def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding 
             spent = [us for at in launched if (us := _time(calls, at, size, placed)) is not None]
             whole = len(taken) == len(own) and len(spent) == len(launched)
             interval = intervals.of_ratio(taken, spent) if whole else None
-            spoken = in_brackets(interval)
             one = settings.finding(
                 time / expected,
                 f"{operation} of {size} bytes took {time:.4g} µs, {time / expected:.3g}"
-                f" times{spoken} the {expected:.4g} µs of {name}, which does its work",
+                f" times{in_brackets(interval)} the {expected:.4g} µs of {name}, which does its"
+                " work",
                 "look at which algorithm the library takes at that size, and at what its pattern"
                 " meets",
                 interval=interval,

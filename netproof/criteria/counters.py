@@ -84,6 +84,10 @@ ALIKE = 2.0
 """Largest ratio of the bytes that both nodes send: of acknowledgements few are lost."""
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
 @dataclass(frozen=True)
 class CountedSettings(Above):
     """Bounds of a share of packets; ``least``: fewer of them are no share.
@@ -93,6 +97,10 @@ class CountedSettings(Above):
 
     least: int = 1
     not_known: Annotated[int, Field(ge=0, le=1, title="0 or 1")] = 0
+
+    def in_words(self, bound: float) -> str:
+        """Return a bound in per cent."""
+        return _percent(bound)
 
 
 RETRANSMISSIONS = CountedSettings(1e-3, 1e-2, least=20)
@@ -264,13 +272,11 @@ def _shares(
             continue
         (level, bound), few = settings.level(one.value), one.count < settings.least
         if level is Level.FAIL and (few or not undisturbed):
-            level, bound = (Level.WARN, bound) if one.count else (Level.PASS, settings.fail)
+            level = Level.WARN
         if level is Level.WARN and few and settings.warn:
             level, bound = Level.PASS, settings.warn
         why = f"{one.node} {one.interface}: {one.counted(f' {counted_as}')}"
-        if level in FLAGGED and bound is not None:
-            why += f", bound {_percent(bound)}; {advice}"
-        findings.append(Finding("", level, "", why, value=one.value, bound=bound, **at))
+        findings.append(settings.finding(one.value, why, advice, decided=(level, bound), **at))
     reported = [one for one in findings if one.level in FLAGGED]
     worst = sorted(findings, key=lambda one: -(one.value or 0))[:1]
     return [*(reported or worst), *unknown.values()]
@@ -326,10 +332,6 @@ def _carriers(
     for port in _ports_of(node, rails):
         value, why = _sum(counters, port, _COUNTED[INFINIBAND][_DOWN])
         yield port.name, True, value, why
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 class LeastShares(CountedSettings):
@@ -437,18 +439,16 @@ def path(
     carried, least = f"{on_rails / 1e6:.3g} MB", f"{payload / 1e6:.3g} MB"
     why = f"at least {least} were sent between nodes, and {interface} carried {carried}"
     if level in FLAGGED:
-        why = (
-            f"; {interface} carried {carried} of the {least} or more that were sent between nodes"
-            f" (below {100 * (held or 0):.0f} % is flagged): look at the interface that the MPI"
-            " library and the addresses choose"
-        )
+        why = f"{interface} carried {carried} of the {least} or more that were sent between nodes"
         interface, words = None, _NOWHERE
         for name, sent in elsewhere.most_common(1):
             if 2 * sent > payload - on_rails:
                 share_of_all = sent / max(payload, on_rails + elsewhere.total())
                 interface, words = name, f"{100 * share_of_all:.0f} % went over {name}"
-        why = f"launch {number}: {words}{why}"
-    return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
+        why = f"launch {number}: {words}; {why}"
+    advice = "look at the interface that the MPI library and the addresses choose"
+    found = settings.finding(share, why, advice, decided=(level, held), interface=interface)
+    return found.but(criterion=PATH, where=where)
 
 
 def _directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
@@ -467,38 +467,33 @@ def _directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     seen = {one.node: one for counters in counted for one in counters.nodes}
     if len(seen) != 2 or any(_ports_of(one, rails) for each in counted for one in each.nodes):
         return None
-    ways: list[tuple[Share, int]] = []
+    ways: list[Share] = []
+    sent: list[int] = []
     for node in sorted(seen):
-        way, sent = Share(node, "", 0, 0), 0
-        for counters in counted:
-            way += sent_again(counters, node)
-            for rail in rails:
-                more = counters.value(node, INTERFACE, rail, "tx_bytes")
-                if way.count is None or more is None:
-                    missing = f"{node} did not count what it sent over {interface}"
-                    raise CannotJudgeError(way.why or missing)
-                sent += more
-        ways.append((way, sent))
-    if max(sent for _, sent in ways) > ALIKE * min(sent for _, sent in ways):
+        way = sum((sent_again(one, node) for one in counted), Share(node, "", 0, 0))
+        if way.count is None:
+            raise CannotJudgeError(way.why)
+        ways.append(way)
+        sent.append(sum(_sent(one, one.of(node) or seen[node], rails) for one in counted))
+    if max(sent) > ALIKE * min(sent):
         return None
-    better, worse = sorted((way for way, _ in ways), key=lambda way: way.value)
+    better, worse = sorted(ways, key=lambda way: way.value)
     value = worse.value - better.value
-    level, bound = Above(settings.warn).level(value)
-    why = (
+    bounds = replace(settings, fail=None)
+    level, bound = bounds.level(value)
+    few = worse.value < TIMES * better.value or (worse.count or 0) < settings.least
+    if level is Level.WARN and few:
+        level = Level.PASS
+    return bounds.finding(
+        value,
         f"from {worse.node} to {better.node} {worse.counted()} segments were sent again, and"
-        f" {better.counted()} on the way back"
+        f" {better.counted()} on the way back",
+        f"look at what {worse.node} sends with, what {better.node} receives with, the fibre between"
+        " them for this way, and duplex",
+        decided=(level, bound),
+        node=worse.node,
+        interface=interface,
     )
-    if level is Level.WARN:
-        if worse.value < TIMES * better.value or (worse.count or 0) < settings.least:
-            level = Level.PASS
-        else:
-            why += (
-                f", bound {100 * (bound or 0):.2g} % more; look at what {worse.node} sends with,"
-                f" what {better.node} receives with, the fibre between them for this way, and"
-                " duplex"
-            )
-    at: dict[str, Any] = {"node": worse.node, "interface": interface}
-    return Finding("", level, "", why, value=value, bound=bound, **at)
 
 
 def _undisturbed(case: CaseCurves) -> Sequence[CountedLaunch]:
@@ -525,15 +520,16 @@ def _rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
     for node, sent in by_node.items():
         for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():
             value = len(rails) * count / sent.total()
-            level, bound = settings.level(value)
-            why = f"{node} {rail}: it carried {value:.2g} of its part of what {node} sent"
-            if level in FLAGGED:
-                why += (
-                    f" over {len(rails)} rails (below {bound:g} is flagged): look at its link, its"
-                    " cable, and whether the library takes it"
+            findings.append(
+                settings.finding(
+                    value,
+                    f"{node} {rail}: it carried {_percent(value)} of its part of what {node} sent"
+                    f" over {len(rails)} rails",
+                    "look at its link, its cable, and whether the library takes it",
+                    node=node,
+                    interface=rail,
                 )
-            at: dict[str, Any] = {"node": node, "interface": rail}
-            findings.append(Finding("", level, "", why, value=value, bound=bound, **at))
+            )
     flagged = [one for one in findings if one.level in FLAGGED]
     return flagged or sorted(findings, key=lambda one: one.value or 0)[:1]
 
@@ -549,47 +545,45 @@ _criterion = partial(
 )
 
 
-def _of_packets(
-    name: str,
-    key: str,
-    bounds: CountedSettings,
-    read: _Read,
-    counted_as: str,
-    advice: str,
-    shows: Shows | None = None,
-) -> Criterion:
-    return _criterion(
-        name, key, bounds, partial(_shares, name, read, counted_as, advice), shows=shows
-    )
-
-
 CRITERIA = (
     _criterion(CARRIERS, "carrier_change", CARRIER_CHANGES, _carriers_of, sets=("fail",)),
-    _of_packets(
+    _criterion(
         "interface errors",
         "interface_error",
         INTERFACE_ERRORS,
-        partial(_packets, _ERRORS),
-        "packets had errors",
-        "look at the cable, the transceiver and the settings of both ends",
-        Shows.DAMAGE,
+        partial(
+            _shares,
+            "interface errors",
+            partial(_packets, _ERRORS),
+            "packets had errors",
+            "look at the cable, the transceiver and the settings of both ends",
+        ),
+        shows=Shows.DAMAGE,
     ),
-    _of_packets(
+    _criterion(
         "drops",
         "drop",
         DROPS,
-        partial(_packets, _DROPS),
-        "packets were dropped",
-        "look at the rings, the interrupts and flow control",
-        Shows.DAMAGE,
+        partial(
+            _shares,
+            "drops",
+            partial(_packets, _DROPS),
+            "packets were dropped",
+            "look at the rings, the interrupts and flow control",
+        ),
+        shows=Shows.DAMAGE,
     ),
-    _of_packets(
+    _criterion(
         "retransmissions",
         "retransmission",
         RETRANSMISSIONS,
-        _again,
-        "segments sent again",
-        "packets were lost between this node and those that it sent to",
+        partial(
+            _shares,
+            "retransmissions",
+            _again,
+            "segments sent again",
+            "packets were lost between this node and those that it sent to",
+        ),
     ),
     _criterion(
         PATH,

@@ -124,6 +124,12 @@ class Finding:
         ratio = self.value / self.bound
         return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
 
+    def how_far(self) -> float:
+        """Return its excess if it is flagged, else its value, for the order of findings."""
+        if self.level not in FLAGGED:
+            return self.value or 0.0
+        return self.excess if math.isfinite(self.excess) else 1.0
+
     def sizes(self) -> tuple[int, ...]:
         """Return all its sizes in bytes, increasing."""
         own = () if self.size is None else (self.size,)
@@ -164,10 +170,10 @@ def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
 
 
 def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Finding]:
-    """Return one finding for each criterion and level: the one furthest from its bound.
+    """Return one finding for each criterion and level: the one that is furthest off.
 
-    Its sentence lists all sizes, as ``at_sizes``; a finding about a whole curve, or about several
-    sizes, stands for itself.
+    It has the other sizes, and its sentence lists all, as ``at_sizes``. A finding about a whole
+    curve, or about several sizes, stands for itself.
     """
     kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
     for place, one in enumerate(findings):
@@ -175,8 +181,10 @@ def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Fi
         kinds.setdefault((one.criterion, one.level, place if whole else None), []).append(one)
     worst_of_each = []
     for several in kinds.values():
-        worst = max(several, key=lambda one: one.excess if math.isfinite(one.excess) else 1.0)
-        worst_of_each.append(worst.but(reason=worst.reason + at_sizes(several, measured)))
+        worst = max(several, key=Finding.how_far)
+        others = worst.others or tuple(one.size or 0 for one in several if one is not worst)
+        reason = worst.reason + at_sizes(several, measured)
+        worst_of_each.append(worst.but(reason=reason, others=others))
     return worst_of_each
 
 
@@ -197,17 +205,24 @@ class Bounds:
     least_size: int = 4
 
     def __post_init__(self) -> None:
-        for bound in (self.warn, self.fail):
-            if bound is not None and not math.isfinite(bound):
-                raise NetproofError(f"{bound} is no bound: give a number, or None")
-        both = [one for one in (self.fail, self.warn) if one is not None]
-        if len({*both}) == 2 and not self.reached(*both):
-            raise NetproofError(f"fail={self.fail} is milder than warn={self.warn}: exchange them")
+        known = {name: getattr(self, name) for name in self.increasing()}
+        values = [value for value in known.values() if value is not None]
+        if not all(map(math.isfinite, values)) or values != sorted(values):
+            stated = ", ".join(f"{name}={value}" for name, value in known.items())
+            raise NetproofError(f"{stated}: they are numbers that increase in this order, or None")
         if self.least_size < 1:
             raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
 
     reached = staticmethod(operator.ge)
     """Whether a value is beyond a bound, or at it."""
+
+    def in_words(self, bound: float) -> str:
+        """Return a bound in words."""
+        return f"{bound:g}"
+
+    def increasing(self) -> tuple[str, ...]:
+        """Return the names of the bounds, in the order in which they do not decrease."""
+        return ("fail", "warn") if self.flags_small else ("warn", "fail")
 
     @property
     def flags_small(self) -> bool:
@@ -255,11 +270,11 @@ class Bounds:
         """
         level, bound = decided or self.level(value, interval)
         side = "below" if below or self.flags_small else "above"
-        held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
-        advised = then(advice) if level in FLAGGED else ""
+        if bound is not None:
+            reason += f" ({level.value}: {side} {self.in_words(bound)} is flagged)"
         if level is Level.INCONCLUSIVE:
-            advised = ". The interval contains that bound, and more launches would make it shorter"
-        reason = f"{reason}{held}{advised}"
+            reason += ". The interval contains that bound, and more launches would make it shorter"
+        reason += then(advice) if level in FLAGGED else ""
         return Finding("", level, "", reason, value=value, bound=bound, interval=interval, **more)
 
     def times(self, curve: Curve, at_least: int = 1, of: str = "") -> dict[int, float]:

@@ -71,12 +71,12 @@ class CaseCurves:
 
     ``curve``: the median of ``launches``, and ``first`` that of the first ones; ``inside``: ranks
     of one node; ``over_tcp``: compared with a case over TCP, which is one of ``others`` if it is
-    complete; ``cpu_seconds``: on each node in ``seconds``; ``counted``: launches with counters;
-    ``counted_alongside``: paired and crashed ones; ``rails``: interfaces, or RDMA devices, that
-    should carry the traffic; ``others``: operations of the same job; ``ping_pong``: a time is of
-    one message there and one back; ``at_least``: launches, and sizes whose rate they print as 0;
-    ``of_files``: the bytes of a largest message whose rate stands for that of the line, 0 for a
-    run: of files nothing will decide further, so that one launch warns.
+    complete; ``counted``: launches with counters; ``counted_alongside``: paired and crashed ones;
+    ``rails``: interfaces, or RDMA devices, that should carry the traffic; ``others``: operations of
+    the same job; ``ping_pong``: a time is of one message there and one back; ``at_least``:
+    launches, and sizes whose rate they print as 0; ``of_files``: the bytes of a largest message
+    whose rate stands for that of the line, 0 for a run: of files nothing will decide further, so
+    that one launch warns.
 
     To compare it: ``name``: in sentences on others; ``function``: benchmark, function, ranks, path
     and direction; ``configuration``: system, partition, environment and day; ``place``: partition
@@ -92,9 +92,6 @@ class CaseCurves:
     line_rate_mb_s: float | None = None
     inside: bool = False
     over_tcp: bool = False
-    cpu_seconds: Mapping[str, float] | None = None
-    seconds: float = 0.0
-    cpu_notes: Mapping[str, str] = field(default_factory=dict)
     counted: tuple[CountedLaunch, ...] = ()
     counted_alongside: tuple[CountedLaunch, ...] = ()
     rails: tuple[str, ...] = ()

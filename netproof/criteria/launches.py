@@ -1,14 +1,13 @@
-"""Launches as a whole: how far they lie apart, how many crash, and what CPU time they cost."""
+"""Launches as a whole: how far they lie apart, and how many crash."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from netproof.criteria.findings import (
     FLAGGED,
-    READABLE,
     Above,
     Bounds,
     CannotJudgeError,
@@ -19,10 +18,6 @@ from netproof.criteria.findings import (
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
-from netproof.errors import NetproofError
-
-CPU_COST = Bounds()
-"""CPU seconds for a second of benchmark; nothing is asserted by default."""
 
 LAUNCH_SPREAD = Bounds(10.0)
 """Ratios of the slowest launch to the fastest one.
@@ -42,31 +37,6 @@ CRASHES = Above(None, 0.02)
 
 FEWEST_CRASHES = 2
 """Crashes that are flagged, at least; one of 40 is no rate."""
-
-
-def cpu_cost(case: CaseCurves, settings: Bounds) -> Iterator[Finding]:
-    """Yield the CPU seconds per second of benchmark, a finding for each node.
-
-    1 is one core all the time. After the network-adapter page. Raises NetproofError for seconds
-    that are negative or no number.
-    """
-    if case.cpu_seconds is None:
-        return
-    for label, seconds in [*case.cpu_seconds.items(), (case.where, case.seconds)]:
-        if not math.isfinite(seconds) or seconds < 0:
-            raise NetproofError(f"{label}: {seconds} s is no time used")
-    if not case.cpu_seconds:
-        raise CannotJudgeError("the job's resource use names no node")
-    if case.seconds < READABLE[0]:
-        raise CannotJudgeError("the benchmark ran for 0 s")
-    for node, seconds in case.cpu_seconds.items():
-        value = seconds / case.seconds
-        more = f"; {case.cpu_notes[node]}" if case.cpu_notes.get(node) else ""
-        reason = (
-            f"node {node} spent {seconds:.3g} CPU s in {case.seconds:.3g} s of benchmark,"
-            f" {value:.0%} of a core{more}"
-        )
-        yield settings.finding(value, reason)
 
 
 def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
@@ -143,7 +113,6 @@ def crashed(where: str, crashes: Sequence[str], place: str = "") -> Finding:
 
 
 CRITERIA = (
-    Criterion("CPU cost", "cpu_cost", CPU_COST, cpu_cost, sets=(), of_launches=True),
     Criterion(
         "launch spread",
         "launch_spread",

@@ -1,9 +1,8 @@
 """Protocol: a rendezvous for short messages.
 
 A message up to the eager limit is sent at once. A longer one is announced, and sent when the
-receiver has answered: two latencies more, so three instead of one. All libraries in common use send
-some KiB at once. A limit that is far too low shows nowhere else: such a curve is smooth, and its
-long messages have their usual rate.
+receiver has answered: three latencies instead of one. All libraries in use send some KiB at once. A
+limit that is far too low shows nowhere else: long messages have their usual rate.
 """
 
 from __future__ import annotations

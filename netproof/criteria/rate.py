@@ -72,19 +72,9 @@ class LineRateSettings(Above):
     warn_below: float | None = None
     fail_below: float | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # As in Bounds: both ends of what passes, from the mildest bound to the hardest.
-        ordered = [
-            bound
-            for bound in (self.fail_below, self.warn_below, self.warn, self.fail)
-            if bound is not None
-        ]
-        if not all(map(math.isfinite, ordered)) or ordered != sorted(ordered):
-            raise NetproofError(
-                f"fail_below={self.fail_below}, warn_below={self.warn_below}, warn={self.warn},"
-                f" fail={self.fail}: they are numbers that increase in this order"
-            )
+    def increasing(self) -> tuple[str, ...]:
+        """Return both ends of what passes, from the lowest bound to the highest."""
+        return ("fail_below", "warn_below", "warn", "fail")
 
     def of_interval(
         self, value: float, interval: Interval | None, *, warns_alone: bool
@@ -222,12 +212,9 @@ def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
         )
         for label, curve in (("MPI", case.curve), ("TCP", tcp.curve))
     )
-    try:
-        of_mpi, of_tcp = (
-            [max(settings.rates(curve).values()) for curve in side.launches] for side in (case, tcp)
-        )
-    except CannotJudgeError:
-        of_mpi, of_tcp = [], []
+    of_mpi, of_tcp = (
+        [max(settings.rates(curve).values()) for curve in side.launches] for side in (case, tcp)
+    )
     value, interval = loss(mpi_peak, tcp_peak), _of_losses(of_mpi, of_tcp)
     spoken = in_brackets(interval, ".1%")
     return settings.finding(

@@ -7,7 +7,6 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
@@ -77,12 +76,12 @@ def score(
             for side, several in enumerate((baseline_launches, launches))
         )
         interval = percentile_interval(np.exp(base - own))
-    spoken = in_brackets(interval, missing=NO_INTERVAL)
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     common = common_sizes(sizes)
-    reason = f"{value:.3g} times as fast as {baseline} {common}{spoken}{mark}"
+    reason = f"{value:.3g} times as fast as {baseline} {common}"
+    reason += in_brackets(interval, missing=NO_INTERVAL) + mark
     found = settings.finding(value, reason, interval=interval, common=common, against=baseline)
-    return replace(found, criterion="score", where=where)
+    return found.but(criterion="score", where=where)
 
 
 # All other configurations are compared with the same baseline.
@@ -191,16 +190,14 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
         baseline=base[0].name if base else compared.baseline_name,
         red_sizes=compared.red.get(case.where, ()),
         settings=settings,
-    )
-    finding = replace(finding, against=base[0].where)
+    ).but(against=base[0].where)
     noise = compared.noise(case.where, *compared.baseline)
     if not noise:
         return finding
-    weighed = finding.without_noise(noise)
-    if weighed is finding:
-        disturbed = then(f"the machine was disturbed: {'; '.join(noise)}")
-        weighed = replace(finding, reason=finding.reason + disturbed)
-    return replace(weighed, disturbed=noise)
+    if finding.level is Level.FAIL:
+        finding = finding.but(level=Level.INCONCLUSIVE)
+    reason = finding.reason + then(f"the machine was disturbed: {'; '.join(noise)}")
+    return finding.but(reason=reason, disturbed=noise)
 
 
 CRITERIA = (

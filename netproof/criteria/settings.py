@@ -10,13 +10,13 @@ from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import Field, ValidationError, create_model
+from pydantic import Field, create_model
 
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import Bounds, Finding
 from netproof.criteria.registry import CRITERIA
 from netproof.errors import NetproofError
-from netproof.intake.models import Written, faults
+from netproof.intake.models import Written
 from netproof.measurement.disturbance import DisturbanceSettings
 
 
@@ -59,6 +59,7 @@ _DEFAULTS = {name: criterion.bounds for name, criterion in _BY_KEY.items()} | {
 
 _NO_MORE = {
     "monotony": "the bounds of 'growth' hold for it as well",
+    "cpu_cost": "CPU time is shown, and never judged",
     "direction": "'warn' of 'retransmission' holds for it as well",
 }
 """Keys that only recorded sessions have."""
@@ -110,11 +111,8 @@ class Settings(_Fields):  # type: ignore[misc, valid-type]
         known: dict[str, Any] = {key: (kinds[key], getattr(old, key)) for key in sorted(fields)}
         model = create_model(name, __base__=Written, **known)
         try:
-            model.model_validate(values)
+            model.of_site(values)
             return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
-        except ValidationError as error:
-            steps, reason = next(faults(model, error))
-            raise NetproofError(f"{name!r}: {steps[0]!r}: {reason}") from None
         except NetproofError as error:
             raise NetproofError(f"{name!r}: {error}") from error
 

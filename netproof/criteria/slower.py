@@ -7,12 +7,11 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from netproof.criteria.findings import (
     FLAGGED,
@@ -79,66 +78,48 @@ def _at(curve: Curve, size: int) -> float | None:
     return curve.time_us[curve.sizes.index(size)] if size in curve.sizes else None
 
 
-class _Expected(NamedTuple):
-    """The configurations that have a size, and what they would take over a link.
-
-    ``added_us``: what the link adds to their times; ``times_us``: with it; ``places``: by label.
-    """
-
-    cases: list[CaseCurves]
-    added_us: list[float]
-    times_us: np.ndarray
-    places: dict[str, int]
-
-
 class _Envelope:
-    """The times of configurations, and what each would take over the link of another one."""
+    """The times of configurations, a row for each and a column for each size, NaN without one."""
 
     def __init__(self, compared: ComparedCases, settings: Above) -> None:
-        self.paired: dict[str, list[str]] = defaultdict(list)
-        for label, other in compared.pairs:
-            self.paired[label].append(other)
-        self.times: dict[str, dict[int, float]] = {}
+        import numpy as np
+
+        self.cases = [*compared.cases.values()]
         self.faults: dict[str, str] = {}
-        self._able: dict[int, list[CaseCurves]] = defaultdict(list)
-        self._crossed: dict[str, Mapping[int, float]] = {}
-        self._added: dict[tuple[str, Link | None], Mapping[int, float]] = {}
-        self._expected: dict[tuple[int, Link | None], _Expected] = {}
-        for case in compared.cases.values():
+        known, self._crossed = [], []
+        for case in self.cases:
             times, self.faults[case.where] = settings.times_or_reason(case.curve)
-            self.times[case.where] = times
-            for size in times:
-                self._able[size].append(case)
+            known.append(times)
+            crossed: Mapping[int, float] = {}
             if case.crossing is not None and times:
                 # Latency is seen best at sizes that are not judged.
                 every = replace(settings, least_size=1).times_or_reason(case.curve)[0] or times
-                self._crossed[case.where] = links.messages(every, case.crossing)
+                crossed = links.messages(every, case.crossing)
+            self._crossed.append(crossed)
+        self.sizes = sorted({size for times in known for size in times})
+        self.times = np.array([[of.get(size, np.nan) for size in self.sizes] for of in known])
+        self._added: dict[Link | None, np.ndarray] = {}
+        pairs, labels = compared.pairs, [*compared.cases]
+        self.paired = {
+            label: [place for place, one in enumerate(labels) if (label, one) in pairs]
+            for label in labels
+            if pairs
+        }
 
-    def expected(self, size: int, crossing: Link | None) -> _Expected:
-        """Return what the cases with a size would take over another link."""
-        found = self._expected.get((size, crossing))
-        if found is None:
+    def added_us(self, crossing: Link | None) -> np.ndarray:
+        """Return what another link adds to the times of each case at each size."""
+        if crossing not in self._added:
             import numpy as np
 
-            able = self._able[size]
-            added = [self._added_us(one, crossing).get(size, 0) for one in able]
-            times = [self.times[one.where][size] + us for one, us in zip(able, added, strict=True)]
-            places = {one.where: place for place, one in enumerate(able)}
-            found = _Expected(able, added, np.array(times), places)
-            self._expected[size, crossing] = found
-        return found
-
-    def _added_us(self, case: CaseCurves, slower: Link | None) -> Mapping[int, float]:
-        """Return what another link adds to a configuration's times; most have the same link."""
-        key = case.where, slower
-        if key not in self._added:
-            crossed = self._crossed.get(case.where, {})
-            self._added[key] = links.explained_us(crossed, case.crossing, slower)
-        return self._added[key]
+            every = zip(self.cases, self._crossed, strict=True)
+            added = [links.explained_us(of, one.crossing, crossing) for one, of in every]
+            rows = [[of.get(size, 0.0) for size in self.sizes] for of in added]
+            self._added[crossing] = np.array(rows)
+        return self._added[crossing]
 
 
 def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
-    """Return how many times as long as any other configuration this one takes.
+    """Return how much slower a configuration is than the fastest of the others.
 
     At each size t over the least that another would take over this configuration's link: its time,
     and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
@@ -149,11 +130,12 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
     if settings not in compared.shared:
         compared.shared[settings] = _Envelope(compared, settings)
     every = compared.shared[settings]
-    sizes = [
-        size
-        for size in sorted(every.times[case.where])
-        if len(every.expected(size, case.crossing).cases) > 1
-    ]
+    own = every.cases.index(case)
+    ratios = every.times[own] / (every.times + every.added_us(case.crossing))
+    ratios[own] = math.nan
+    ratios[ratios != ratios] = -math.inf
+    columns = (ratios.max(axis=0, initial=-math.inf) > -math.inf).nonzero()[0].tolist()
+    sizes = [every.sizes[column] for column in columns]
     if not sizes:
         alone = len(compared.cases) == 1
         why = every.faults[case.where] or (
@@ -166,7 +148,10 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
         # One alone has no envelope, which is only shown.
         return [none.ruled(Level.SHOWN) if alone else none]
     common = common_sizes(sizes)
-    of_sizes = [_of_size(case, size, compared, every, settings, common) for size in sizes]
+    of_sizes = [
+        _of_size(case, column, compared, every, ratios[:, column], settings, common)
+        for column in columns
+    ]
     against = (*FLAGGED, Level.INCONCLUSIVE)
     flagged = [finding for _, level, finding in of_sizes if level in against]
     _, _, nearest = max(of_sizes, key=lambda one: max(one[0], 1))
@@ -187,14 +172,19 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
 
 def _of_size(
     case: CaseCurves,
-    size: int,
+    column: int,
     compared: ComparedCases,
     every: _Envelope,
+    values: np.ndarray,
     settings: Above,
     common: CommonSizes,
 ) -> tuple[float, Level, Callable[[], Finding]]:
-    """Return the ratio that decides at a size, its level, and what words its finding."""
-    others, added, times, places = every.expected(size, case.crossing)
+    """Return the ratio that decides at a size, its level, and what words its finding.
+
+    ``values``: the ratios to each case by the curves.
+    """
+    others, size, times = every.cases, every.sizes[column], every.times[:, column].tolist()
+    added = every.added_us(case.crossing)[:, column].tolist()
 
     def paired(place: int) -> list[tuple[float, float]]:
         """Return the times of interleaved launches, two pairs at least."""
@@ -213,11 +203,9 @@ def _of_size(
         theirs = [time + added[place] for time in others[place].times_at[size]]
         return intervals.of_ratio(case.times_at[size], theirs)
 
-    values = every.times[case.where][size] / times
-    values[places[case.where]] = -math.inf
-    for label in every.paired.get(case.where, ()):
-        if label in places and (of_pairs := ratios(places[label])):
-            values[places[label]] = median(of_pairs)
+    for place in every.paired.get(case.where, ()):
+        if of_pairs := ratios(place):
+            values[place] = median(of_pairs)
     decides = int(values.argmax())
     if settings.level(float(values[decides]))[0] is Level.FAIL:
         failing = [
@@ -233,7 +221,7 @@ def _of_size(
 
     def finding() -> Finding:
         both = paired(decides)
-        own, theirs = every.times[case.where][size], every.times[other.where][size]
+        own, theirs = times[others.index(case)], times[decides]
         if both:
             own, theirs = (median(side) for side in zip(*both, strict=True))
         took = f"{figure(own)} µs at {size} bytes"

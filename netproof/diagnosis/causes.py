@@ -1,18 +1,18 @@
 """Possible causes, most specific first, and the culprits that they make of a partition's evidence.
 
-A cause is an entry of ``CAUSES``, and one of ``causes.toml``, which has what people read: the
-headline with ``{place}`` and ``{detail}``, the next step and what would rule it out with
-``{node}``, and what distinguishes it. Its rule examines the evidence of a partition and yields a
-culprit for each place. ``find_culprits`` merges those of one place.
+A cause is a rule of ``RULES``, and an entry of ``causes.toml``, which has what people read and how
+it goes with other causes. A rule examines the evidence of a partition and yields a culprit for each
+place. ``find_culprits`` merges those of one place.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from netproof.criteria import Level
@@ -38,6 +38,12 @@ from netproof.site.pair_settings import PairQuantity
 from netproof.site.slurm import fold
 from netproof.verdict.engine import group
 from netproof.verdict.verdict import CaseVerdict
+
+_BUFFERS = {
+    **dict.fromkeys(("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"), math.inf),
+    **dict.fromkeys(("net.core.rmem_max", "net.core.wmem_max"), 212992),
+}
+"""Largest buffers of sockets, and below how many bytes each is too small at most."""
 
 Rule = Callable[[PartitionView], Iterable[Culprit]]
 
@@ -257,6 +263,33 @@ def _of_red(place: Place, red: Sequence[CaseVerdict], why: str) -> Evidence:
     return Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.LIKELY, why)
 
 
+def _small_buffers(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes whose sockets hold less than their link carries in a round trip.
+
+    Half of a buffer is the kernel's own. A limit of net.core counts only below Linux's default.
+    """
+    red = _red_of_several(seen)
+    times = [one.landmarks.latency_us for one in seen.measured if one.case.path == "inter-node"]
+    carried = 2 * min(filter(None, times), default=0.0) * seen.site.link().line_rate_mb_s()
+    small: dict[str, set[str]] = defaultdict(set)
+    for node in seen.described if red else ():
+        for name, default in _BUFFERS.items():
+            largest = node.sysctls.get(name, "").split()[-1:]
+            if largest and largest[0].isdigit() and int(largest[0]) < min(2 * carried, default):
+                small[f"{name} {largest[0]}"].add(node.node)
+    if small:
+        place = seen.several(sorted(set().union(*small.values())))
+        why = f"half of a buffer is the kernel's, and a link carries {carried:.0f} in a round trip"
+        evidence = [
+            Evidence(
+                *(EvidenceSource.HOST, Sign.SETTING, place, f"on {fold(nodes)} {limit} bytes"),
+                *(Sure.SEEN, why),
+            )
+            for limit, nodes in small.items()
+        ]
+        yield Culprit(place, tuple(evidence), Sure.LIKELY, why, ", ".join(small), red=tuple(red))
+
+
 def _whole(seen: PartitionView) -> Iterator[Culprit]:
     """Find a partition that is red as a whole: all nodes lose alike, or all are cleared.
 
@@ -332,79 +365,46 @@ def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
         yield Culprit(place, evidence, Sure.SEEN, why, " and ".join(several), red=seen.red)
 
 
-@dataclass(frozen=True)
-class Cause:
-    """A possible cause of a fault.
-
-    ``explains``: causes at the same place that count as its evidence; ``alike``: causes as likely;
-    ``residual``: whether only red cases without another explanation are examined;
-    ``of_network``: whether it leaves traffic within a node unaffected.
-    """
-
-    rule: Rule
-    explains: frozenset[CauseName] = frozenset()
-    alike: frozenset[CauseName] = frozenset()
-    residual: bool = False
-    of_network: bool = True
-
-
-_SLOWER = frozenset({CauseName.ONE_DIRECTION, CauseName.SLOW_PORT, CauseName.PAIR_ONLY})
-
-_EFFECTS = _SLOWER | {CauseName.LOSS, CauseName.CRASHES}
-
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_bytes().decode())
 
-CAUSES = {
-    CauseName.NODE_DIED: Cause(
-        _signs(Sign.DIED), explains=frozenset(CauseName) - {CauseName.NODE_DIED}, of_network=False
-    ),
-    CauseName.LINK_DOWN: Cause(
-        _signs(Sign.NO_CARRIER), explains=frozenset(CauseName) - {CauseName.LINK_DOWN}
-    ),
-    CauseName.LINK_FLAPPED: Cause(
-        _signs(Sign.CARRIER_CHANGED), explains=_EFFECTS | {CauseName.OVERSUBSCRIBED}
-    ),
-    CauseName.OTHER_NETWORK: Cause(
-        _signs(Sign.OTHER_PATH), explains=frozenset({CauseName.ENVIRONMENT})
-    ),
-    CauseName.MTU: Cause(_linked(Sign.MTU), explains=_EFFECTS),
-    CauseName.NO_TCP: Cause(_linked(Sign.NO_TCP), explains=_EFFECTS),
-    CauseName.LINK_SETTING: Cause(_signs(Sign.LINK), explains=_EFFECTS),
-    CauseName.SETTING: Cause(_setting, alike=_EFFECTS | {CauseName.CPU_TAKEN}, of_network=False),
-    CauseName.CPU_TAKEN: Cause(_signs(Sign.CPU), alike=_EFFECTS, of_network=False),
-    CauseName.LOSS: Cause(_loss, alike=_SLOWER),
-    CauseName.CRASHES: Cause(_crashes, of_network=False),
-    CauseName.ONE_DIRECTION: Cause(_signs(Sign.ONE_WAY), explains=frozenset({CauseName.SLOW_PORT})),
-    CauseName.SLOW_PORT: Cause(_accused(Kind.NODE)),
-    CauseName.OVERSUBSCRIBED: Cause(_accused(*Kind, recovers=True)),
-    CauseName.SLOW_UPLINK: Cause(_slow_uplink),
-    CauseName.PAIR_ONLY: Cause(_accused(Kind.PAIR)),
-    CauseName.ENVIRONMENT: Cause(_environment, residual=True),
-    CauseName.WHOLE: Cause(_whole, residual=True),
-    CauseName.ONE_OR_TWO: Cause(_one_or_two, residual=True),
-    CauseName.UNEXPLAINED: Cause(_unexplained, residual=True, of_network=False),
+RULES: Mapping[CauseName, Rule] = {
+    CauseName.NODE_DIED: _signs(Sign.DIED),
+    CauseName.LINK_DOWN: _signs(Sign.NO_CARRIER),
+    CauseName.LINK_FLAPPED: _signs(Sign.CARRIER_CHANGED),
+    CauseName.OTHER_NETWORK: _signs(Sign.OTHER_PATH),
+    CauseName.MTU: _linked(Sign.MTU),
+    CauseName.NO_TCP: _linked(Sign.NO_TCP),
+    CauseName.LINK_SETTING: _signs(Sign.LINK),
+    CauseName.SETTING: _setting,
+    CauseName.CPU_TAKEN: _signs(Sign.CPU),
+    CauseName.LOSS: _loss,
+    CauseName.CRASHES: _crashes,
+    CauseName.ONE_DIRECTION: _signs(Sign.ONE_WAY),
+    CauseName.SLOW_PORT: _accused(Kind.NODE),
+    CauseName.OVERSUBSCRIBED: _accused(*Kind, recovers=True),
+    CauseName.SLOW_UPLINK: _slow_uplink,
+    CauseName.PAIR_ONLY: _accused(Kind.PAIR),
+    CauseName.ENVIRONMENT: _environment,
+    CauseName.SMALL_BUFFERS: _small_buffers,
+    CauseName.WHOLE: _whole,
+    CauseName.ONE_OR_TWO: _one_or_two,
+    CauseName.UNEXPLAINED: _unexplained,
 }
-"""All causes, most specific first."""
-
-_STOPS_JOBS = (
-    *(CauseName.NODE_DIED, CauseName.LINK_DOWN, CauseName.LINK_FLAPPED),
-    *(CauseName.MTU, CauseName.NO_TCP, CauseName.CRASHES),
-)
-"""Causes that make jobs fail."""
+"""The rule of each cause, most specific first."""
 
 
 def find_culprits(seen: PartitionView) -> tuple[Culprit, ...]:
     """Return the culprits of a partition, worst first, one for each place."""
     merged = _merged(
-        [one for name, cause in CAUSES.items() if not cause.residual for one in _by(name, seen)]
+        [one for name in RULES if not TEXTS[name].get("residual") for one in _by(name, seen)]
     )
     culprits = [replace(one, red=_explained(one, seen)) for one in merged]
     left = copy.copy(seen)
-    if any(one.cause in _STOPS_JOBS for one in culprits):
+    if any(TEXTS[one.cause].get("stops_jobs") for one in culprits):
         left.failed_jobs = ()
     left.red = _without(seen.red, culprits)
-    for name, cause in CAUSES.items():
-        if cause.residual:
+    for name in RULES:
+        if TEXTS[name].get("residual"):
             found = list(_by(name, left))
             culprits += found
             left.red = _without(left.red, found)
@@ -414,7 +414,7 @@ def find_culprits(seen: PartitionView) -> tuple[Culprit, ...]:
 def _by(cause: CauseName, seen: PartitionView) -> Iterator[Culprit]:
     """Yield what the rule of a cause finds, with its sentences."""
     texts = TEXTS[cause]
-    for found in CAUSES[cause].rule(seen):
+    for found in RULES[cause](seen):
         place = found.place
         shown = str(place) if place.kind is not PlaceKind.ENVIRONMENT else place.name
         if place.kind is PlaceKind.SETTING:
@@ -436,8 +436,10 @@ def _merged(culprits: Sequence[Culprit]) -> list[Culprit]:
     merged: list[Culprit] = []
     for one in culprits:
         several = [other for other in merged if other.covers(one)]
-        explaining = next((o for o in several if one.cause in CAUSES[o.cause].explains), None)
-        alike = next((o for o in several if one.cause in CAUSES[o.cause].alike), None)
+        explaining, alike = (
+            next((other for other in several if _of_cause(other, key, one)), None)
+            for key in ("explains", "alike")
+        )
         other = explaining or alike
         if other is None:
             merged.append(one)
@@ -452,6 +454,12 @@ def _merged(culprits: Sequence[Culprit]) -> list[Culprit]:
             )
         merged = [whole if each is other else each for each in merged]
     return merged
+
+
+def _of_cause(other: Culprit, key: str, one: Culprit) -> bool:
+    """Check whether a cause names that of another culprit under ``key``; ``*``: all but itself."""
+    names = TEXTS[other.cause].get(key, ())
+    return one.cause in names or ("*" in names and one.cause is not other.cause)
 
 
 def _without(red: Sequence[CaseVerdict], culprits: Sequence[Culprit]) -> tuple[CaseVerdict, ...]:
@@ -472,22 +480,18 @@ def _explained(culprit: Culprit, seen: PartitionView) -> tuple[CaseVerdict, ...]
 
 
 def _touches(culprit: Culprit, red: CaseVerdict, on: Sequence[str]) -> bool:
-    if CAUSES[culprit.cause].of_network and red.complete and not of_network(red):
+    within_nodes = TEXTS[culprit.cause].get("within_nodes")
+    if not within_nodes and red.complete and not of_network(red):
         return False
     if not on:
-        return culprit.cause in _STOPS_JOBS
+        return bool(TEXTS[culprit.cause].get("stops_jobs"))
     nodes = {*culprit.place.nodes} & {*on}
     return len(nodes) > 1 if culprit.place.kind is PlaceKind.PAIR else bool(nodes)
 
 
 def _badness(culprit: Culprit) -> tuple[int, int, int]:
     """Return the sort key: no traffic first, then slowness, then mere differences; then cause."""
-    name = culprit.cause
-    if name in (CauseName.NODE_DIED, CauseName.LINK_DOWN, CauseName.OTHER_NETWORK):
-        harm = 0
-    elif name is CauseName.UNEXPLAINED:
-        harm = 3
-    else:
-        harmless = name is CauseName.SETTING and not (culprit.alternatives or culprit.red)
-        harm = 2 if harmless else 1
-    return harm, list(CAUSES).index(name), -len(culprit.red)
+    harm = int(TEXTS[culprit.cause].get("harm", 1))
+    if culprit.cause is CauseName.SETTING and (culprit.alternatives or culprit.red):
+        harm = 1
+    return harm, list(RULES).index(culprit.cause), -len(culprit.red)

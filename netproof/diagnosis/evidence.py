@@ -148,6 +148,7 @@ class CauseName(StrEnum):
     SLOW_UPLINK = "uplink or leaf slow"
     PAIR_ONLY = "one pair slow"
     ENVIRONMENT = "one MPI environment only"
+    SMALL_BUFFERS = "small socket buffers"
     WHOLE = "the switch as a whole"
     ONE_OR_TWO = "one or two nodes or what is between them"
     UNEXPLAINED = "unexplained"
@@ -249,7 +250,7 @@ class PartitionView:
     """
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
-        verdict, made = judged.verdict, judged.provenance
+        verdict, made = judged.verdict, judged.session.provenance
         self.system, self.name = judged.matrix.cases[0].system, partition
         self.site, self.session = judged.matrix.partitions[partition], judged.session.path
         self.settings, self.pair_settings = self.site.settings(), self.site.pair_settings()
@@ -271,12 +272,8 @@ class PartitionView:
         self.all_lose = [
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
         ]
-        self.described: list[Node] = [
-            one.node for one in (made.nodes if made else ()) if one.partition == partition
-        ]
-        self.requeued = [
-            one for one in (made.requeued if made else ()) if one.partition == partition
-        ]
+        self.described: list[Node] = [one.node for one in made.nodes if one.partition == partition]
+        self.requeued = [one for one in made.requeued if one.partition == partition]
         names = {node for one in self.pairs for node in one.rounds.nodes}
         names |= {node for one in self.coverage for node in one.measured}
         self.nodes = tuple(sorted(names | {node.node for node in self.described}))

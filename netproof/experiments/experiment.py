@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from netproof import codec
-from netproof.session.labelled import JobRecord
 from netproof.session.plan import JobPlan, Step
+from netproof.session.session import JobRecord
 
 
 @dataclass(frozen=True, kw_only=True)

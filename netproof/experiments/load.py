@@ -42,9 +42,9 @@ from netproof.measurement.interval import (
 )
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session import job_files, node_facts
-from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan
+from netproof.session.session import MeasuredJob
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 

@@ -29,9 +29,9 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.session import plan
 from netproof.session.job_files import Incomplete, JobFolder
-from netproof.session.labelled import JobRecord
 from netproof.session.measured import Launch
 from netproof.session.plan import JobPlan, Step
+from netproof.session.session import JobRecord
 from netproof.site.partition import Partition
 
 SHORT_BYTES = 8

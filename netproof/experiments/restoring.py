@@ -13,7 +13,7 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.intake import trust, writing
 from netproof.intake.loading import read_text
-from netproof.session import labelled
+from netproof.session import session
 
 ANSWER_S = 120
 """Seconds in which a node must answer: it may have to wait for its job to end."""
@@ -27,8 +27,8 @@ FOLDER = "tuning"
 
 
 def record_of(reports: Path, system: str, partition: str) -> Path:
-    """Return the record of sweeps on a partition; ``reports``: as for ``labelled.folder_of``."""
-    return labelled.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
+    """Return the record of sweeps on a partition; ``reports``: as for ``session.folder_of``."""
+    return session.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
 
 
 def read(record: Path) -> tuple[tuple[str, str, str], ...]:

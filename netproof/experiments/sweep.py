@@ -38,9 +38,9 @@ from netproof.measurement.interval import Variance, in_common, moderated
 from netproof.measurement.landmark_table import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
-from netproof.session.labelled import JobRecord
 from netproof.session.measured import Launch
 from netproof.session.plan import Step
+from netproof.session.session import JobRecord
 
 Floats = NDArray[np.float64]
 

@@ -31,9 +31,9 @@ from netproof.measurement.counters import CARRIER, INTERFACE, TCP
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
 from netproof.session import job_files, node_facts, plan
-from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
+from netproof.session.session import MeasuredJob
 
 FUNCTION = "PingPong"
 CALLS_FILE = "tails-calls.txt"

@@ -196,8 +196,7 @@ class Followers:
         released, bad = there[waiting & alike], there[waiting & ~alike]
         self._append(released, now["aside_night"][released], now["aside_known"][released])
         now["bad_nights"][bad] += now["aside_off"][bad, np.newaxis] > FAR
-        for number in there[waiting].tolist():
-            past = self.past[number]
+        for past, number in ((self.past[one], one) for one in there.tolist()):
             if past.aside is not None and number in bad:
                 past.over.append(replace(past.aside, ended=night))
             past.aside = None
@@ -207,7 +206,9 @@ class Followers:
         these = there[set_aside]
         now["aside_night"][these], now["aside_off"][these] = night, np.abs(off[set_aside])
         now["aside_known"][these] = known[set_aside]
-        for number, deviations in zip(these.tolist(), off[set_aside].tolist(), strict=True):
+        # A second bad night alike is in its level, and listed until the next one shows a step.
+        listed = set_aside | (waiting & alike)
+        for number, deviations in zip(there[listed].tolist(), off[listed].tolist(), strict=True):
             self.past[number].aside = statistic.bad_night(
                 self.logs[number], night, now["known"][number], deviations
             )
@@ -379,6 +380,8 @@ class Followers:
         now["old"] = steps[-1].known["level"] if steps else np.nan
         now["since"], now["long_ago"] = len(memory), np.nan
         now["odds"], now["begin"], now["p_value"] = 0.0, NO_NIGHT, 1.0
+        if now["aside_night"] == NO_NIGHT:
+            self.past[number].aside = None
 
 
 def _long_off(off: Floats) -> Floats:

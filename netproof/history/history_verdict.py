@@ -27,7 +27,7 @@ from netproof.history.changes import (
     expected_false_alarms,
 )
 from netproof.history.culprits import Archive, Culprits
-from netproof.history.followers import Followers, follow_all, follow_on
+from netproof.history.followers import follow_all, follow_on
 from netproof.history.selection import Quantity, Selection
 from netproof.history.series import Nights, Series
 from netproof.history.values import NightValues
@@ -138,7 +138,7 @@ class Event:
         where = f"{self.partition} {self.environment}"
         when = f"{self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {shifts}"
         if self.culprits is None:
-            chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
+            chance = all(shift.state is not SeriesState.BAD_NIGHT for shift in self.shifts)
             as_much = "; among so many series chance brings as much" if chance else ""
             return f"{where} had a bad night on {when}{as_much}"
         word = "worse" if self.worse else "better"
@@ -385,12 +385,12 @@ def judge(
     nights, values = series.read(store, system, sessions, known)
     if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
         raise NetproofError("; ".join(nights.unread))
-    verdict, new, state = _judged(store, nights, values, acceptances, known)
+    verdict, new = _judged(store, nights, values, acceptances, known)
     if (last, since, labels or None) == (None, None, None) and sessions[-1] == store.newest(system):
-        before = known.state and known.state.accepted
-        if (new.series, new.marks, state.accepted) != (known.series, known.marks, before):
+        intended = [one.state and one.state.accepted for one in (new, known)]
+        if (new.series, new.marks, intended[0]) != (known.series, known.marks, intended[1]):
             try:
-                stored_values.put(store, system, new, state)
+                stored_values.put(store, system, new)
             except NetproofError as error:
                 verdict = dataclasses.replace(verdict, not_kept=str(error))
     return verdict
@@ -409,8 +409,8 @@ def _judged(
     values: NightValues,
     acceptances: tuple[Acceptance, ...],
     known: NightValues,
-) -> tuple[HistoryVerdict, NightValues, Followers]:
-    """Judge the nights; return the verdict, and values and state to store."""
+) -> tuple[HistoryVerdict, NightValues]:
+    """Judge the nights; return the verdict, and values with the state, to store."""
     every = [*nights.series, *nights.pools]
     keys = [
         *((tuple(getattr(one.case, name) for name in KEY), one.quantity) for one in nights.series),
@@ -429,7 +429,7 @@ def _judged(
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
-    return verdict, dataclasses.replace(values, series=tuple(keys), state=state), state
+    return verdict, dataclasses.replace(values, series=tuple(keys), state=state)
 
 
 def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shift]:
@@ -594,13 +594,17 @@ def _event(
 def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Event]:
     """Return the nights that stand out, and whatever was off tonight, still unexplained."""
     tonight = len(nights.sessions) - 1
+    stepped = {one.of.where for one in shifts if one.state is SeriesState.OPEN}
     on: dict[tuple[int, tuple[str, str]], list[Shift]] = defaultdict(list)
     for shift in shifts:
-        night = shift.change.index
-        if shift.state is SeriesState.BAD_NIGHT or (
-            shift.state is SeriesState.ODD_NIGHT and night == tonight
+        night, state, place = shift.change.index, shift.state, shift.of.where
+        if state is SeriesState.SUSPECTED and night == tonight - 1 and place not in stepped:
+            # A step of two nights that does not stand out: the second bad one in a row.
+            on[tonight, place].append(shift)
+        elif state is SeriesState.BAD_NIGHT or (
+            state is SeriesState.ODD_NIGHT and night == tonight
         ):
-            on[night, shift.of.where].append(shift)
+            on[night, place].append(shift)
     return [
         Event(*place, nights.sessions[night], tuple(sorted(several, key=lambda one: one.weight)))
         for (night, place), several in sorted(

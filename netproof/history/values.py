@@ -173,7 +173,7 @@ def _answer(
 
 HEAD = b"netproof-followed "
 
-FORMAT = 11
+FORMAT = 12
 """Raised when detection finds other changes in the same nights, or the file of states changes."""
 
 MOST_BYTES = 2_000_000_000
@@ -196,8 +196,10 @@ def load(store: Store, system: str) -> NightValues:
         return NOTHING
 
 
-def put(store: Store, system: str, values: NightValues, state: Followers) -> None:
-    """Write values and state; NetproofError where the store cannot be written."""
+def put(store: Store, system: str, values: NightValues) -> None:
+    """Write values and state, which there is; NetproofError where the store cannot be written."""
+    state = values.state
+    assert state is not None
     record = {
         "marks": values.marks,
         "baseline": values.baseline and asdict(values.baseline),

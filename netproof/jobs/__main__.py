@@ -12,7 +12,7 @@ from pathlib import Path
 
 from netproof.errors import NetproofError
 from netproof.jobs.job import ENDED, JobEnded, RunningJob
-from netproof.session import transport
+from netproof.session import provenance
 from netproof.session.plan import JobPlan
 
 DRY_RUN = "--dry-run"
@@ -49,7 +49,9 @@ def main(arguments: list[str]) -> int:
                 job.describe()
             run(job)
             if planned.transport:
-                job.aside(planned.transport, transport.LIMIT_S, transport.STEP)
+                job.aside(
+                    planned.transport, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP
+                )
     except (JobEnded, KeyboardInterrupt):
         return ENDED
     except (NetproofError, OSError) as error:

@@ -27,7 +27,7 @@ from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
-from netproof.session import job_files, plan, records, transport
+from netproof.session import job_files, plan, provenance, records
 from netproof.session.job_files import Incomplete, JobFolder, JobReport
 from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -284,7 +284,9 @@ def run(job: RunningJob) -> None:
             _launch([(part, step) for part, steps in several for step in steps or ()])
         for part in parts.values():
             if part.plan.transport:
-                part.aside(part.plan.transport, transport.LIMIT_S, transport.STEP)
+                part.aside(
+                    part.plan.transport, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP
+                )
         if job.dry:
             return
         outcome = JobOutcome(job.folder, job.jobid)

@@ -8,11 +8,11 @@ sysfs-class-infiniband for ports. Every source is read whole, by the names that 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import compress, count
-from operator import ne, not_
+from itertools import compress
+from operator import ne, not_, or_
 from pathlib import Path
 from typing import NamedTuple
 
@@ -317,12 +317,15 @@ def _source(
     counted: dict[str, int] = {}
     absent: dict[str, str] = {}
     limits: set[str] = set()
-    looked_at: list[tuple[str, str | None, str | None]]
-    if was.names == now.names and kind != INFINIBAND and "".join(was.words).isascii():
+    looked_at: Iterable[tuple[str, str | None, str | None]]
+    is_count: Callable[[str], bool] = _is_count
+    together = "".join([*was.words, *now.words])
+    if was.names == now.names and kind != INFINIBAND and together.isascii():
         # Most of the hundreds that a node has are counts that did not change: C finds the others.
-        places = set(compress(count(), map(ne, was.words, now.words)))
-        places.update(compress(count(), map(not_, map(str.isdigit, was.words))))
-        looked_at = [(was.names[at], was.words[at], now.words[at]) for at in sorted(places)]
+        is_count, others = str.isdigit, map(ne, was.words, now.words)
+        if not together.isdigit():
+            others = map(or_, others, map(not_, map(str.isdigit, was.words)))
+        looked_at = compress(zip(was.names, was.words, now.words, strict=True), others)
     else:
         earlier, later = (dict(zip(one.names, one.words, strict=True)) for one in (was, now))
         looked_at = [(one, earlier.get(one), later.get(one)) for one in earlier | later]
@@ -330,7 +333,7 @@ def _source(
         if before is None or after is None:
             when = "before" if before is None else "after"
             absent[counter] = f"was not there {when} the launch"
-        elif _is_count(before) and _is_count(after):
+        elif is_count(before) and is_count(after):
             added = int(after) - int(before)
             if kind == INFINIBAND and int(after) == _ENDS.get(counter):
                 absent[counter] = f"stands at its end, {after}"
@@ -444,11 +447,17 @@ def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
             raise ValueError(f"/proc/net/{file}: its lines do not follow those of their names")
         values = " ".join([counts for _, _, counts in lines]).split()
         names, words = names + listed, words + _reading(listed, values).words
-    if _GAUGE in names:
-        place = names.index(_GAUGE)
-        names = names[:place] + names[place + 1 :]
-        del words[place]
+    names, gauge = _without_gauge(names)
+    if gauge is not None:
+        del words[gauge]
     return {"": _Reading(names, words)} if names else {}
+
+
+@lru_cache(maxsize=16)
+def _without_gauge(names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
+    """Return names of counters without the one that counts nothing, and its place there."""
+    place = names.index(_GAUGE) if _GAUGE in names else None
+    return tuple([name for name in names if name != _GAUGE]), place
 
 
 def _softnet(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:

@@ -19,9 +19,6 @@ from netproof.measurement.disturbance import NodeLoad
 BYTES_PER_GB = 1e9
 _US_PER_S = 1e6
 
-NEVER_ASLEEP = 0.05
-"""Share of its time asleep below which a rank counts as never asleep: a definition."""
-
 ONE_THREAD = 1.05
 """Most time awake of a rank with one thread, over its seconds, including rounding."""
 
@@ -65,10 +62,6 @@ class NodeCost:
     s_per_gb: float | None = None
     us_per_message: float | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
-
-    def never_asleep(self) -> bool:
-        """Check whether its ranks polled, or worked, all of the time; False where not known."""
-        return self.asleep_share is not None and self.asleep_share < NEVER_ASLEEP
 
     def why(self, name: str) -> str:
         """Return why the figure of this name is None; empty where it has a value."""
@@ -202,24 +195,3 @@ def _figures(
     else:
         found["slept_per_message"] = max(0.0, each("slept", "messages"))
     return found
-
-
-def cost_in_words(cost: NodeCost) -> str:
-    """Return a cost's figures besides CPU seconds and seconds, or why they are not known."""
-    if cost.cpu_s is None:
-        return f"starting and ending included: {cost.why('cpu_s')}"
-    parts = [f"without {cost.start_s:.3g} CPU s of starting and ending"]
-    if cost.user_s is not None and cost.system_s is not None:
-        parts.append(f"{cost.user_s:.3g} s user, {cost.system_s:.3g} s system")
-    if cost.interrupts_s is not None:
-        of = f", which {cost.sharing} nodes share," if cost.sharing > 1 else ""
-        parts.append(f"its machine{of} took {cost.interrupts_s:.3g} CPU s for interrupts meanwhile")
-    if cost.asleep_share is not None:
-        parts.append(
-            "its ranks never slept"
-            if cost.never_asleep()
-            else f"its ranks slept {cost.asleep_share:.0%} of the time"
-        )
-    if cost.s_per_gb is not None and cost.us_per_message is not None:
-        parts.append(f"{cost.s_per_gb:.3g} CPU s a GB, {cost.us_per_message:.3g} CPU µs a message")
-    return "; ".join(parts)

@@ -159,10 +159,10 @@ def _ports(groups: Sequence[Sequence[Resent]], names: Sequence[str]) -> Iterator
         own: Counter[str] = Counter()
         for one in group:
             own[one.node] += one.of
+        every, count = own.total(), sum(one.count for one in group)
         for name in nodes:
-            others = (own.total() - own[name]) / (len(nodes) - 1)
-            through[name][launch] += own[name] + others
-            again[name][launch] += sum(one.count for one in group)
+            through[name][launch] += own[name] + (every - own[name]) / (len(nodes) - 1)
+            again[name][launch] += count
             if partner := group[0].partner(name):
                 partners[name, launch] = partner
     for place, (name, share) in enumerate(loss_of.items()):

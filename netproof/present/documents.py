@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from netproof.measurement.interval import Interval
     from netproof.measurement.landmarks import Landmarks
     from netproof.session.measured import Measured
-    from netproof.verdict.explain import Crossover
     from netproof.verdict.session_verdict import JudgedSession
-    from netproof.verdict.verdict import CaseVerdict, StoredResults
+    from netproof.verdict.verdict import CaseVerdict, Crossover, StoredResults
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -53,8 +52,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     # Other verbs write documents too, and load nothing of a verdict.
     from netproof import codec
     from netproof.criteria import Level
-    from netproof.verdict.explain import crossovers
-    from netproof.verdict.verdict import by_reason
+    from netproof.verdict.verdict import by_reason, crossovers
 
     session, matrix, verdict = judged.session, judged.matrix, judged.verdict
     sessions, recurring = judged.recurring
@@ -203,7 +201,7 @@ def of_common(common: CommonSizes | None) -> dict[str, int] | None:
 
 
 def _crossover(crossover: Crossover) -> dict[str, Any]:
-    from netproof.verdict.explain import red_criteria, red_sizes
+    from netproof.verdict.verdict import red_criteria, red_sizes
 
     case = of_case(crossover.case)
     del case["ranks"], case["ranks_per_node"]

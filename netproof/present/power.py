@@ -10,8 +10,8 @@ from netproof.measurement.interval import Side
 from netproof.present.document import Block, Cell, DataTable, Links, Sentences
 from netproof.present.documents import some
 from netproof.present.wording import CASE, case_cells, counted
+from netproof.verdict.derive import RISK, ReferenceRisk
 from netproof.verdict.power import CasePower, Degradation, Smallest
-from netproof.verdict.risk import RISK, ReferenceRisk
 
 NOTHING_FAILS = "nothing fails"
 

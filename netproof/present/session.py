@@ -25,14 +25,21 @@ from netproof.present.wording import (
     readable,
     sparkline,
 )
-from netproof.session import transport
+from netproof.session import provenance
 from netproof.session.session import CheckResult
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
-from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows, crossovers
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
+from netproof.verdict.verdict import (
+    CaseVerdict,
+    CpuRow,
+    CpuRows,
+    StoredResult,
+    Verdict,
+    cpu_rows,
+    crossovers,
+)
 
 Row = Sequence[CaseVerdict | StoredResult]
 """Cases that measured the same in every configuration."""
@@ -148,14 +155,14 @@ def traffic_blocks(
     yield DataTable(head, cells, EVERY[3:])
     if left := len(traffic) - len(rows):
         yield Cell(f"{left} more interfaces without errors, drops and carrier changes", "faint")
-    by_place: dict[str, list[transport.ReportedTransport]] = defaultdict(list)
+    by_place: dict[str, list[tuple[str, ...] | str]] = defaultdict(list)
     for result in results:
         if result.transport is not None:
             by_place[f"{result.partition} {result.environment}"].append(result.transport)
     for place, several in by_place.items():
         # The first of its jobs that reports it speaks for the others.
-        one = next((one for one in several if one.said), several[0])
-        lines = transport.telling(one.said) or (f"{NOT_KNOWN}: {one.absent}",)
+        one = next((one for one in several if not isinstance(one, str)), several[0])
+        lines = (f"{NOT_KNOWN}: {one}",) if isinstance(one, str) else provenance.telling(one)
         yield Sentences(lines, f"{place}: its MPI library on its transport", "faint")
 
 

@@ -23,9 +23,8 @@ from netproof.present.wording import (
 )
 from netproof.session.provenance import labelled
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Failure, failures
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
-from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
+from netproof.verdict.verdict import CaseVerdict, Failure, Verdict, failures, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""

@@ -115,7 +115,7 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
 
 def recurring_sentence(found: Recurring) -> str:
     """Return a line: how many warnings, by which criteria, where, and their values."""
-    from netproof.verdict.explain import named
+    from netproof.verdict.verdict import named
 
     sessions, warnings = found
     together: dict[str, list[tuple[Case, Finding]]] = {}

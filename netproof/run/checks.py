@@ -29,6 +29,7 @@ from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.jobs.acceptance import JobOutcome
 from netproof.measurement.case import Case
+from netproof.measurement.landmark_table import LANDMARKS, Better
 from netproof.run.jobs import (
     PartitionJob,
     environments_of,
@@ -46,7 +47,7 @@ from netproof.run.mixins import (
     partition_names,
     rank_counts,
 )
-from netproof.session import job_files, plan, records, transport
+from netproof.session import job_files, plan, provenance, records
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -81,7 +82,7 @@ class Results(LocalTest, RecordedTest):
     """
 
     valid_systems = ["*"]
-    netproof_kind = variable(str, value="launches", loggable=True)
+    netproof_kind = variable(str, value="launches", loggable=False)
     netproof_left = variable(dict, value={}, loggable=True)
     launched_by: type[PartitionJob]
 
@@ -149,9 +150,10 @@ class Results(LocalTest, RecordedTest):
         try:
             planned = self.outcome.environments[self.current_environ.name].plan
             asks = self.job_of.least_run_in(self.current_environ)
+            said = codec.encode(provenance.transport_of(self.folder)) if asks else {}
             self.write_record(
                 netproof_cases=records.cases_of(self.folder, planned, self.measured),
-                netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
+                netproof_transport=said,
                 netproof_provenance={},
             )
             self.write_record(**self.job_of.described(self.folder))
@@ -221,18 +223,24 @@ class OfRanks(OnPartition):
         return {"ranks": self.job_ranks}
 
 
+_SIZES = (name for name, one in LANDMARKS.items() if one.better is Better.NEITHER)
+_IN_RECORDS = (limits.TIME_AT, "paired_mb_s", *_SIZES)
+"""Performance variables, or how they begin, that are logged only where a reference names them."""
+
+
 class Check(JudgeOfJob, Referenced, RecordedTest):
     """Check of one function by the files of its job.
 
-    Its output is the benchmark's text. ``netproof_case`` is the case to measure. Its record has
+    Its output is the benchmark's text. ``netproof_case`` is the case to measure, empty once the
+    record has it. Its record has
     whether the case is complete (``netproof_complete``), and the findings against its references,
     repeat launches included (``netproof_references``). A subclass has ``case()`` in its job.
     """
 
     executable = "cat"
     require_reference = True
-    ranks = variable(int, loggable=True)
-    netproof_kind = variable(str, value="check", loggable=True)
+    ranks = variable(int)
+    netproof_kind = variable(str, value="check", loggable=False)
     netproof_case = variable(dict, value={}, loggable=True)
 
     @run_after("setup")
@@ -253,6 +261,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
             # ReFrame appends a cause's text to the error's own.
             raise SanityError(str(error)) from None
         self.write_record(netproof_case=self.netproof_case, netproof_complete=True)
+        self.netproof_case = {}
         return True
 
     @run_before("performance")
@@ -278,8 +287,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
             return
         self.perf_variables = {}
         for name, (value, unit) in limits.variables(self.measured).items():
-            # The time at each size is in the job's record.
-            if value is not None and (name in bounds or not name.startswith(limits.TIME_AT)):
+            # The job's record has the others.
+            if value is not None and (name in bounds or not name.startswith(_IN_RECORDS)):
                 # More digits than any benchmark prints are a tenth of ReFrame's report.
                 shown = f"{value:.7g}"
                 self.perf_variables[name] = make_performance_function(float, unit, shown)

@@ -41,14 +41,7 @@ from netproof.run.mixins import (
     slurm_now,
     usable_nodes,
 )
-from netproof.session import (
-    job_files,
-    left,
-    node_facts,
-    plan,
-    provenance,
-    transport,
-)
+from netproof.session import job_files, node_facts, plan, provenance
 from netproof.site import slurm
 from netproof.site.partition import ranks_feature, tcp_environments
 from netproof.verdict import limits
@@ -170,7 +163,7 @@ class Job(
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if not self.is_dry_run():
-            known = codec.encode(slurm_now()) if next(_set_up) == 0 else []
+            known = codec.encode(slurm_now()) if next(_set_up) == 0 else {}
             self.write_record(netproof_slurm=known, **self.announced())
 
     @run_after("setup")
@@ -329,13 +322,14 @@ class PartitionJob(Job):
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
             bounds = [limits.of_case(references, case) for case in cases]
             program = self.least_run_in(one)
+            asking = provenance.transport_step(program, srun, min(2, site.nodes)) if program else ()
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
                 partition.extras,
                 units,
                 srun=srun,
-                transport=transport.step(program, srun, min(2, site.nodes)) if program else (),
+                transport=asking,
                 setup=plan.SETUP_FILE,
                 environment_extras=one.extras,
                 cases=tuple(cases),
@@ -528,18 +522,18 @@ class ExperimentJob(Job):
         return {**super().results(folder), found.KEY: codec.encode(found)}
 
 
-def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
+def left_now() -> dict[tuple[Any, ...], plan.SkipReason]:
     """Return the cases to skip in this run; raise ReframeError for a damaged file."""
-    path = os.environ.get(left.VARIABLE)
+    path = os.environ.get(plan.LEFT)
     if not path:
         return {}
     try:
-        return left.read(Path(path))
+        return plan.read_left(Path(path))
     except NetproofError as error:
         raise ReframeError(str(error)) from None
 
 
-def reason_to_skip(cases: Sequence[Case]) -> left.SkipReason | None:
+def reason_to_skip(cases: Sequence[Case]) -> plan.SkipReason | None:
     """Return why this run skips the cases, if it skips all of them."""
     skipped = left_now()
     reasons = [skipped[case.key()] for case in cases if case.key() in skipped]

@@ -33,8 +33,7 @@ from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.session import provenance, records
-from netproof.session.left import SkipReason
-from netproof.session.plan import partition_of
+from netproof.session.plan import SkipReason, partition_of
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import (
@@ -120,17 +119,19 @@ def baseline_of_system() -> ScoreBaseline | None:
     return score_baseline(partitions)
 
 
-def slurm_now() -> list[provenance.PartitionNodes]:
+def slurm_now() -> dict[str, provenance.PartitionNodes]:
     """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
-    several, found = runtime().system.partitions, []
+    several = runtime().system.partitions
     try:
         known = slurm.partitions()
     except NetproofError as error:
-        return [provenance.PartitionNodes(one.name, (), str(error)) for one in several]
-    for one in several:
-        named, choosing = slurm.names_in(one.access), slurm.options_in(one.access, slurm.CHOOSING)
-        found.append(provenance.partition_nodes(one.name, named, choosing, known))
-    return found
+        return {one.name: str(error) for one in several}
+    return {
+        one.name: provenance.partition_nodes(
+            slurm.names_in(one.access), slurm.options_in(one.access, slurm.CHOOSING), known
+        )
+        for one in several
+    }
 
 
 def of_other_turns(usable: Sequence[str], count: int, turn: int) -> tuple[str, ...]:
@@ -175,15 +176,17 @@ def tree() -> slurm.Tree:
 NOT_LOGGED = frozenset(
     (
         *("build_locally", "build_time_limit", "env_vars", "exclusive_access", "executable"),
-        *("executable_opts", "extra_resources", "functions", "keep_files", "local"),
-        *("max_pending_time", "modules", "num_gpus_per_node", "num_tasks_per_core"),
-        *("num_tasks_per_socket", "postbuild_cmds", "postrun_cmds", "prebuild_cmds"),
-        *("prefix", "prerun_cmds", "readonly_files", "short_name", "sourcepath"),
-        *("sourcesdir", "strict_check", "time_limit", "use_multithreading"),
-        *("valid_prog_environs", "valid_systems", "variants"),
+        *("executable_opts", "extra_resources", "functions", "_job_submit_time", "keep_files"),
+        *("local", "max_pending_time", "modules", "num_cpus_per_task", "num_gpus_per_node"),
+        *("num_tasks", "num_tasks_per_core", "num_tasks_per_node", "num_tasks_per_socket"),
+        *("postbuild_cmds", "postrun_cmds", "prebuild_cmds", "prefix", "prerun_cmds"),
+        *("readonly_files", "short_name", "sourcepath", "sourcesdir", "strict_check"),
+        *("time_limit", "use_multithreading", "valid_prog_environs", "valid_systems", "variants"),
+        # In the test's name, or in its record.
+        *("direction", "function", "job_ranks", "launches", "path", "protocol", "ranks"),
     )
 )
-"""Attributes that are empty, or the same in every run: a third of a test in ReFrame's report."""
+"""Attributes that are empty, the same in every run, or said elsewhere."""
 
 
 _GENERATES = (
@@ -424,7 +427,7 @@ _spent_s: defaultdict[str, float] = defaultdict(float)
 class WaitsForNodes(rfm.RegressionTestPlugin):
     """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
 
-    ``netproof_left``: why it was skipped, as ``left.SkipReason`` has it; empty if it was not.
+    ``netproof_left``: why it was skipped, as ``plan.SkipReason`` has it; empty if it was not.
     """
 
     netproof_left = variable(dict, value={}, loggable=True)

@@ -18,7 +18,7 @@ from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError, shortened
-from netproof.intake import json_reading
+from netproof.intake import json_reading, trust, writing
 from netproof.measurement.case import Case
 from netproof.site.partition import Partition
 
@@ -370,3 +370,42 @@ def _placement(case: Case) -> tuple[str, ...]:
         f"--ntasks-per-node={case.ranks_per_node}",
         "--kill-on-bad-exit=1",
     )
+
+
+LEFT = "NETPROOF_LEFT"
+"""Variable of a run of ReFrame that names the file with the cases that it leaves.
+
+A job of which all cases are left is skipped, and its report says why.
+"""
+
+
+@dataclass(frozen=True)
+class SkipReason:
+    """Why a case was left.
+
+    ``planned``: it is another night's turn, and nothing is wrong with that. Otherwise it could
+    not be measured, and a run that leaves such a case cannot be judged whole.
+    """
+
+    why: str
+    planned: bool
+
+
+def write_left(path: Path, cases: Mapping[Case, SkipReason]) -> None:
+    """Write the file; OSError where it cannot be written."""
+    entries = [{"case": list(case.key()), **codec.encode(left)} for case, left in cases.items()]
+    writing.replace(path, json.dumps(entries, indent=1) + "\n")
+
+
+def read_left(path: Path) -> dict[tuple[Any, ...], SkipReason]:
+    """The cases to leave by key, and why; NetproofError if damaged or others can write it."""
+    trust.insist(path, f"{LEFT}'s file")
+    try:
+        entries = json_reading.json_file(path)
+        cases = [tuple(entry.pop("case")) for entry in entries]
+        reasons = codec.decode(list[SkipReason], entries, "why cases were left")
+        return dict(zip(cases, reasons, strict=True))
+    except (NetproofError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NetproofError(
+            f"{path}: does not tell what to leave ({error!r}); unset {LEFT} to measure all"
+        ) from error

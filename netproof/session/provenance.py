@@ -2,9 +2,8 @@
 
 In a job, ``run/shell/node.py`` prints what a node is, which packets come through to the next, and
 which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
-and gives the plain values that the report keeps under ``KEY``. What Slurm said of the partitions at
-the run's start is under ``SLURM_KEY``. ``of_report`` gathers all of a report and says in what nodes
-differ; what of that is a fault is for the verdict.
+and gives the plain values that the report keeps under ``KEY``. ``of_results`` gathers all of a
+session and says in what nodes differ; what of that is a fault is for the verdict.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib.metadata
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof import codec
 from netproof.errors import NetproofError
@@ -34,31 +34,17 @@ from netproof.session.node_facts import (
 )
 from netproof.site.slurm import SlurmNode, SlurmPartition, fold, node_of
 
+if TYPE_CHECKING:
+    from netproof.session.session import CheckResult
+
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
 
 KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
 
 
-SLURM_KEY = "netproof_slurm"
-"""The key under which one test case of a run keeps what Slurm said of the partitions."""
-
-
-@dataclass(frozen=True)
-class PartitionNodes:
-    """The nodes of one of ReFrame's partitions, as Slurm had them at the run's start.
-
-    ``why`` they are not known, or empty; there are none then.
-    """
-
-    partition: str
-    nodes: tuple[SlurmNode, ...]
-    why: str = ""
-
-    @property
-    def usable(self) -> tuple[str, ...]:
-        """The names of those that a job can have, now or later."""
-        return tuple(node.name for node in self.nodes if node.usable)
+PartitionNodes = tuple[SlurmNode, ...] | str
+"""Nodes of one of ReFrame's partitions, as Slurm had them, or why they are not known."""
 
 
 TRIES = "try-*"
@@ -109,6 +95,16 @@ class Software:
 
 
 @dataclass(frozen=True)
+class OfJob:
+    """Provenance of a job: software, its nodes, and those of each earlier try."""
+
+    software: Software
+    nodes: tuple[Node, ...]
+    earlier: tuple[tuple[SlurmNode, ...], ...]
+    jobid: str = ""
+
+
+@dataclass(frozen=True)
 class OfSession:
     """Provenance of a session; ``unknown`` says of each part that is missing why it is.
 
@@ -121,7 +117,7 @@ class OfSession:
     nodes: tuple[NodeInJob, ...]
     of_nodes: tuple[str, ...]
     unknown: dict[str, str]
-    slurm: tuple[PartitionNodes, ...] = ()
+    slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
     requeued: tuple[Requeued, ...] = ()
     beyond_nodes: tuple[str, ...] = ()
 
@@ -187,44 +183,34 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
-    tries = earlier_tries(folder)
-    return {
-        "software": dataclasses.asdict(ran_with),
-        "nodes": [dataclasses.asdict(node) for node in described],
-        "earlier": [[dataclasses.asdict(node) for node in tried] for tried in tries],
-    }
+    return dataclasses.asdict(OfJob(ran_with, tuple(described), earlier_tries(folder)))
 
 
-def of_report(report: Mapping[str, Any], path: str) -> OfSession:
-    """Return the provenance of a report's document; NetproofError where it is damaged."""
+def of_test(test: Mapping[str, Any], place: str) -> OfJob | str:
+    """Return the provenance of a job's test case, or why it left none; NetproofError."""
+    if not test[KEY]:
+        how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
+        return f"the job left no record of them: {how}"
+    values = {**test[KEY], "jobid": str(test["jobid"])}
+    return codec.decode_part(OfJob, values, f"{place}: {KEY}: is not whole")
+
+
+def of_results(results: Sequence[CheckResult]) -> OfSession:
+    """Return the provenance of a session by its results."""
     nodes: list[NodeInJob] = []
     ran_with: dict[str, Software] = {}
     unknown: dict[str, str] = {}
     requeued: list[Requeued] = []
-    tests = [test for run in report["runs"] for test in run["testcases"]]
-    slurm = tuple(
-        one
-        for test in tests
-        if test.get(SLURM_KEY)
-        for one in partitions_of(test[SLURM_KEY], f"{path}: {test['display_name']}: {SLURM_KEY}")
-    )
-    jobs = [test for test in tests if KEY in test]
-    for test in jobs:
-        job, record = test["display_name"], test[KEY]
-        if not record:
-            how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
-            unknown[f"nodes of {job}"] = f"the job left no record of them: {how}"
-            continue
-        place = f"{path}: {job}: {KEY}: is not whole"
-        record = codec.decode(dict[str, Any], record, place)
-        ran_with[job] = codec.decode(Software, record.get("software"), place)
-        described = codec.decode(tuple[Node, ...], record.get("nodes"), place)
-        kind, jobid = tuple[tuple[SlurmNode, ...], ...], str(test["jobid"])
-        earlier = codec.decode(kind, record.get("earlier"), place)
-        where = (test["partition"], test["environ"], job, jobid)
-        nodes += [NodeInJob(*where, node) for node in described]
-        tries = (Requeued(test["partition"], job, jobid, tried) for tried in earlier)
-        requeued += [one for one in tries if one not in requeued]
+    for result in results:
+        job, made_by = result.name, result.made_by
+        if isinstance(made_by, str):
+            unknown[f"nodes of {job}"] = made_by
+        elif made_by is not None:
+            ran_with[job] = made_by.software
+            where = (result.partition, result.environment, job, made_by.jobid)
+            nodes += [NodeInJob(*where, node) for node in made_by.nodes]
+            tries = (Requeued(result.partition, *where[2:], tried) for tried in made_by.earlier)
+            requeued += [one for one in tries if one not in requeued]
     first = next(iter(ran_with.values()), None)
     if first is None:
         reason = "no job of the report says what it ran with, and on what"
@@ -240,6 +226,7 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         if other != first
     )
     beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
+    slurm = {name: one for result in results for name, one in sorted(result.slurm.items())}
     return OfSession(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
 
 
@@ -281,10 +268,7 @@ def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
 
 
 def partition_nodes(
-    partition: str,
-    named: Sequence[str],
-    restricting: Sequence[str],
-    known: Mapping[str, SlurmPartition],
+    named: Sequence[str], restricting: Sequence[str], known: Mapping[str, SlurmPartition]
 ) -> PartitionNodes:
     """The nodes of one of ReFrame's partitions.
 
@@ -293,18 +277,79 @@ def partition_nodes(
     """
     missing = [name for name in named if name not in known]
     if not named:
-        return PartitionNodes(partition, (), "its access names no partition of Slurm's")
+        return "its access names no partition of Slurm's"
     if missing:
-        return PartitionNodes(partition, (), f"Slurm has no partition {missing[0]}")
+        return f"Slurm has no partition {missing[0]}"
     if restricting:
-        return PartitionNodes(
-            partition, (), f"its access chooses among the nodes: {' '.join(restricting)}"
-        )
+        return f"its access chooses among the nodes: {' '.join(restricting)}"
     nodes = {node.name: node for name in named for node in known[name].nodes}
-    return PartitionNodes(partition, tuple(nodes[name] for name in sorted(nodes)))
+    return tuple(nodes[name] for name in sorted(nodes))
 
 
-def partitions_of(values: Any, place: str) -> list[PartitionNodes]:
-    """Return what Slurm said of the partitions, from the record in a report; NetproofError."""
-    found = codec.decode(tuple[PartitionNodes, ...], values, f"{place}: is not whole")
-    return sorted(found, key=lambda one: one.partition)
+TRANSPORT_STEP = "transport"
+"""Stem of the files of the step in which an MPI library is asked; recorded, never judged."""
+
+TRANSPORT_LIMIT_S = 60
+"""Seconds after which that step is ended; it takes about one."""
+
+MOST_LINES = 40
+MOST_LETTERS = 200
+MOST_TOLD = 5
+
+ASK = {
+    "OMPI_MCA_hook_comm_method_display": "mpi_init",
+    # Open MPI 4 has not that in every build: it says which BTL it uses to whom.
+    "OMPI_MCA_hook_comm_method_enable_mpi_init": "1",
+    "OMPI_MCA_btl_base_verbose": "1",
+    "UCX_LOG_LEVEL": "info",
+    "MPIR_CVAR_DEBUG_SUMMARY": "1",
+    "I_MPI_DEBUG": "4",
+}
+"""How MPI libraries are asked, each by its own variables; those of others mean nothing to them."""
+
+_BENCHMARKS_OWN = re.compile(
+    r"\s*|\s*#.*|[\s\d.]+|\s*[0-9]+: +[0-9]+ bytes.*|[0-9]+: \S+|Now starting the main loop"
+    r"|Using no perturbations|Sending output to .*|srun: .*"
+)
+"""Lines that are IMB's, NetPIPE's and srun's."""
+
+_TELLING = re.compile(r"libfabric provider: |o[nf]f?-host: |: Using \S+ btl |_cfg#[0-9]|netmod")
+"""Lines of Intel MPI and MPICH, of Open MPI, and of UCX."""
+
+
+def transport_step(program: Sequence[str], srun: Sequence[str], nodes: int) -> tuple[str, ...]:
+    """Return the arguments of a run of ``program``'s two ranks on one or two nodes, at a job's end.
+
+    The library says there what it uses.
+    """
+    variables = [f"{name}={value}" for name, value in ASK.items()]
+    placed = [f"--nodes={nodes}", "--ntasks=2", f"--ntasks-per-node={2 // nodes}"]
+    return ("env", *variables, *srun, *placed, "--kill-on-bad-exit=1", *program)
+
+
+def transport_of(folder: Path) -> tuple[str, ...] | str:
+    """Return a library's lines on its transport, by a job's folder, or why there are none."""
+    lines: list[str] = []
+    try:
+        for kind in ("out", "err"):
+            text = (folder / f"{TRANSPORT_STEP}.{kind}").read_text(errors="replace")
+            found = [line.rstrip() for line in text.splitlines()]
+            lines += [line for line in found if not _BENCHMARKS_OWN.fullmatch(line)]
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}: the job ended before it was asked"
+    said = [_plain(line) for line in dict.fromkeys(lines)]
+    if len(said) > MOST_LINES:
+        # What names a transport first, whatever else was said before.
+        said.sort(key=lambda line: _TELLING.search(line) is None)
+        said = [*said[:MOST_LINES], f"… and {len(said) - MOST_LINES} more lines"]
+    return tuple(said) or "the library said nothing of it"
+
+
+def telling(said: Sequence[str]) -> tuple[str, ...]:
+    """The lines that name a transport; where none of them does, the first few."""
+    return tuple(line for line in said if _TELLING.search(line)) or tuple(said[:MOST_TOLD])
+
+
+def _plain(line: str) -> str:
+    """One printable line."""
+    return "".join(one if one.isprintable() else " " for one in line)[:MOST_LETTERS]

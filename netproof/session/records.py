@@ -41,7 +41,7 @@ FOLDERS = "session-*"
 
 HEADER = "session.json"
 
-FORMAT = 4
+FORMAT = 5
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from netproof import codec
 from netproof.criteria import Finding
@@ -16,11 +18,12 @@ from netproof.errors import NO_REPORT, NetproofError
 from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
 from netproof.measurement.case import Case
-from netproof.session import measured, records
-from netproof.session.left import SkipReason
+from netproof.session import measured, provenance, records
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.transport import ReportedTransport
+from netproof.session.plan import SkipReason, partition_of
+from netproof.session.provenance import OfJob, OfSession, PartitionNodes
+from netproof.site.partition import Partition
 from netproof.site.slurm import unfold
 
 _REPORTS = "run-*.json"
@@ -39,8 +42,9 @@ class CheckResult:
     skipped, and with it the tests that wait for it. ``references``: the run's findings by its
     references, None where it made none. ``failed_job``: test of the same configuration that failed,
     so that this one did not run; None where it is not known. ``rounds``: of a test that read rounds
-    of pairs. ``transport``: of a job whose MPI library was asked. ``extras``: where it measured:
-    ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``.
+    of pairs. ``transport``: what a job's MPI library said, or why nothing. ``extras``: its place,
+    ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``. ``made_by``:
+    of a job, its provenance, or why it left none; ``slurm``: what the partitions had at the start.
     """
 
     name: str
@@ -48,20 +52,22 @@ class CheckResult:
     partition: str
     environment: str
     result: str
-    phase: str
-    reason: str
-    seconds: float
-    nodes: tuple[str, ...]
-    folder: str
-    case: Case | None
-    measured: Measured | None
+    phase: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    nodes: tuple[str, ...] = ()
+    folder: str = ""
+    case: Case | None = None
+    measured: Measured | None = None
     kind: str = "launches"
     skipped: SkipReason | None = None
     references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
     rounds: PairRounds | None = None
-    transport: ReportedTransport | None = None
+    transport: tuple[str, ...] | str | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
+    made_by: OfJob | str | None = None
+    slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
 
 
 _REFRAME_KEYS = {
@@ -74,48 +80,17 @@ _REFRAME_KEYS = {
 
 
 @dataclass(frozen=True)
-class _Test:
-    """Test case of ReFrame's report, with netproof's own keys if it has them."""
-
-    display_name: str
-    system: str
-    partition: str
-    environ: str
-    result: str
-    fail_phase: str | None = None
-    fail_reason: str | None = None
-    outputdir: str | None = None
-    stagedir: str | None = None
-    time_total: float | None = None
-    job_nodelist: str | tuple[str, ...] | None = None
-    unique_name: str | None = None
-    dependencies_actual: tuple[tuple[str, ...], ...] = ()
-    netproof_kind: str | None = None
-    netproof_case: dict[str, Any] | None = None
-    netproof_measured: dict[str, Any] | None = None
-    netproof_left: SkipReason | None = None
-    netproof_transport: ReportedTransport | None = None
-    netproof_references: tuple[Finding, ...] = ()
-    netproof_pairs: dict[str, Any] | None = None
-    netproof_provenance: dict[str, Any] | None = None
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Name, partition with its system, and environment, as dependencies name a test."""
-        return (self.unique_name or "", f"{self.system}:{self.partition}", self.environ)
-
-
-@dataclass(frozen=True)
 class Session:
-    """A session's report: where it is, what ReFrame says of the session, and its test cases.
-
-    ``document``: as ``document_of`` read it, less what ``results`` have; None of a stored session.
-    """
+    """A session's report: where it is, what ReFrame says of the session, and its test cases."""
 
     path: Path
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
-    document: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def provenance(self) -> OfSession:
+        """Return where it came from."""
+        return provenance.of_results(self.results)
 
     @property
     def with_pairs(self) -> tuple[CheckResult, ...]:
@@ -209,32 +184,26 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
 
     Raise NetproofError for anything else.
     """
-    try:
-        results: list[CheckResult] = []
-        counted = 0
-        for tests, run in zip(_tests(document), document["runs"], strict=True):
-            left = {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"}
-            failed = {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name}
-            counted += codec.decode(int, run.get("num_cases"), "a run: num_cases")
-            tests.reverse()
-            for values in run["testcases"]:
-                # Of one case at a time, plain values and the records made of them are there.
-                test = tests.pop()
-                try:
-                    results.append(_result(test, left, failed))
-                except NetproofError as error:
-                    raise NetproofError(f"{test.display_name}: {error}") from None
-                except (KeyError, TypeError, ValueError, AttributeError) as error:
-                    raise NetproofError(f"{test.display_name}: cannot be read: {error!r}") from None
-                for key in _BULKY & values.keys():
-                    del values[key]
-    except NetproofError as error:
-        raise NetproofError(f"{path}: {error}") from error
+    results: list[CheckResult] = []
+    counted = 0
+    for run in document["runs"]:
+        counted += codec.decode(int, run.get("num_cases"), f"{path}: a run: num_cases")
+        made = []
+        for test in run["testcases"]:
+            place = f"{path}: {test.get('display_name', 'a test')}"
+            try:
+                made.append(_result(test, place))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise NetproofError(f"{place}: cannot be read: {error!r}") from None
+            # Of one case at a time, plain values and the records made of them are there.
+            for key in _BULKY & test.keys():
+                del test[key]
+        results += _waiting(run["testcases"], made)
     if len(results) != counted:
         raise NetproofError(
             f"{path}: reports {len(results)} test cases, and its header counts others"
         )
-    return Session(path, document["session_info"], tuple(results), document)
+    return Session(path, document["session_info"], tuple(results))
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -263,33 +232,13 @@ def _document(path: Path) -> dict[str, Any]:
     place = f"{path}: is no report of ReFrame's"
     codec.decode(dict[str, Any], document, place)
     codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
+    for run in codec.decode(list[dict[str, Any]], document.get("runs"), f"{place}: runs"):
+        codec.decode(list[dict[str, Any]], run.get("testcases"), f"{place}: testcases")
     try:
-        _tests(document)
         records.resolve(document, path)
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from None
     return document
-
-
-def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
-    """Return the tests of each run of a report."""
-    runs = codec.decode(
-        list[dict[str, Any]], document.get("runs"), "is no report of ReFrame's: runs"
-    )
-    tests = [codec.decode(list[dict[str, Any]], one.get("testcases"), "testcases") for one in runs]
-    return [[_test(one) for one in several] for several in tests]
-
-
-_BULKY = {records.MEASURED, records.PAIRS}
-"""Keys that a document loses once its results are made: most of its memory."""
-
-_OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}
-
-
-def _test(values: Mapping[str, Any]) -> _Test:
-    # ReFrame reports a variable that was not set as it was declared, empty.
-    there = {key: one for key, one in values.items() if one or key not in _OWN_KEYS}
-    return codec.decode_part(_Test, there, str(values.get("display_name", "a test")))
 
 
 def place_of(path: Path) -> Path:
@@ -309,68 +258,143 @@ def _report_of(folder: Path) -> Path | None:
     return None
 
 
-def _nodes(test: _Test) -> tuple[str, ...]:
-    """Return a job's nodes by its own word, else ReFrame's, who may ask sacct too early."""
-    own = [node["node"] for node in (test.netproof_provenance or {}).get("nodes", ())]
-    listed = test.job_nodelist or ()
-    if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
-        listed = unfold(listed)
-    return tuple(dict.fromkeys(own)) or tuple(listed)
+_BULKY = {records.MEASURED, records.PAIRS}
+"""Keys that a document loses once its results are made: most of its memory."""
 
-
-def _result(
-    test: _Test,
-    left: Mapping[tuple[str, ...], SkipReason],
-    failed: Mapping[tuple[str, ...], str],
-) -> CheckResult:
-    """Return a test's result.
-
-    ``left``: why jobs were skipped, ``failed``: names of jobs that failed, both by the test's key.
-    """
-    values, name = test.netproof_measured, test.display_name
-    case, found, rounds, extras = None, None, None, {}
-    if test.netproof_case is not None:
-        # Ranks a node are the partition's, known where the test came that far.
-        described = codec.decode(dict[str, Any], (values or {}).get("case", {}), name)
-        where = {"system": test.system, "partition": test.partition, "environment": test.environ}
-        where["ranks_per_node"] = described.get("ranks_per_node", 0)
-        case = codec.decode(Case, {**test.netproof_case, **where}, name)
-    if values is not None and case is not None:
-        extras = {key: one for key, one in values.items() if key not in _MEASURED_KEYS}
-        found = measured.of_record(case, values)
-    if test.netproof_pairs is not None:
-        rounds = PairRounds.from_json(test.netproof_pairs)
-        extras = {"partition_extras": test.netproof_pairs["partition_extras"]}
-    waited_for = [test.key, *test.dependencies_actual]
-    skipped, failed_jobs, result = [], [], test.result
-    if left and result == "skip":
-        skipped = [left[key] for key in waited_for if key in left]
-    if failed and result in ("fail_deps", "skip") and not skipped:
-        failed_jobs = [failed[key] for key in waited_for[1:] if key in failed]
-        if failed_jobs:
-            # ReFrame skips what waits for a test that itself waited for the failed one.
-            result = "fail_deps"
-    return CheckResult(
-        name=name,
-        system=test.system,
-        partition=test.partition,
-        environment=test.environ,
-        result=result,
-        phase=test.fail_phase or "",
-        reason=test.fail_reason or "",
-        seconds=test.time_total or 0.0,
-        nodes=_nodes(test),
-        folder=(test.outputdir if test.result == "pass" else test.stagedir) or "",
-        case=case,
-        measured=found,
-        kind=test.netproof_kind or ("check" if case else "launches"),
-        skipped=skipped[0] if skipped else None,
-        references=test.netproof_references or None,
-        failed_job=failed_jobs[0] if failed_jobs else None,
-        rounds=rounds,
-        transport=test.netproof_transport,
-        extras=extras,
-    )
-
+_REPORTED = {
+    **{name: name for name in ("system", "partition", "result")},
+    **{"name": "display_name", "environment": "environ", "seconds": "time_total"},
+    **{"phase": "fail_phase", "reason": "fail_reason", "kind": "netproof_kind"},
+    **{name: f"netproof_{name}" for name in ("transport", "references", "slurm")},
+}
+"""Keys of ReFrame's test cases by the fields of a result, where its values are those."""
 
 _MEASURED_KEYS = {"format", *(one.name for one in fields(Measured))}
+"""Launches of a case, their ranks and crashes; curve, spread and landmarks are computed."""
+
+
+def _result(test: Mapping[str, Any], place: str) -> CheckResult:
+    """Return a test's result; NetproofError, with its place, for another form."""
+    found = {name: test[key] for name, key in _REPORTED.items() if test.get(key) is not None}
+    # ReFrame reports a variable that was not set as it was declared, empty.
+    plain = {key: one for key, one in found.items() if one or not _REPORTED[key].startswith("net")}
+    case = test.get("netproof_case")
+    if case:
+        plain.setdefault("kind", "check")
+        # Ranks a node are the partition's, known where the test came that far.
+        values = test.get(records.MEASURED) or {}
+        described = codec.decode(dict[str, Any], values.get("case", {}), place)
+        where = {name: plain[name] for name in ("system", "partition", "environment")}
+        where["ranks_per_node"] = described.get("ranks_per_node", 0)
+        plain["case"] = codec.decode(Case, {**case, **where}, place)
+        if values:
+            plain["extras"] = {key: values[key] for key in values.keys() - _MEASURED_KEYS}
+            try:
+                plain["measured"] = measured.of_record(plain["case"], values)
+            except NetproofError as error:
+                raise NetproofError(f"{place}: {error}") from None
+    if rounds := test.get(records.PAIRS):
+        plain["rounds"] = {key: one for key, one in rounds.items() if key != "partition_extras"}
+        plain["extras"] = {"partition_extras": rounds["partition_extras"]}
+    if provenance.KEY in test:
+        plain["made_by"] = provenance.of_test(test, place)
+    if test.get("netproof_left") and test.get("result") == "skip":
+        plain["skipped"] = test["netproof_left"]
+    listed = test.get("job_nodelist") or ()
+    if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
+        listed = unfold(listed)
+    # A job's own word counts, for ReFrame may ask sacct too early.
+    made_by = plain.get("made_by")
+    own = [one.node for one in made_by.nodes] if isinstance(made_by, OfJob) else ()
+    plain["nodes"] = tuple(dict.fromkeys(own)) or tuple(listed)
+    plain["folder"] = test.get("outputdir" if test.get("result") == "pass" else "stagedir") or ""
+    return codec.decode(CheckResult, plain, place)
+
+
+def _waiting(
+    tests: Sequence[Mapping[str, Any]], results: Sequence[CheckResult]
+) -> Iterator[CheckResult]:
+    """Yield a run's results; those that did not run with what they waited for."""
+    skipped, failed = {}, {}
+    for test, one in zip(tests, results, strict=True):
+        key = test.get("unique_name") or "", f"{one.system}:{one.partition}", one.environment
+        if one.skipped:
+            skipped[key] = one.skipped
+        elif one.result == "fail" and key[0]:
+            failed[key] = one.name
+    for test, one in zip(tests, results, strict=True):
+        waited_for = map(tuple, test.get("dependencies_actual") or ())
+        if one.result not in ("fail_deps", "skip") or one.skipped:
+            yield one
+            continue
+        several = [*waited_for]
+        why = next((skipped[key] for key in several if key in skipped), None)
+        job = next((failed[key] for key in several if key in failed), None)
+        if why and one.result == "skip":
+            yield dataclasses.replace(one, skipped=why)
+        elif job:
+            # ReFrame skips what waits for a test that itself waited for the failed one.
+            yield dataclasses.replace(one, result="fail_deps", failed_job=job)
+        else:
+            yield one
+
+
+def folder_of(reports: Path, label: str) -> Path:
+    """Return the folder of sessions that are no acceptance, among the reports or itself.
+
+    No verdict, store or history looks into it.
+    """
+    return reports if reports.name == label else reports / label
+
+
+class JobRecord:
+    """Base of the results of a job, in a test's record under ``KEY``; ``CALLED``: in errors."""
+
+    KEY: ClassVar[str]
+    CALLED: ClassVar[str]
+
+    partition_extras: Mapping[str, Any]
+
+    @property
+    def where(self) -> Partition:
+        """Return the partition as checks see it."""
+        return partition_of(self.partition_extras, f"a {self.CALLED}")
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the record of its plain values; NetproofError for any others."""
+        own = {key: one for key, one in values.items() if key != "format"}
+        made = codec.decode(cls, own, f"a {cls.CALLED} cannot be read")
+        partition_of(made.partition_extras, f"a {cls.CALLED} cannot be read")
+        return made
+
+    @classmethod
+    def of_report(cls, path: Path) -> list[Self]:
+        """Return all such results in a report; NetproofError where there is none."""
+        found, reasons = [], []
+        for run in document_of(path)["runs"]:
+            for test in run["testcases"]:
+                values = test.get(cls.KEY)
+                if values:
+                    try:
+                        found.append(cls.from_json(values))
+                    except NetproofError as error:
+                        raise NetproofError(f"{path}: {test['display_name']}: {error}") from None
+                elif test["result"] != "pass" and test.get("fail_reason"):
+                    reasons.append(f"{test['display_name']}: {test['fail_reason']}")
+        if not found:
+            why = f": {'; '.join(reasons)}" if reasons else ""
+            raise NetproofError(f"{path}: has no {cls.CALLED} that is whole{why}")
+        return found
+
+
+@dataclass(frozen=True)
+class MeasuredJob(JobRecord):
+    """Results of a job: where it ran, and as which job."""
+
+    system: str
+    partition: str
+    environment: str
+    jobid: str
+    nodes: tuple[str, ...]
+    partition_extras: Mapping[str, Any]

@@ -6,7 +6,7 @@ It takes Slurm jobs: each measures several cases, and runs whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from netproof.benchmarks import registry
@@ -40,7 +40,9 @@ class Matrix:
 
     ``whole``: whether all partitions were requested; ``known``: the known flaws by environment;
     ``baseline``: None where its partition was not requested; ``retired``: (partition, environment)
-    that the site no longer has; ``not_over_tcp``: environments whose MPI does not go over TCP.
+    that the site no longer has; ``not_over_tcp``: environments whose MPI does not go over TCP;
+    ``entries``, ``environments``: all of the system's partitions and environments, by name, as the
+    site's file has them.
     """
 
     cases: tuple[Case, ...]
@@ -51,23 +53,12 @@ class Matrix:
     baseline: ScoreBaseline | None
     retired: frozenset[tuple[str, str]]
     not_over_tcp: frozenset[str] = frozenset()
+    entries: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    environments: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def configurations(self) -> frozenset[tuple[str, str]]:
         """Return every (partition, environment) that is to run."""
         return frozenset((case.partition, case.environment) for case in self.cases)
-
-
-def partitions_in(configuration: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a system's partitions, by name."""
-    (entries,) = (one["partitions"] for one in configuration["systems"] if one["name"] == system)
-    return {entry["name"]: entry for entry in entries}
-
-
-def environments_in(configuration: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a system's environments, by name."""
-    return {
-        one["name"]: one for one in configuration["environments"] if system in one["target_systems"]
-    }
 
 
 def of_site(asked: str, *, full: bool) -> tuple[str, str, dict[str, Any], Matrix]:
@@ -104,13 +95,15 @@ def matrix(
             f"the configuration has no system {system!r}; it has {', '.join(systems)}: source the"
             " activate of its folder"
         )
-    entries = partitions_in(configuration, system)
+    entries = {entry["name"]: entry for entry in systems[system]["partitions"]}
     for name in partitions:
         if name not in entries:
             raise NetproofError(
                 f"system {system} has no partition {name!r}; it has {', '.join(entries)}"
             )
-    environments = environments_in(configuration, system)
+    environments = {
+        one["name"]: one for one in configuration["environments"] if system in one["target_systems"]
+    }
     cases: list[Case] = []
     absent: list[Absence] = []
     asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}
@@ -158,6 +151,8 @@ def matrix(
         frozenset(
             name for name, entry in environments.items() if not entry["extras"]["mpi_over_tcp"]
         ),
+        entries,
+        environments,
     )
 
 

@@ -38,12 +38,8 @@ def missing(configuration: Mapping[str, Any], system: str, expected: Matrix) -> 
     partitions, environments = ({each[place] for each in used} for place in (0, 1))
     needing = [
         described,
-        *(one for one in described["partitions"] if one["name"] in partitions),
-        *(
-            one
-            for one in configuration["environments"]
-            if one["name"] in environments and system in one["target_systems"]
-        ),
+        *(one for name, one in expected.entries.items() if name in partitions),
+        *(one for name, one in expected.environments.items() if name in environments),
     ]
     modules = [
         one if isinstance(one, str) else one["name"]

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from netproof.benchmarks.registry import FEATURES
 from netproof.criteria.settings import gone
-from netproof.errors import NetproofError, without_middle
+from netproof.errors import NetproofError, counted, without_middle
 from netproof.intake import models, trust
 from netproof.intake.models import Written, expression
 from netproof.site.keys import CONTROL, EnvironmentExtras, PartitionExtras
@@ -65,225 +65,220 @@ class SiteError(NetproofError):
 
 
 class SiteFile:
-    """A site's file while it is read: every fault of it is collected, not just the first."""
+    """A site's file: what of it is usable, and every fault of it, not just the first.
+
+    ``usable``: its configuration with defaults filled in, without what has a fault. Raises
+    NetproofError where others can write the file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.faults: list[SiteError] = []
+        self.usable: dict[str, Any] = {"systems": [], "environments": []}
+        if (stated := self._stated()) is None:
+            return
+        configuration = {**self.usable, **copy.deepcopy(stated)}
+        for section, value in configuration.items():
+            if not isinstance(value, list) or (section in self.usable and not value):
+                self.refuse("site_configuration", section, "is missing or no list")
+                configuration[section] = []
+        self.usable = configuration
+        self._names: set[str] = set()
+        sound = [one for one in configuration["environments"] if self._environment(one)]
+        self._sound = {environment["name"]: environment for environment in sound}
+        systems = [system for one in configuration["systems"] if (system := self._system(one))]
+        configuration["systems"], configuration["environments"] = systems, sound
+        for environment in sound:
+            environment.setdefault("target_systems", [system["name"] for system in systems])
 
     def refuse(self, place: str, key: str, reason: str) -> None:
         """Add a fault."""
         self.faults.append(SiteError(self.path, place, key, reason))
 
+    def _stated(self) -> dict[str, Any] | None:
+        """Run the file and return its configuration, None where it has none."""
+        loader = SourceFileLoader(f"netproof_site_{self.path.stem}", str(self.path))
+        for place in (self.path, cache_from_source(str(self.path))):
+            trust.insist(place, CONFIGURATION)
+        module = ModuleType(loader.name)
+        module.__file__ = loader.path
+        try:
+            loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            self.refuse("the file", "Python", f"{type(error).__name__}: {error}")
+            return None
+        configuration = getattr(module, "site_configuration", None)
+        if not isinstance(configuration, dict):
+            why = "is missing; see example.py for its form"
+            self.refuse("the file", "site_configuration", why)
+            return None
+        return configuration
+
+    def _system(self, system: Any) -> dict[str, Any] | None:
+        """Return a system with its usable partitions, or None."""
+        name = self._name(system, "a system")
+        if name is None:
+            return None
+        partitions = system.get("partitions")
+        if not isinstance(partitions, list) or not partitions:
+            self.refuse(f"system {name}", "partitions", "is missing or empty; add one")
+            return None
+        usable, names = [], []
+        for partition in partitions:
+            before = len(self.faults)
+            own = self._name(partition, f"a partition of system {name}")
+            if own is not None:
+                here = f"partition {name}:{own}"
+                if own in names:
+                    self.refuse(here, "name", "is there twice; names are unique in a system")
+                names.append(own)
+                self._partition(here, partition)
+            if len(self.faults) == before and self._sound.keys() >= set(partition["environs"]):
+                _add_features(partition)
+                usable.append(partition)
+        named = [
+            str(entry.get("name"))
+            for entry in partitions
+            if isinstance(entry, dict)
+            and isinstance(entry.get("extras"), dict)
+            and entry["extras"].get("baseline")
+        ]
+        if len(named) > 1:
+            self.refuse(
+                f"system {name}",
+                "extras['baseline']",
+                "one partition names the environment that scores are relative to, and"
+                f" {', '.join(named)} do",
+            )
+        elif usable and not named:
+            usable[0]["extras"]["baseline"] = usable[0]["environs"][0]
+        return {**system, "partitions": usable} if usable else None
+
+    def _name(self, entry: Any, what: str) -> str | None:
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name:
+            self.refuse(what, "name", "is missing")
+            return None
+        if not _NAME.fullmatch(name):
+            # It becomes part of paths, of Slurm's options and of ReFrame's expressions.
+            why = f"is {name!r}; it takes letters, digits, - and _, no digit first"
+            self.refuse(what, "name", why)
+            return None
+        return name
+
+    def _environment(self, environment: Any) -> bool:
+        """Fill in an environment's extras, and return whether it is usable."""
+        name = self._name(environment, "an environment")
+        if name is None:
+            return False
+        place, before = f"environment {name}", len(self.faults)
+        if name in self._names:
+            self.refuse(place, "name", "is there twice; names are unique in a file")
+        self._names.add(name)
+        extras, good = self._complete(place, environment, EnvironmentExtras)
+        features = self._list(place, environment, "features")
+        for feature, meaning in FEATURES.items() if "absent" in good else ():
+            if feature in features and feature in extras["absent"]:
+                why = f"{feature!r} ({meaning}) is here and in extras['absent']"
+                self.refuse(place, "features", f"{why}: take it out of one of the two")
+        environment["extras"] = extras
+        return len(self.faults) == before
+
+    def _partition(self, place: str, partition: dict[str, Any]) -> None:
+        """Refuse the faults of a partition, and fill in its extras."""
+        for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
+            if partition.get(key) != wanted:
+                self.refuse(place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}")
+        try:
+            time_limit_s(partition)
+        except NetproofError as error:
+            self.refuse(place, "time_limit", str(error))
+        environs = self._list(place, partition, "environs")
+        if not environs:
+            why = "is missing or empty; name an environment of this file"
+            self.refuse(place, "environs", why)
+        for environ in environs:
+            if environ not in self._names:
+                has = ", ".join(sorted(self._names)) or "none"
+                why = f"{environ!r} is not defined in this file; it has {has}"
+                self.refuse(place, "environs", why)
+        for key in ("access", "sched_options"):
+            for option in self._list(place, partition, key):
+                if CONTROL.search(option):
+                    why = f"{option!r} has a control character; an option is a line"
+                    self.refuse(place, key, why)
+        extras, good = self._complete(place, partition, PartitionExtras)
+        for key, reason in self._misfits(partition, environs, extras, good):
+            self.refuse(place, key, reason)
+        extras["contention_domain"] = extras["contention_domain"] or extras["switch"]
+        partition["extras"] = extras
+
+    def _misfits(
+        self, partition: dict[str, Any], environs: list[str], extras: dict[str, Any], good: set[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield key and reason where ``good`` extras contradict each other or the partition."""
+        there = ", ".join(map(str, environs))
+        if extras["baseline"] and "baseline" in good and extras["baseline"] not in environs:
+            why = f"{extras['baseline']!r} is not among its environs: {there}"
+            yield "extras['baseline']", why
+        for environ in extras["retired"] if "retired" in good else ():
+            if environ in environs:
+                why = f"{environ!r} is among its environs: take it out of one of the two"
+                yield "extras['retired']", why
+        for reason in gone(extras["criteria"]) if "criteria" in good else ():
+            yield "extras['criteria']", reason
+        sound = [name for name in environs if name in self._sound]
+        able = [name for name in sound if makes_pairs(self._sound[name].get("features", []))]
+        pairs = PairSettings.of_site(extras["pairs"]).environments if "pairs" in good else ()
+        for name in pairs:
+            why = f"environments: {name!r}"
+            if name not in environs:
+                yield "extras['pairs']", f"{why} is not among its environs: {there}"
+            elif name in sound and name not in able:
+                others = " or ".join(able) or "none"
+                yield "extras['pairs']", f"{why} has no IMB, which measures pairs; name {others}"
+        if {"ranks_per_node", "nodes", "rank_counts"} <= good:
+            for reason in _ranks_that_do_not_fit(extras, _cpus(partition)):
+                yield "rank_counts", reason
+
+    def _list(self, place: str, entry: dict[str, Any], key: str) -> list[Any]:
+        value = entry.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            self.refuse(place, key, f"is {value!r}, and has to be a list of names")
+            return []
+        return value
+
+    def _complete(
+        self, place: str, entry: dict[str, Any], model: type[Written]
+    ) -> tuple[dict[str, Any], set[str]]:
+        """Return an entry's extras, complete, None for faulty ones, and keys without a fault."""
+        given = entry.get("extras", {})
+        if not isinstance(given, dict):
+            self.refuse(place, "extras", f"is {given!r}, and has to be a dictionary")
+            given = {}
+        wrong: set[str | int] = set()
+        try:
+            model.model_validate(given)
+        except ValidationError as error:
+            for (faulty, *_), reason in models.faults(model, error):
+                wrong.add(faulty)
+                self.refuse(place, f"extras[{faulty!r}]", reason)
+        complete: dict[str, Any] = {}
+        for name, key in model.model_fields.items():
+            default = None if key.is_required() else copy.copy(key.default)
+            complete[name] = None if name in wrong else given.get(name, default)
+        return complete, set(complete) - wrong
+
 
 def insist(faults: Sequence[SiteError]) -> None:
     """Raise the first fault, if any, and say how many more there are."""
-    if len(faults) > 1:
-        first = faults[0]
-        more = f"{len(faults) - 1} more {'fault' if len(faults) == 2 else 'faults'}"
-        raise SiteError(
-            first.path,
-            first.place,
-            first.key,
-            f"{first.reason}; and {more}, which 'netproof site check' reports",
-        )
-    if faults:
-        raise faults[0]
-
-
-def _read(file: SiteFile) -> dict[str, Any]:
-    """Return a file's usable configuration. Raises NetproofError where others can write it."""
-    nothing: dict[str, Any] = {"systems": [], "environments": []}
-    loader = SourceFileLoader(f"netproof_site_{file.path.stem}", str(file.path))
-    for place in (file.path, cache_from_source(str(file.path))):
-        trust.insist(place, CONFIGURATION)
-    module = ModuleType(loader.name)
-    module.__file__ = loader.path
-    try:
-        loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        file.refuse("the file", "Python", f"{type(error).__name__}: {error}")
-        return nothing
-    configuration = getattr(module, "site_configuration", None)
-    if not isinstance(configuration, dict):
-        file.refuse("the file", "site_configuration", "is missing; see example.py for its form")
-        return nothing
-    configuration = {**nothing, **copy.deepcopy(configuration)}
-    for section, value in configuration.items():
-        if not isinstance(value, list) or (section in nothing and not value):
-            file.refuse("site_configuration", section, "is missing or no list")
-            configuration[section] = []
-    defined, sound = _environments(file, configuration["environments"])
-    configuration["environments"] = sound
-    by_name = {environment["name"]: environment for environment in sound}
-    systems = [_system(file, system, defined, by_name) for system in configuration["systems"]]
-    configuration["systems"] = [system for system in systems if system is not None]
-    names = [system["name"] for system in configuration["systems"]]
-    for environment in configuration["environments"]:
-        environment.setdefault("target_systems", names)
-    return configuration
-
-
-def _system(
-    file: SiteFile, system: Any, environments: set[str], sound: Mapping[str, dict[str, Any]]
-) -> dict[str, Any] | None:
-    """Return a system with its usable partitions, or None; ``sound``: the usable environments."""
-    name = _name(file, system, "a system")
-    if name is None:
-        return None
-    place = f"system {name}"
-    partitions = system.get("partitions")
-    if not isinstance(partitions, list) or not partitions:
-        file.refuse(place, "partitions", "is missing or empty; add one")
-        return None
-    usable, names = [], []
-    for partition in partitions:
-        before = len(file.faults)
-        own = _name(file, partition, f"a partition of system {name}")
-        if own is not None:
-            here = f"partition {name}:{own}"
-            if own in names:
-                file.refuse(here, "name", "is there twice; names are unique in a system")
-            names.append(own)
-            _partition(file, here, partition, environments, sound)
-        if len(file.faults) == before and sound.keys() >= set(partition["environs"]):
-            _add_features(partition)
-            usable.append(partition)
-    _one_baseline(file, place, partitions, usable)
-    return {**system, "partitions": usable} if usable else None
-
-
-def _one_baseline(
-    file: SiteFile, place: str, partitions: list[Any], usable: list[dict[str, Any]]
-) -> None:
-    """Take the first environment of the first partition where none is named; refuse several."""
-    named = [
-        str(entry.get("name"))
-        for entry in partitions
-        if isinstance(entry, dict)
-        and isinstance(entry.get("extras"), dict)
-        and entry["extras"].get("baseline")
-    ]
-    if len(named) > 1:
-        file.refuse(
-            place,
-            "extras['baseline']",
-            "one partition names the environment that scores are relative to, and"
-            f" {', '.join(named)} do",
-        )
-    elif usable and not named:
-        usable[0]["extras"]["baseline"] = usable[0]["environs"][0]
-
-
-def _name(file: SiteFile, entry: Any, what: str) -> str | None:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    if not isinstance(name, str) or not name:
-        file.refuse(what, "name", "is missing")
-        return None
-    if not _NAME.fullmatch(name):
-        # It becomes part of paths, of Slurm's options and of ReFrame's expressions.
-        file.refuse(what, "name", f"is {name!r}; it takes letters, digits, - and _, no digit first")
-        return None
-    return name
-
-
-def _environments(file: SiteFile, environments: list[Any]) -> tuple[set[str], list[dict[str, Any]]]:
-    """Return the names of all environments, and the usable environments."""
-    names: set[str] = set()
-    sound = []
-    for environment in environments:
-        name = _name(file, environment, "an environment")
-        if name is None:
-            continue
-        place, before = f"environment {name}", len(file.faults)
-        if name in names:
-            file.refuse(place, "name", "is there twice; names are unique in a file")
-        names.add(name)
-        extras, good = _complete(file, place, environment, EnvironmentExtras)
-        features = _list(file, place, environment, "features")
-        if "absent" in good:
-            for feature, meaning in FEATURES.items():
-                if feature in features and feature in extras["absent"]:
-                    file.refuse(
-                        place,
-                        "features",
-                        f"{feature!r} ({meaning}) is here and in extras['absent']: take it out of"
-                        " one of the two",
-                    )
-        if len(file.faults) == before:
-            environment["extras"] = extras
-            sound.append(environment)
-    return names, sound
-
-
-def _partition(
-    file: SiteFile,
-    place: str,
-    partition: dict[str, Any],
-    environments: set[str],
-    sound: Mapping[str, dict[str, Any]],
-) -> None:
-    """Refuse the faults of a partition, and fill in its extras."""
-    for key, wanted in (("scheduler", "slurm"), ("launcher", "srun")):
-        if partition.get(key) != wanted:
-            file.refuse(place, key, f"is {partition.get(key)!r}; the checks need {wanted!r}")
-    try:
-        time_limit_s(partition)
-    except NetproofError as error:
-        file.refuse(place, "time_limit", str(error))
-    environs = _list(file, place, partition, "environs")
-    if not environs:
-        file.refuse(place, "environs", "is missing or empty; name an environment of this file")
-    for environ in environs:
-        if environ not in environments:
-            file.refuse(
-                place,
-                "environs",
-                f"{environ!r} is not defined in this file; it has"
-                f" {', '.join(sorted(environments)) or 'none'}",
-            )
-    for key in ("access", "sched_options"):
-        for option in _list(file, place, partition, key):
-            if CONTROL.search(option):
-                file.refuse(place, key, f"{option!r} has a control character; an option is a line")
-    extras, good = _complete(file, place, partition, PartitionExtras)
-    if extras["baseline"] and "baseline" in good and extras["baseline"] not in environs:
-        file.refuse(
-            place,
-            "extras['baseline']",
-            f"{extras['baseline']!r} is not among its environs: {', '.join(map(str, environs))}",
-        )
-    for environ in extras["retired"] if "retired" in good else ():
-        if environ in environs:
-            file.refuse(
-                place,
-                "extras['retired']",
-                f"{environ!r} is among its environs: take it out of one of the two",
-            )
-    for reason in gone(extras["criteria"]) if "criteria" in good else ():
-        file.refuse(place, "extras['criteria']", reason)
-    if "pairs" in good:
-        for reason in _no_pairs(extras, environs, sound):
-            file.refuse(place, "extras['pairs']", f"environments: {reason}")
-    if {"ranks_per_node", "nodes", "rank_counts"} <= good:
-        for reason in _misfits(extras, _cpus(partition)):
-            file.refuse(place, "rank_counts", reason)
-    extras["contention_domain"] = extras["contention_domain"] or extras["switch"]
-    partition["extras"] = extras
-
-
-def _no_pairs(
-    extras: dict[str, Any], environs: list[str], sound: Mapping[str, dict[str, Any]]
-) -> Iterator[str]:
-    """Yield why environments that the site names for rounds of pairs cannot run them."""
-    able = [
-        name for name in environs if name in sound and makes_pairs(sound[name].get("features", []))
-    ]
-    for name in PairSettings.of_site(extras["pairs"]).environments:
-        if name not in environs:
-            yield f"{name!r} is not among its environs: {', '.join(environs)}"
-        elif name in sound and name not in able:
-            yield f"{name!r} has no IMB, which measures pairs; name {' or '.join(able) or 'none'}"
+    if not faults:
+        return
+    first, more = faults[0], len(faults) - 1
+    if not more:
+        raise first
+    further = f"and {counted(more, 'more fault')}, which 'netproof site check' reports"
+    raise SiteError(first.path, first.place, first.key, f"{first.reason}; {further}")
 
 
 def _add_features(partition: dict[str, Any]) -> None:
@@ -301,21 +296,13 @@ def _add_features(partition: dict[str, Any]) -> None:
     ]
 
 
-def _list(file: SiteFile, place: str, entry: dict[str, Any], key: str) -> list[Any]:
-    value = entry.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        file.refuse(place, key, f"is {value!r}, and has to be a list of names")
-        return []
-    return value
-
-
 def _cpus(partition: dict[str, Any]) -> int | None:
     processor = partition.get("processor", {})
     count = processor.get("num_cpus") if isinstance(processor, dict) else None
     return count if isinstance(count, int) else None
 
 
-def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
+def _ranks_that_do_not_fit(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
     per_node, nodes = extras["ranks_per_node"], extras["nodes"]
     if nodes > 1 and not extras["rank_counts"]:
         yield f"is empty, and nodes is {nodes}; give some, [{2 * per_node}] for instance"
@@ -339,28 +326,6 @@ def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
             )
 
 
-def _complete(
-    file: SiteFile, place: str, entry: dict[str, Any], model: type[Written]
-) -> tuple[dict[str, Any], set[str]]:
-    """Return an entry's extras, complete, None for faulty ones, and the keys without a fault."""
-    given = entry.get("extras", {})
-    if not isinstance(given, dict):
-        file.refuse(place, "extras", f"is {given!r}, and has to be a dictionary")
-        given = {}
-    wrong: set[str | int] = set()
-    try:
-        model.model_validate(given)
-    except ValidationError as error:
-        for (faulty, *_), reason in models.faults(model, error):
-            wrong.add(faulty)
-            file.refuse(place, f"extras[{faulty!r}]", reason)
-    complete: dict[str, Any] = {}
-    for name, key in model.model_fields.items():
-        default = None if key.is_required() else copy.copy(key.default)
-        complete[name] = None if name in wrong else given.get(name, default)
-    return complete, set(complete) - wrong
-
-
 def gather(folder: Path) -> dict[str, Any]:
     """Return ReFrame's configuration of all systems in ``folder``, complete. Raises SiteError."""
     configuration, _, faults = survey(folder)
@@ -371,9 +336,8 @@ def gather(folder: Path) -> dict[str, Any]:
 def load(path: Path) -> dict[str, Any]:
     """Return one file's configuration, validated, with defaults filled in. Raises SiteError."""
     file = SiteFile(path)
-    configuration = _read(file)
     insist(file.faults)
-    return configuration
+    return file.usable
 
 
 def survey(folder: Path) -> tuple[dict[str, Any], dict[str, Path], list[SiteError]]:
@@ -392,19 +356,16 @@ def survey(folder: Path) -> tuple[dict[str, Any], dict[str, Path], list[SiteErro
     faults: list[SiteError] = []
     for path in paths:
         file = SiteFile(path)
-        configuration = _read(file)
         systems = []
-        for system in configuration["systems"]:
-            name = system["name"]
-            if name in seen:
+        for system in file.usable["systems"]:
+            if (name := system["name"]) in seen:
                 file.refuse(f"system {name}", "name", f"{seen[name]} has a system of that name too")
-                continue
-            seen[name] = path
-            systems.append(system)
-        configuration["systems"] = systems
-        for key, value in configuration.items():
-            merged.setdefault(key, [])
-            merged[key] += value
+            else:
+                seen[name] = path
+                systems.append(system)
+        file.usable["systems"] = systems
+        for key, value in file.usable.items():
+            merged[key] = merged.get(key, []) + value
         faults += file.faults
     return merged, seen, faults
 

@@ -6,11 +6,11 @@ NetproofError where it does not answer, or prints something unknown.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 import shlex
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -153,28 +153,30 @@ def options_in(access: Sequence[str], kind: re.Pattern[str]) -> list[str]:
 
 def partitions() -> dict[str, SlurmPartition]:
     """Return every partition by its name."""
-    shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
-    lines = (dict(word.partition("=")[::2] for word in one.split()) for one in shown.splitlines())
-    values = {one["PartitionName"]: one for one in lines if "PartitionName" in one}
-    listed = ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
-    found = partitions_of({name: one["State"] for name, one in values.items()}, listed)
-    return {
-        name: dataclasses.replace(
-            found[name],
-            limit_s=seconds_of(one.get("MaxTime", "UNLIMITED")),
-            hidden=one.get("Hidden") == "YES",
-        )
-        for name, one in values.items()
-    }
+    return partitions_of(
+        ask("scontrol", "--all", "--oneliner", "show", "partition"),
+        ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E"),
+    )
 
 
-def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPartition]:
-    """Return the partitions by their states and sinfo's lines of partition, node, state, reason."""
-    nodes: dict[str, list[SlurmNode]] = {name: [] for name in states}
+def partitions_of(shown: str, listed: str) -> dict[str, SlurmPartition]:
+    """Return the partitions from scontrol's lines; ``listed``: partition, node, state, reason."""
+    nodes: dict[str, list[SlurmNode]] = defaultdict(list)
     for line in listed.splitlines():
-        partition, name, state, reason = line.split("|", 3)
-        nodes.setdefault(partition, []).append(node_of(name, state, reason))
-    return {name: SlurmPartition(name, state, tuple(nodes[name])) for name, state in states.items()}
+        partition, *node = line.split("|", 3)
+        nodes[partition].append(node_of(*node))
+    lines = (dict(word.partition("=")[::2] for word in one.split()) for one in shown.splitlines())
+    return {
+        one["PartitionName"]: SlurmPartition(
+            one["PartitionName"],
+            one["State"],
+            tuple(nodes[one["PartitionName"]]),
+            seconds_of(one.get("MaxTime", "UNLIMITED")),
+            one.get("Hidden") == "YES",
+        )
+        for one in lines
+        if "PartitionName" in one
+    }
 
 
 def free_and_busy(

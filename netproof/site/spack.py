@@ -42,128 +42,11 @@ class SpackFileError(NetproofError):
         super().__init__(f"{path}: {place}: {reason}" if place else f"{path}: {reason}")
 
 
-def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
+SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("spack.schema.json").read_text())
+"""JSON schema of the files, which has each kind of file under its name below ``$defs``."""
 
-
-def _named(value: dict[str, Any], pattern: str = "^[a-z][a-z0-9]*$") -> dict[str, Any]:
-    return {"type": "object", "patternProperties": {pattern: value}, "additionalProperties": False}
-
-
-_TEXT = {"type": "string", "minLength": 1}
-_TEXTS = {"type": "array", "items": _TEXT, "minItems": 1}
-FABRICS = ("tcp", "shm", "verbs", "ucx", "psm3", "opx", "efa", "cxi", "cuda", "rocm")
+FABRICS = tuple(SCHEMA["$defs"]["reasons"]["properties"])
 """Fabrics, and memories of GPUs, that an MPI library can be required to support."""
-_REASONS = _object(dict.fromkeys(FABRICS, _TEXT))
-_ATTRIBUTES = _object(
-    {
-        "netproof_label": _TEXT,
-        "netproof_kind": _TEXT,
-        "netproof_pmi": _TEXT,
-        "netproof_fabrics": _REASONS,
-        "netproof_absent": _REASONS,
-        "netproof_env_vars": _named(_TEXT, "^[A-Za-z_][A-Za-z0-9_]*$"),
-        "netproof_features": _TEXTS,
-        "netproof_programs": _TEXTS,
-        "netproof_folders": _TEXTS,
-    }
-)
-_EXTERNAL = _object(
-    {
-        "spec": _TEXT,
-        "prefix": _TEXT,
-        "modules": _TEXTS,
-        "extra_attributes": _object(
-            {"compilers": _object({"c": _TEXT, "cxx": _TEXT, "fortran": _TEXT}, "c", "cxx")}
-        ),
-    },
-    "spec",
-)
-_PACKAGE = _object(
-    {
-        "require": {
-            "type": "array",
-            "items": {"anyOf": [_TEXT, _object({"spec": _TEXT, "when": _TEXT}, "spec", "when")]},
-            "minItems": 1,
-        },
-        "target": _TEXTS,
-        "buildable": {"type": "boolean"},
-        "externals": {"type": "array", "items": _EXTERNAL, "minItems": 1},
-        "package_attributes": _ATTRIBUTES,
-    }
-)
-# A second colon behind a name, which YAML reads as part of it, replaces what other files say.
-_PACKAGES = _named(_PACKAGE, "^[a-z0-9][a-z0-9-]*:?$")
-
-
-def _definitions(name: str, most: int) -> dict[str, Any]:
-    specs = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": most}
-    return {"type": "array", "items": _object({name: specs}, name), "minItems": 1, "maxItems": 1}
-
-
-_TOOLCHAIN = {"type": "array", "items": _object({"spec": _TEXT, "when": _TEXT}, "spec", "when")}
-_INCLUDE = {
-    "anyOf": [_TEXT, _object({"path": _TEXT, "optional": {"type": "boolean"}}, "path", "optional")]
-}
-_RELEASE = _object(
-    {"repository": _TEXT, "tag": _TEXT, "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"}},
-    "repository",
-    "tag",
-    "commit",
-)
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "table": _object(
-        {"build": _named({**_TEXTS, "uniqueItems": True}), "excluded": _named(_named(_TEXT))},
-        "build",
-        "excluded",
-    ),
-    "mpi": _object(
-        {"definitions": _definitions("mpi", 1), "packages": _PACKAGES}, "definitions", "packages"
-    ),
-    "compiler": _object(
-        {
-            "toolchains": _object({"under_test": _TOOLCHAIN}, "under_test"),
-            "packages": _PACKAGES,
-        },
-        "toolchains",
-    ),
-    "site": _object({"packages": _PACKAGES}, "packages"),
-    "common": _object(
-        {
-            "definitions": _definitions("apps", 99),
-            "repos": _named(_TEXT),
-            "concretizer": _object({"unify": {"const": True}, "reuse": {"type": "boolean"}}),
-            "packages": _PACKAGES,
-        },
-        "definitions",
-        "repos",
-        "concretizer",
-        "packages",
-    ),
-    "release": _object({"spack": _RELEASE, "packages": _RELEASE}, "spack", "packages"),
-    "repo": _object({"repo": _object({"namespace": _TEXT, "api": _TEXT}, "namespace")}, "repo"),
-    "environment": _object(
-        {
-            "spack": _object(
-                {
-                    "include": {"type": "array", "items": _INCLUDE, "minItems": 1},
-                    "specs": {"const": ["$mpi", "$apps"]},
-                    "view": {"const": {"default": {"root": "view", "link": "roots"}}},
-                },
-                "include",
-                "specs",
-                "view",
-            )
-        },
-        "spack",
-    ),
-}
-"""JSON schema of each kind of file."""
 
 
 def load(path: Path, kind: str) -> dict[str, Any]:
@@ -171,7 +54,8 @@ def load(path: Path, kind: str) -> dict[str, Any]:
     import jsonschema
 
     content: dict[str, Any] = parsed(path)
-    faults = jsonschema.Draft202012Validator(SCHEMAS[kind]).iter_errors(content)
+    schema = {**SCHEMA, "$ref": f"#/$defs/{kind}"}
+    faults = jsonschema.Draft202012Validator(schema).iter_errors(content)
     fault = jsonschema.exceptions.best_match(faults)
     if fault is not None:
         raise SpackFileError(
@@ -462,11 +346,9 @@ def state(combination: Combination, folder: Path = FOLDER, site: str | None = No
 
 def attempted(folder: Path = FOLDER) -> list[str]:
     """Return the environments of the table whose build this machine has begun."""
-    return [
-        combination.name
-        for combination in table(folder).build
-        if (build_folder(combination, folder) / RECORDS).is_dir()
-    ]
+    begun = {path.parent.name for path in builds(folder).glob(f"*/{RECORDS}")}
+    # Reading the table takes as long as all else of a site without builds.
+    return [one.name for one in table(folder).build if one.name in begun] if begun else []
 
 
 def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:

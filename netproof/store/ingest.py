@@ -20,10 +20,11 @@ from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import packed, provenance, session
+from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
+from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
-from netproof.store.folder import SESSION, VERDICT, Store, StoredSession
+from netproof.store.folder import SESSION, VERDICT, Store, StoredSession, packed_session
 from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -78,12 +79,12 @@ def ingest(
     try:
         sha256 = _sha256(report)
         document = session.document_of(report)
-        others = {SESSION: packed.of_document(document)}
+        others = {SESSION: packed_session(document)}
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = place(read)
-        tables = tables_of(read, document, sha256, left_open(read))
+        tables = tables_of(read, sha256, left_open(read))
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
@@ -140,13 +141,10 @@ def place(stored: Session) -> StoredSession:
     return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", system)
 
 
-def tables_of(
-    stored: Session, report: Mapping[str, Any], sha256: str, left_open: LeftOpen
-) -> dict[str, pa.Table]:
-    """Return the store's tables of a session.
+def tables_of(stored: Session, sha256: str, left_open: LeftOpen) -> dict[str, pa.Table]:
+    """Return the store's tables of a session; ``sha256``: of its report.
 
-    ``report``: the document that ``stored`` was read from; ``sha256``: of the file. Raise
-    NetproofError, naming the case or the column, where something is missing or is not what it
+    Raise NetproofError, naming the case or the column, where something is missing or is not what it
     should be, and for a session in which cases passed and none was measured: a dry run.
     """
     rows: Rows = {name: [] for name in TABLES}
@@ -173,7 +171,7 @@ def tables_of(
         final.values(), key=lambda one: tuple(_columns(one[0], KEY).values())
     ):
         _case(rows, case, attempts[case.key()], result, left_open.get(case.key()))
-    gathered = provenance.of_report(report, str(stored.path))
+    gathered = stored.provenance
     rows["nodes"] = [
         _columns(entry, ("partition", "environment", "job", "jobid"))
         | dataclasses.asdict(entry.node)
@@ -200,7 +198,7 @@ def _moment(stored: Session, key: str) -> datetime:
 def _session(
     stored: Session,
     results: list[CheckResult],
-    gathered: provenance.OfSession,
+    gathered: OfSession,
     sha256: str,
 ) -> dict[str, Any]:
     info = stored.info
@@ -231,11 +229,12 @@ def _session(
         "unknown": dict(gathered.unknown),
         "slurm_nodes": slurm
         and [
-            {"partition": one.partition, "node": node.name, **_columns(node, ("state", "reason"))}
-            for one in slurm
-            for node in one.nodes
+            {"partition": name, "node": node.name, **_columns(node, ("state", "reason"))}
+            for name, nodes in slurm.items()
+            for node in (() if isinstance(nodes, str) else nodes)
         ],
-        "slurm_unknown": slurm and {one.partition: one.why for one in slurm if not one.nodes},
+        "slurm_unknown": slurm
+        and {name: one or "" for name, one in slurm.items() if not one or isinstance(one, str)},
         "report": str(stored.path.resolve()),
         "report_sha256": sha256,
     }

@@ -22,13 +22,20 @@ from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import RATES
-from netproof.session import packed, session
-from netproof.session.provenance import OfSession, of_report
+from netproof.session import session
 from netproof.session.records import PAIRS
 from netproof.session.session import GOOD_RESULTS, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
-from netproof.store.folder import PARQUET, SESSION, Damaged, Store, StoredSession, verify
+from netproof.store.folder import (
+    PARQUET,
+    SESSION,
+    Damaged,
+    Store,
+    StoredSession,
+    session_document,
+    verify,
+)
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
@@ -127,23 +134,16 @@ def fault_of(store: Store, stored: StoredSession) -> str | None:
     return None
 
 
-def document(store: Store, stored: StoredSession, key: str = "") -> dict[str, Any]:
-    """Return a stored session's document, with ``key`` only test cases that have it.
-
-    Raise NetproofError where the file is missing or damaged.
-    """
-    folder = store.path(stored)
-    return packed.document(verify(folder, SESSION), folder / SESSION, key)
-
-
 def load(store: Store, stored: StoredSession, key: str = "") -> Session:
     """Return a stored session as ``session.load`` read it; its ``path`` is in the store.
 
-    ``key`` as for ``document``. Raise NetproofError where the file is missing or damaged.
+    With ``key`` only test cases that have it. Raise NetproofError where the file is missing or
+    damaged.
     """
     folder = store.path(stored)
     try:
-        return session.of_document(folder, document(store, stored, key))
+        content = verify(folder, SESSION)
+        return session.of_document(folder, session_document(content, folder / SESSION, key))
     except Damaged:
         raise
     except NetproofError as error:
@@ -156,7 +156,7 @@ def whole(store: Store, stored: StoredSession) -> Session:
     """Return a session as ``load``; raise NetproofError too where a table has something else."""
     found = load(store, stored)
     sha256 = ingest.report_sha256(store, stored)
-    for name, table in ingest.tables_of(found, document(store, stored), sha256, {}).items():
+    for name, table in ingest.tables_of(found, sha256, {}).items():
         apart = list({"inconclusive", "report"} & set(table.column_names))
         if not table.drop_columns(apart).equals(store.table(stored, name).drop_columns(apart)):
             path = store.path(stored) / f"{name}{PARQUET}"
@@ -230,24 +230,15 @@ def with_label(store: Store, stated: str) -> StoredSession:
     return found[value]
 
 
-def provenance(store: Store, stored: StoredSession) -> OfSession:
-    """Return where a stored session came from; NetproofError where its file is damaged."""
-    return of_report(document(store, stored), str(store.path(stored)))
-
-
-def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
-    return list(store.table(stored, "cases", columns).to_pylist(maps_as_pydicts="strict"))
-
-
 def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     """Return the keys, as ``Case.key``, of a session's cases that passed and were measured whole.
 
     Without those that are known to be inconclusive. Raise NetproofError for a damaged file.
     """
+    rows = store.table(stored, "cases", (*KEY, "result", "complete", "inconclusive")).to_pylist()
     return {
         Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
-        for row in cases(store, stored, (*KEY, "result", "complete", "inconclusive"))
+        for row in rows
         if row["result"] in GOOD_RESULTS and row["complete"] and not row["inconclusive"]
     }
 

@@ -17,16 +17,8 @@ from netproof.criteria.settings import ConfirmSettings, needed_sizes
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.session.measured import Crash, MeasuredAgain
-from netproof.verdict.engine import (
-    Key,
-    Subject,
-    along,
-    by_place,
-    flagged,
-    rule,
-    smoothness,
-    worst_of,
-)
+from netproof.verdict import engine
+from netproof.verdict.engine import Key, Subject, flagged, rule
 
 REFINEMENT = "refinement"
 """Name of the finding that closer sizes could not be judged."""
@@ -211,7 +203,7 @@ def places(subject: Subject) -> tuple[Bend, ...]:
     judged_from = min(bounds.least_size for bounds in held.values())
     first = [launch.curve for launch in subject.measured.first().launches]
     found = kinks(first, slopes, max(4, judged_from))
-    flags = flagged(smoothness(subject))
+    flags = flagged(engine.smoothness(subject))
     sizes = [flag.size for flag in flags if flag.size is not None]
     free = [one for one in found if not any(s / 2 <= one.size <= 2 * s for s in sizes)]
     return tuple(free[:MOST_PLACES])
@@ -297,8 +289,9 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
         counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
         unknown = [counted, looked_for, *again.faults]
     if again is None or unknown:
-        span = f"from {region[0].below} to {region[-1].above} bytes {_sentences(*unknown)}"
-        return rule(subject, Finding(REFINEMENT, level, str(subject), span, region[0].size))
+        why = f"from {region[0].below} to {region[-1].above} bytes {unknown[0]}"
+        why += "".join(map(then, unknown[1:]))
+        return rule(subject, Finding(REFINEMENT, level, str(subject), why, region[0].size))
     curves, noise = _quiet(subject, usable)
     shown = found_closer(region, grid, curves, _held(subject), where=str(subject))
     if shown is None or shown.repeated is None:
@@ -321,21 +314,20 @@ def _quiet(
     quiet = [curve for curve, load in launches if not disturbed(load, settings)]
     if len(quiet) >= subject.settings.confirm.launches:
         return quiet, ()
-    return [curve for curve, _ in launches], worst_of([load for _, load in launches], settings)
+    return [curve for curve, _ in launches], engine.worst_of(
+        [load for _, load in launches], settings
+    )
 
 
-def _weighed(shown: Finding, noise: Sequence[str], *why: str) -> Finding:
+def _weighed(shown: Finding, noise: Sequence[str], reason: str, *more: str) -> Finding:
     """Return what repeats show, with reasons; a failure by disturbed ones is inconclusive."""
-    level = shown.level
+    level, disturbed_by = shown.level, ""
     if noise:
-        why = (*why, f"the machine was disturbed: {'; '.join(noise)}")
+        disturbed_by = f"the machine was disturbed: {'; '.join(noise)}"
         level = Level.INCONCLUSIVE if level in (Level.FAIL, Level.UNDEFINED) else level
     _, count, launches = shown.repeated or (level, 0, 0)
-    return replace(shown, level=level, reason=_sentences(*why), repeated=(level, count, launches))
-
-
-def _sentences(first: str, *more: str) -> str:
-    return first + "".join(map(then, more))
+    reason += "".join(map(then, (*more, disturbed_by)))
+    return shown.but(level=level, reason=reason, repeated=(level, count, launches))
 
 
 def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
@@ -473,5 +465,7 @@ def findings_along(
     ``others``: cases that these are compared with as well.
     """
     own = {subject.case.key(): subject for subject in subjects}
-    job = by_place({subject.case.key(): subject for subject in others} | own)
-    return {key: rule_all(one, along(one, job), one.measured.again) for key, one in own.items()}
+    job = engine.by_place({subject.case.key(): subject for subject in others} | own)
+    return {
+        key: rule_all(one, engine.along(one, job), one.measured.again) for key, one in own.items()
+    }

@@ -127,7 +127,7 @@ def judge(
 
     ``deferred``: partitions with skipped cases.
     """
-    known = {} if made is None else {one.partition: one for one in made.slurm}
+    known = {} if made is None else made.slurm
     results: dict[str, list[CheckResult]] = defaultdict(list)
     for one in session.results:
         results[one.partition].append(one)
@@ -162,11 +162,11 @@ def _of_partition(
         stated=site.nodes,
         deferred=deferred,
     )
-    if there is None or there.why:
-        why = "the session does not have what Slurm said" if there is None else there.why
-        return dataclasses.replace(found, why=why)
-    unmeasured = tuple(node for node in there.usable if node not in nodes)
-    unusable = [node for node in there.nodes if not node.usable]
+    if there is None or isinstance(there, str):
+        return dataclasses.replace(found, why=there or "the session does not have what Slurm said")
+    usable = tuple(node.name for node in there if node.usable)
+    unmeasured = tuple(node for node in usable if node not in nodes)
+    unusable = [node for node in there if not node.usable]
     drained = tuple(one.name for one in unusable if one.state.startswith(_DRAINED))
     busy = {node for one in rounds for node in one.deferred}
     # Tests that were to make rounds of pairs and could not.
@@ -177,9 +177,9 @@ def _of_partition(
     ]
     return dataclasses.replace(
         found,
-        usable=there.usable,
+        usable=usable,
         unmeasured=unmeasured,
-        busy=tuple(node.name for node in there.nodes if node.name in unmeasured and node.busy),
+        busy=tuple(node.name for node in there if node.name in unmeasured and node.busy),
         down=tuple(one.name for one in unusable if one.name not in drained),
         drained=drained,
         waited_for=tuple(node for node in unmeasured if node in busy),

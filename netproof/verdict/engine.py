@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import CountedSettings
-from netproof.criteria.findings import FLAGGED, REFERENCE, at_sizes, then
+from netproof.criteria.findings import FLAGGED, REFERENCE, folded, then
 from netproof.criteria.interface import (
     CaseCurves,
     ComparedCases,
@@ -31,8 +31,7 @@ from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITE
 from netproof.criteria.settings import ConfirmSettings, Settings
 from netproof.intake.models import expression
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Payload
-from netproof.measurement.cpu_use import cost_in_words
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -143,24 +142,19 @@ class Subject:
         """Return the part that criteria may use."""
         measured, case = self.measured, self.case
         benchmark, function = registry.of(case), registry.function_of(case)
-        used, seconds = _cpu_seconds(measured)
         inside, over_tcp = case.path == "intra-node", benchmark.over_tcp.get(case.function)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
         counted, alongside, crashes = [], [], [*map(str, measured.crashes)]
         for one in measured.launches:
             quiet = not disturbed(one.loads, self.settings.disturbance)
-            if one.counters is not None:
-                payload = one.payload or Payload(None, "it was not recorded")
-                counted.append(CountedLaunch(one.number, one.counters, payload, quiet))
+            payload = one.payload or Payload(None, "it was not recorded")
+            counted.append((one.number, one.counters, payload, quiet))
             for peer in one.peers:
                 crashes += [f"{peer.environment}, interleaved: {crash}" for crash in peer.crashes]
-                if peer.counters is not None:
-                    payload = Payload(None, f"it is a launch of {peer.environment}")
-                    alongside.append(CountedLaunch(one.number, peer.counters, payload, quiet))
+                payload = Payload(None, f"it is a launch of {peer.environment}")
+                alongside.append((one.number, peer.counters, payload, quiet))
         for crash in measured.all_crashes():
-            if crash.counters is not None:
-                payload = Payload(None, "it crashed")
-                alongside.append(CountedLaunch(crash.launch, crash.counters, payload, False))
+            alongside.append((crash.launch, crash.counters, Payload(None, "it crashed"), False))
         layer = Layer.COLLECTIVE if function.collective else Layer.NETWORK
         return CaseCurves(
             str(self),
@@ -174,11 +168,8 @@ class Subject:
             measured.line_rate_mb_s,
             inside=inside,
             over_tcp=over_tcp is not None and benchmark.feature(over_tcp) not in self.absent,
-            cpu_seconds=used,
-            seconds=seconds,
-            cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
-            counted=tuple(counted),
-            counted_alongside=tuple(alongside),
+            counted=_counted_of(counted),
+            counted_alongside=_counted_of(alongside),
             rails=self.rails,
             operation=function.operation,
             ranks=case.ranks,
@@ -199,23 +190,18 @@ class Subject:
         )
 
 
+def _counted_of(
+    launches: Iterable[tuple[int, Counters | None, Payload, bool]],
+) -> tuple[CountedLaunch, ...]:
+    return tuple(
+        CountedLaunch(number, counters, payload, undisturbed)
+        for number, counters, payload, undisturbed in launches
+        if counters is not None
+    )
+
+
 Job = Mapping[Key, Subject]
 """Complete cases measured together, by their keys."""
-
-
-def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
-    """Return CPU seconds by node, and in how many seconds; without startup where known."""
-    costs = measured.cpu_costs
-    of_nodes = {one.node: one.cpu_s for one in costs if one.cpu_s is not None}
-    if costs and len(of_nodes) == len(costs):
-        return of_nodes, max(one.seconds for one in costs if one.seconds is not None)
-    seconds = 0.0
-    used: dict[str, float] = defaultdict(float)
-    for launch in measured.launches:
-        seconds += max(use.wall_s for use in launch.ranks)
-        for use in launch.ranks:
-            used[use.node] += use.cpu_s
-    return used, seconds
 
 
 def worst_of(
@@ -235,20 +221,15 @@ _OF_LAUNCHES = tuple(one for one in _ALONG if one.of_launches)
 _OF_SIZES = tuple(one for one in _ALONG if not one.of_launches and not one.of_counters)
 
 
-def findings_of(
-    case: CaseCurves, settings: Settings, criteria: Iterable[Criterion] = _ALONG
-) -> Iterator[Finding]:
-    """Yield the findings of criteria along one curve, and of counts."""
-    for criterion in criteria:
-        yield from criterion.on(case, settings)
+def findings_of(case: CaseCurves, criteria: Iterable[Criterion] = _ALONG) -> tuple[Finding, ...]:
+    """Return the findings of criteria along one curve, and of counts."""
+    return tuple(chain.from_iterable(one.on(case, case.settings) for one in criteria))
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
-    """Return the findings of the criteria on one case and on its nodes' counters, and crashes.
+    """Return all findings on one case, ``job`` being the cases that it may be compared with.
 
-    ``job``: the cases that it may be compared with: for NetPIPE over MPI that over TCP, for a
-    collective other functions. A function without message sizes has no curve, and an intra-node
-    path no line rate.
+    These are for NetPIPE over MPI that over TCP, for a collective other functions.
     """
     return (*smoothness(subject), *rates(subject, job), *counted(subject))
 
@@ -258,7 +239,7 @@ def smoothness(subject: Subject) -> tuple[Finding, ...]:
 
     Flagged sizes are measured again, so later launches of the whole curve do not count.
     """
-    return tuple(findings_of(subject.data, subject.settings, _OF_SIZES))
+    return findings_of(subject.data, _OF_SIZES)
 
 
 def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -268,12 +249,11 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     failure is inconclusive.
     """
     job = job or {}
-    case, others = subject.undisturbed.data, companions(subject, job)
-    if others:
-        data = {name: other.undisturbed.data for name, other in others.items()}
-        case = dataclasses.replace(case, others=data)
+    others = {name: it.undisturbed.data for name, it in companions(subject, job).items()}
+    case = subject.undisturbed.data
+    case = dataclasses.replace(case, others=others) if others else case
     weighed = []
-    for finding in findings_of(case, subject.settings, _OF_LAUNCHES):
+    for finding in findings_of(case, _OF_LAUNCHES):
         noise: dict[str, None] = {}
         if finding.level in (Level.FAIL, Level.INCONCLUSIVE):
             sides = (subject, *rests_on(subject, finding, job))
@@ -329,7 +309,7 @@ def counted(subject: Subject) -> tuple[Finding, ...]:
 
     Disturbed launches count too: a lost carrier is no noise.
     """
-    return tuple(findings_of(subject.data, subject.settings, _OF_COUNTERS))
+    return findings_of(subject.data, _OF_COUNTERS)
 
 
 def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
@@ -356,7 +336,7 @@ def compare(
     baseline: Collection[str] | None = None,
     *,
     baseline_name: str = "",
-    pairs: Mapping[str, Mapping[str, Pairs]] | None = None,
+    pairs: Mapping[tuple[str, str], Pairs] | None = None,
     only: str | None = None,
     scored: bool = True,
     ruled: Callable[[Finding], Finding] = lambda finding: finding,
@@ -381,12 +361,7 @@ def compare(
             if only is not None and only not in members:
                 continue
             base = None if baseline is None else tuple(one for one in members if one in baseline)
-            paired = {
-                (label, other): launches
-                for label in members
-                for other, launches in (pairs or {}).get(label, {}).items()
-            }
-            several = ComparedCases(members, paired, base, baseline_name, red)
+            several = ComparedCases(members, pairs or {}, base, baseline_name, red)
             for case in [*members.values()] if only is None else [members[only]]:
                 for finding in map(ruled, criterion.on(case, case.settings, several)):
                     if finding.level is Level.FAIL and finding.size is not None:
@@ -468,37 +443,34 @@ def _chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
     return [(own, other) for own, other, _ in pairs], short
 
 
-def _pairs_of(members: Sequence[Subject]) -> dict[str, dict[str, Pairs]]:
-    """Return the interleaved launches of the cases of one function, by both labels."""
-    places = {(one.case.partition, one.case.environment): one for one in members}
+def _pairs_of(subjects: Iterable[Subject]) -> dict[tuple[str, str], Pairs]:
+    """Return the interleaved launches of each two cases, by both labels."""
+    places = {(group(it.case), it.case.partition, it.case.environment): it for it in subjects}
     several: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     needed: Counter[tuple[str, str]] = Counter()
-    for member in members:
+    for (function, partition, environment), member in places.items():
         rounds: dict[str, list[list[InterleavedLaunch]]] = defaultdict(list)
         for launch in member.measured.launches:
             noise = disturbed(launch.loads, member.settings.disturbance)
             for peer in launch.peers:
-                both = ((member.case.environment, launch.curve), (peer.environment, peer.curve))
+                both = (environment, launch.curve), (peer.environment, peer.curve)
                 rounds[peer.environment].append(
                     [
                         (curve, tuple(p for p in launch.paces if p.environment == name), noise)
                         for name, curve in both
                     ]
                 )
-        for environment, several_rounds in rounds.items():
-            other = places.get((member.case.partition, environment))
+        for environment_of_peer, of_peer in rounds.items():
+            other = places.get((function, partition, environment_of_peer))
             if other is None:
                 continue
-            pairs = paired(several_rounds, member.settings.disturbance.pace)
+            pairs = paired(of_peer, member.settings.disturbance.pace)
             there, back = (str(member), str(other)), (str(other), str(member))
             several[there] += pairs
             several[back] += [(its, own, why) for own, its, why in pairs]
             for sides in (there, back):
                 needed[sides] = max(needed[sides], pairs_needed(member))
-    found: dict[str, dict[str, Pairs]] = defaultdict(dict)
-    for (label, its), pairs in several.items():
-        found[label][its] = _chosen(pairs, needed[label, its])
-    return found
+    return {sides: _chosen(pairs, needed[sides]) for sides, pairs in several.items()}
 
 
 def compared(
@@ -524,7 +496,7 @@ def compared(
         (one.undisturbed.data for one in by_label.values()),
         None if baseline is None else of_baseline,
         baseline_name=str(baseline),
-        pairs=dict(chain.from_iterable(_pairs_of(it).items() for it in by_function.values())),
+        pairs=_pairs_of(by_label.values()),
         only=None if only is None else str(only),
         scored=scored,
         ruled=lambda finding: rule(by_label[finding.where], finding),
@@ -548,23 +520,10 @@ def across(
 
     ``baseline``: as in ``compare``.
     """
-    several: dict[Key, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    several: dict[Key, list[Finding]] = defaultdict(list)
     for subject, finding in compared(subjects, baseline):
-        several[subject.case.key()][finding.criterion].append(finding)
-    return {
-        key: tuple(chain.from_iterable(map(_folded, found.values())))
-        for key, found in several.items()
-    }
-
-
-def _folded(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield one finding per level, on the size that is furthest off, naming the other sizes."""
-    for level in dict.fromkeys(finding.level for finding in findings):
-        several = [finding for finding in findings if finding.level is level]
-        worst = max(several, key=lambda finding: finding.value or 0)
-        sizes = (one.size for one in several if one is not worst)
-        others = tuple(size for size in sizes if size is not None)
-        yield dataclasses.replace(worst, reason=worst.reason + at_sizes(several), others=others)
+        several[subject.case.key()].append(finding)
+    return {key: tuple(folded(found)) for key, found in several.items()}
 
 
 def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -45,16 +45,15 @@ class Pattern:
         for found, following in zip_longest(fields, fields[1:]):
             parts.append(re.escape(text[at : found.start()]))
             at = found.end()
-            if found[1] in self.names:
-                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
             if following and following.start() == at and following[0] != found[0]:
                 both = f"{found[0]} and {following[0]}"
                 raise NetproofError(f"--as {text}: {both} touch: write what stands between them")
             if found[2]:
                 parts.append(r"[^/]*")
                 continue
-            if not found[1].isidentifier():
-                raise NetproofError(f"--as {text}: {found[0]} is no name: letters, digits, _")
+            if found[1] in self.names or not found[1].isidentifier():
+                reason = "names are of letters, digits and _, each once"
+                raise NetproofError(f"--as {text}: {found[0]}: {reason}")
             self.names.append(found[1])
             least = "" if following and following[0] in (f"{{{LAUNCH}}}", "*") else "?"
             parts.append(rf"(?P<{found[1]}>[^/]+{least})")

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from netproof.benchmarks import outputs, registry
@@ -192,11 +193,8 @@ def link(rate: str, mtu: int | None, transport: Transport) -> Link:
     """
     found = _RATE.fullmatch(rate.strip())
     if not found or float(found[1]) <= 0:
-        stated, bytes_s = rate.strip(), re.fullmatch(r"([0-9.]+) ?([MG])B(?:/s|ps)?", rate.strip())
-        example = f"{stated}G or {stated}M" if stated.isdecimal() else "100G or 1000M"
-        if bytes_s:
-            example = f"{8 * float(bytes_s[1]):g}{bytes_s[2]}"
-        raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, {example}")
+        reason = "give a rate in bit/s with its unit, 100G or 1000M"
+        raise NetproofError(f"--link {rate}: {reason}")
     if mtu is not None and transport is Transport.SHARED_MEMORY:
         raise NetproofError(f"--mtu {mtu}: shared memory has none")
     mbit_s = float(found[1]) * (1 if found[2].upper() == "M" else 1000)
@@ -309,11 +307,12 @@ def judge(
     slower that fails.
     """
     found, alike, notes = _read(paths, named, bidirectional, form)
-    faults = [fault for several in alike.values() for fault in several]
+    faults = [*chain.from_iterable(alike.values())]
     folded = [
         first + (f"; so are {len(others)} more files *{suffix}" if others else "")
         for (suffix, _), (first, *others) in alike.items()
     ]
+    unread = len(faults)
     yardstick = None
     if isinstance(named, Sets):
         yardstick = baseline = named.against
@@ -321,9 +320,7 @@ def judge(
             found = _named_where_needed(found, notes)
     compared = 0 if named is None else len({configuration for configuration, _ in found})
     differ = Above(DIFFER if fail_above is None else min(DIFFER, fail_above), fail_above)
-    of_line = None
-    if least_share is not None:
-        of_line = replace(ONLY_TOO_FAST, fail_below=least_share)
+    of_line = None if least_share is None else replace(ONLY_TOO_FAST, fail_below=least_share)
     curves: dict[str, CurveVerdict] = {}
     for (configuration, kind), several in found.items():
         files = tuple(file for file, *_ in several)
@@ -333,7 +330,7 @@ def judge(
         except NetproofError as error:
             faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
-        along = [*engine.findings_of(case, case.settings)]
+        along = engine.findings_of(case)
         counts = Counter(one.criterion for one in along)
         findings = tuple(
             _advised(_with_others(case, one) if counts[one.criterion] == 1 else one, case, link)
@@ -386,7 +383,7 @@ def judge(
         tuple(faults),
         tuple(notes),
         compared=named is not None,
-        folded=(*folded, *faults[sum(map(len, alike.values())) :]),
+        folded=(*folded, *faults[unread:]),
     )
 
 
@@ -567,14 +564,10 @@ def _with_others(case: CaseCurves, finding: Finding) -> Finding:
     return replace(finding, others=tuple(size for size in flagged if size != finding.size))
 
 
-def _impossible(finding: Finding) -> bool:
-    """Check whether a finding shows a rate that nothing carries."""
-    return finding.level is Level.FAIL and _too_high(finding)
-
-
-def _too_high(finding: Finding) -> bool:
-    of_line = BY_FINDING[finding.criterion].of_measurement
-    return of_line and finding.value is not None and finding.value > 1
+def _impossible(finding: Finding, *levels: Level) -> bool:
+    """Check whether a finding of one of the levels, a failure, shows what nothing carries."""
+    of_line = BY_FINDING[finding.criterion].of_measurement and (finding.value or 0) > 1
+    return of_line and finding.level in (levels or (Level.FAIL,))
 
 
 def _worth_a_note(finding: Finding) -> bool:
@@ -597,8 +590,7 @@ def _advised(
     if flagged and finding.criterion in CONFIRMED_BY_MEASURING:
         said.append("it was not measured again")
     if criterion.of_measurement:
-        undecided = flagged or finding.level is Level.INCONCLUSIVE
-        if link is not None and _too_high(finding) and undecided:
+        if link is not None and _impossible(finding, *FLAGGED, Level.INCONCLUSIVE):
             transports = " or ".join(one for one in Transport if one is not link.transport)
             said.append(
                 f"if the MTU is not {link.mtu}, say --mtu; if it is not {link.transport}, say"

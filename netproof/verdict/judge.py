@@ -13,8 +13,8 @@ from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import records
-from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
+from netproof.session.plan import SkipReason
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix

@@ -81,11 +81,9 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
     found: dict[str, tuple[float | None, str]] = {}
     for name, landmark in LANDMARKS.items():
         value = getattr(measured.landmarks, name)
-        if value is not None and landmark.per_cent:
-            value = round(100 * value, 2)
-        found[name] = (value, landmark.unit)
+        found[name] = (100 * value if value and landmark.per_cent else value, landmark.unit)
     for name, several in measured.of_twin.items():
-        found[name] = (round(100 * interval.pseudomedian(several), 2), "%")
+        found[name] = (100 * interval.pseudomedian(several), "%")
     for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
         found[f"{TIME_AT}{size}"] = (time, "us")
     return found
@@ -96,13 +94,13 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     if variable.startswith(TIME_AT):
         place = measured.curve.sizes.index(int(variable.removeprefix(TIME_AT)))
         return interval.of_median([one.curve.time_us[place] for one in measured.launches])
-    if variable in measured.of_twin:
-        ends = interval.of_pseudomedian(measured.of_twin[variable])
-        return None if ends is None else (100 * ends[0], 100 * ends[1])
+    of_twin = measured.of_twin.get(variable)
     ends = measured.landmarks.intervals.get(variable)
-    if ends is None or not LANDMARKS[variable].per_cent:
+    if of_twin is not None:
+        ends = interval.of_pseudomedian(of_twin)
+    elif not LANDMARKS[variable].per_cent:
         return ends
-    return 100 * ends[0], 100 * ends[1]
+    return None if ends is None else (100 * ends[0], 100 * ends[1])
 
 
 def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
@@ -208,10 +206,9 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if rate is None:
         return text, True
-    enough = carried / rate >= twin.HALF_RATE_SEEN
-    text += f", {'' if enough else 'only '}{carried / rate:.0%} of the line rate"
-    if enough:
-        return text, True
+    if carried / rate >= twin.HALF_RATE_SEEN:
+        return f"{text}, {carried / rate:.0%} of the line rate", True
+    text += f", only {carried / rate:.0%} of the line rate"
     least = 0.0 if share is None else share[0] / 100 * carried
     itself = level is Level.PASS and least >= twin.HALF_RATE_SEEN * rate
     return f"{text}: on a machine as slow as that a link at half rate would not be seen", itself

@@ -17,7 +17,7 @@ from enum import StrEnum
 from statistics import median_low
 
 from netproof.criteria import Level
-from netproof.errors import listed, shortened
+from netproof.errors import counted, listed, shortened
 from netproof.session import node_facts
 from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
@@ -185,35 +185,33 @@ def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
     """Return every fact that has to be alike, as the nodes reported it, each in each job."""
     facts: dict[tuple[str, str], NodeFact] = {}
     keys: dict[tuple[str, str], set[str]] = defaultdict(set)
-
-    def add(found: NodeInJob, name: str, scope: str, value: object, why: str | None) -> None:
-        if (fact := facts.get((name, scope))) is None:
-            fact = facts[name, scope] = NodeFact(name, scope)
-        if value is not None:
-            fact.reported[found.node.node].append((found.jobid, str(value)))
-        elif why is not None:
-            fact.reasons.setdefault(found.node.node, why)
-
     for found in nodes:
         for group in node_facts.GROUPS:
             keys[group, _scope(group, found)].update(_group(found.node, group))
+    left_out = {*node_facts.OF_ITS_OWN, "interface"}
+    names = [one.name for one in dataclasses.fields(Node) if one.name not in left_out]
     for found in nodes:
         node = found.node
-        for name in (one.name for one in dataclasses.fields(Node)):
-            why = node.absent.get(name)
-            if name in node_facts.OF_ITS_OWN or name == "interface":
-                continue
+        for name in names:
+            scope, why = _scope(name, found), node.absent.get(name)
+            values: dict[str, tuple[object, str | None]] = {name: (None, why)}
             if name not in node_facts.GROUPS:
-                add(found, name, "", getattr(node, name), why)
-                continue
-            scope, here = _scope(name, found), _group(node, name)
-            if why is not None and not here:
-                add(found, name, scope, None, why)
-                continue
-            for key in sorted(keys[name, scope]):
-                why = node.absent.get(f"{name}.{key}")
-                value = here.get(key, NOT_LISTED if why is None else None)
-                add(found, f"{name} {key}", scope, value, why)
+                values = {name: (getattr(node, name), why)}
+            elif (here := _group(node, name)) or why is None:
+                absent = {
+                    key: node.absent.get(f"{name}.{key}") for key in sorted(keys[name, scope])
+                }
+                values = {
+                    f"{name} {key}": (here.get(key, NOT_LISTED if reason is None else None), reason)
+                    for key, reason in absent.items()
+                }
+            for key, (value, reason) in values.items():
+                if (fact := facts.get((key, scope))) is None:
+                    fact = facts[key, scope] = NodeFact(key, scope)
+                if value is not None:
+                    fact.reported[node.node].append((found.jobid, str(value)))
+                elif reason is not None:
+                    fact.reasons.setdefault(node.node, reason)
     return list(facts.values())
 
 
@@ -257,6 +255,12 @@ class _Partition:
 
     def __init__(self, name: str, site: Partition, nodes: Sequence[NodeInJob]) -> None:
         self.name, self.site, self.nodes = name, site, nodes
+        # Whose interface was down, or not there, in any job.
+        self.not_up = {
+            one.node.node
+            for one in nodes
+            if one.node.state not in (None, UP) or "state" in one.node.absent
+        }
 
     def findings(self) -> list[NodeFinding]:
         facts = [fact for fact in _facts_of(self.nodes) if not self._may_differ(fact.name)]
@@ -336,12 +340,15 @@ class _Partition:
             kind, differ = NodeFindingKind.DECLARED, [one for one in ordered if one[0] != usual]
             end = ", the site's file says " + usual if stated else ""
             if right := len(by_value.get(usual, ())):
-                end = f", {_others(right)} {usual}{stated}"
+                end = f", {counted(right, 'other')} {usual}{stated}"
         elif len(by_value) < 2:
             return
         else:
             (usual, holders), *differ = ordered
-            kind, end = NodeFindingKind.MINORITY, f", {_others(len(holders))} {fact.shown(usual)}"
+            kind, end = (
+                NodeFindingKind.MINORITY,
+                f", {counted(len(holders), 'other')} {fact.shown(usual)}",
+            )
             if 2 * len(holders) <= len(values):
                 several = [f"{fold(nodes)} {fact.shown(value)}" for value, nodes in ordered]
                 why = f"{label.removesuffix(' =')} differs: {listed(several)}"
@@ -376,14 +383,13 @@ class _Partition:
 
     def _not_known(self, facts: Sequence[NodeFact]) -> Iterator[NodeFinding]:
         """Yield what some nodes do not know and others, or the site, do; each reason once."""
-        not_up = self._not_up()
         alike: dict[tuple[tuple[str, ...], str, int, str], list[NodeFact]] = defaultdict(list)
         knowing: dict[str, set[str]] = defaultdict(set)
         for fact in facts:
             knowing[fact.group].update(fact.reported)
         for fact in facts:
             of_link = fact.name != "state" and fact.group in _OF_THE_LINK
-            known_on = {*fact.reported, *(not_up if of_link else ())}
+            known_on = {*fact.reported, *(self.not_up if of_link else ())}
             silent = {node: why for node, why in fact.reasons.items() if node not in known_on}
             # Other nodes know the keys of a group that a node does not know at all.
             known = len(fact.reported) or len(knowing[fact.group])
@@ -391,7 +397,7 @@ class _Partition:
             for why in dict.fromkeys(silent.values()) if known or stated else ():
                 nodes = tuple(sorted(node for node, reason in silent.items() if reason == why))
                 alike[nodes, why, known, fact.environment].append(fact)
-        yield from self._unknown_paths(not_up)
+        yield from self._unknown_paths()
         for (nodes, why, known, environment), several in alike.items():
             labels = [self._label(fact).removesuffix(" =") for fact in several]
             # Without its interface a node is not of the partition.
@@ -399,19 +405,11 @@ class _Partition:
             name = several[0].name if len(several) == 1 else several[0].group
             fact = NodeFact("state" if gone else name, environment)
             sentence = f"{fold(nodes)}: {listed(labels)} not known ({shortened(why)})"
-            sentence += f", known on {_others(known)}" if known else ""
+            sentence += f", known on {counted(known, 'other')}" if known else ""
             level = Level.FAIL if gone else Level.WARN
             yield self._found(fact, NodeFindingKind.NOT_KNOWN, sentence, nodes, level=level)
 
-    def _not_up(self) -> set[str]:
-        """Return the nodes whose interface is down, or not there, in any job."""
-        return {
-            one.node.node
-            for one in self.nodes
-            if one.node.state not in (None, UP) or "state" in one.node.absent
-        }
-
-    def _unknown_paths(self, not_up: set[str]) -> Iterator[NodeFinding]:
+    def _unknown_paths(self) -> Iterator[NodeFinding]:
         if self._may_differ("path"):
             return
         known = set()
@@ -420,7 +418,7 @@ class _Partition:
             node = one.node
             if node.path_passed_bytes is not None:
                 known.add(node.node)
-            elif node.path_to is not None and not {node.node, node.path_to} & not_up:
+            elif node.path_to is not None and not {node.node, node.path_to} & self.not_up:
                 why = node.absent.get("path_passed_bytes", "no reason is given")
                 silent.setdefault(node.node, (node.path_to, why))
         for name, (target, why) in sorted(silent.items()):
@@ -510,13 +508,13 @@ class _Partition:
         Those that do so in some jobs only come last. An interface that is not up has a finding
         already. Where nobody answers anybody, the site's firewalls are meant to be so.
         """
-        kind, not_up = NodeFindingKind.TCP, self._not_up()
+        kind = NodeFindingKind.TCP
         asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
         for one in self.nodes:
             node = one.node
             for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
                 for other in named(others):
-                    if node.node not in not_up and other not in not_up:
+                    if not {node.node, other} & self.not_up:
                         asked[node.node, other].append(answered)
         answers = {pair for pair, several in asked.items() if any(several)}
         if not answers:
@@ -566,10 +564,6 @@ class _Partition:
 
 def _and(nodes: Sequence[str]) -> str:
     return " and ".join(nodes) if len(nodes) < 3 else fold(nodes)
-
-
-def _others(count: int) -> str:
-    return f"{count} other" if count == 1 else f"{count} others"
 
 
 def _leading(text: str) -> float:

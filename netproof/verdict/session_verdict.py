@@ -7,17 +7,15 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
-from netproof.session import provenance, records, session
-from netproof.session.provenance import OfSession
+from netproof.session import records, session
 from netproof.session.session import Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
@@ -29,15 +27,10 @@ from netproof.verdict.stored import StoredBounds, StoredVerdict
 from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
-if TYPE_CHECKING:
-    pass
-
-
 LEAST = 3
 """Fewest sessions that make a warning recurring."""
 NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
-
 
 Recurring = tuple[int, tuple[tuple[Case, Finding], ...]]
 """Warnings of a session that the sessions before it had too, each with its case.
@@ -85,7 +78,7 @@ class JudgedSession:
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
     ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
     from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
-    verdict is the stored one, or none is stored; ``made``: the provenance, where it was read.
+    verdict is the stored one, or none is stored.
     """
 
     session: Session
@@ -98,7 +91,6 @@ class JudgedSession:
     stored: StoredVerdict | None = None
     differs: tuple[str, ...] = ()
     changed: tuple[ChangedCase, ...] | None = None
-    made: OfSession | None = None
 
     @property
     def outdated(self) -> str:
@@ -109,14 +101,6 @@ class JudgedSession:
             f"judged {self.stored.judged}, and today's bounds differ: {'; '.join(self.differs)};"
             " 'netproof verdict --again' judges by them"
         )
-
-    @cached_property
-    def provenance(self) -> OfSession | None:
-        """Provenance of the session, read on request; None where it cannot be read."""
-        try:
-            return self.made or provenance_of(self.session)
-        except NetproofError:
-            return None
 
 
 def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> Session:
@@ -278,35 +262,23 @@ def _judged(
 ) -> JudgedSession:
     references = folders.of_references()
     earlier, unread = _earlier_reports(read, name)
-    made, why = None, ""
-    try:
-        made = provenance_of(read)
-    except NetproofError as error:
-        why = f"whether nodes differ is not known: {error}"
     unknown: Sequence[str] = ()
     others = None
     if asked is not None:
         # The baseline may be in the store.
         expected = dataclasses.replace(expected, baseline=matrix(configuration, name).baseline)
-        if made is None:
-            unknown = [f"versions cannot be compared: {why}"]
-        others, not_found = alongside(asked, read, expected, configuration, made)
-        unknown = [*unknown, *not_found]
+        others, unknown = alongside(asked, read, expected, configuration)
     entries = entries_of(references, name)
-    verdict = judge(expected, read, earlier, others, entries, made)
-    # A verdict also fails where the nodes cannot be compared.
-    if why and why not in verdict.faults:
-        verdict = dataclasses.replace(verdict, faults=(*verdict.faults, why))
+    verdict = judge(expected, read, earlier, others, entries, read.provenance)
     had, errors = _recurring(read, verdict, expected, earlier, unread, fold)
     return JudgedSession(
         read,
         expected,
         verdict,
         (*unread, *errors, *unknown),
-        (why,) if made is None else made.differences,
+        read.provenance.differences,
         had,
-        () if made is None else made.beyond_nodes,
-        made=made,
+        read.provenance.beyond_nodes,
     )
 
 
@@ -321,30 +293,29 @@ def _recurring(
 ) -> tuple[Recurring, list[str]]:
     """Return warnings that the sessions before it had too, and why they are not known.
 
-    ``bounds``: by which the verdict was judged, None for today's.
+    Those are from ``earlier``, which are reports, or from the store of a stored session. A stored
+    verdict counts if its cases were judged by ``bounds``, None for today's; else the session is
+    rejudged.
     """
     if not fold or not verdict.warns:
         return NOTHING, []
-    bounds = bounds or StoredBounds.of(expected, folders.of_references())
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
+    before: list[Earlier] = [] if unread else [*earlier]
     try:
-        before = _sessions_before(read, bounds, [] if unread else earlier)
+        if read.path.is_dir():
+            from netproof.store import Store, questions
+
+            bounds = bounds or StoredBounds.of(expected, folders.of_references())
+            store, this = Store.holding(read.path)
+            older = [one for one in store.sessions(this.system) if one.start < this.start]
+            before = []
+            for one in reversed(older[-EARLIER_SESSIONS:]):
+                past = stored.read(store, one)
+                alike = past is not None and past.bounds.judge_cases_as(bounds)
+                before.append(past.warnings() if past and alike else questions.load(store, one))
         return recurring(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
-
-
-def provenance_of(read: Session) -> OfSession:
-    """Read a session's provenance from its report, or from a store.
-
-    Raises NetproofError where either cannot be read.
-    """
-    if read.path.is_dir():
-        from netproof.store import Store, questions
-
-        return questions.provenance(*Store.holding(read.path))
-    document = read.document or session.document_of(read.path)
-    return provenance.of_report(document, str(read.path))
 
 
 def _changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
@@ -408,29 +379,6 @@ def _earlier_reports(read: Session, system: str) -> tuple[list[Session], list[st
         if before and any(result.system == system for result in other.results):
             found.append(other)
     return found, unread
-
-
-def _sessions_before(
-    read: Session, bounds: StoredBounds, earlier: Sequence[Session]
-) -> list[Earlier]:
-    """Return the sessions of the system that began before this one, the newest first.
-
-    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
-    verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
-    Raise NetproofError where one cannot be read.
-    """
-    if not read.path.is_dir():
-        return [*earlier]
-    from netproof.store import Store, questions
-
-    store, this = Store.holding(read.path)
-    before = [one for one in store.sessions(this.system) if one.start < this.start]
-    found: list[Earlier] = []
-    for one in reversed(before[-EARLIER_SESSIONS:]):
-        past = stored.read(store, one)
-        alike = past is not None and past.bounds.judge_cases_as(bounds)
-        found.append(past.warnings() if past and alike else questions.load(store, one))
-    return found
 
 
 def recurring(

@@ -10,16 +10,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netproof import codec
 from netproof.criteria import Finding, Level
@@ -27,23 +26,20 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted, listed
 from netproof.intake import loading
 from netproof.measurement.case import Case
-from netproof.measurement.landmark_table import EagerLimit
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session import packed
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
+from netproof.store import folder as store_folder
+from netproof.store.folder import VERDICT, Damaged, Store, StoredSession
 from netproof.verdict.engine import Key
 from netproof.verdict.judge import last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
-from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
-if TYPE_CHECKING:
-    from netproof.store import Store, StoredSession
-
-FORMAT = 5
+FORMAT = 6
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
@@ -52,14 +48,8 @@ MOST_BYTES = 4_000_000_000
 _APART = ("cases", "pairs", "compared_with")
 """Parts of a verdict that are stored in their own form, or never."""
 
-_KEY = ("benchmark", "function", "ranks", "path", "direction", "partition", "environment")
-
-COLUMNS = (
-    *(*_KEY, "result", "phase", "complete", "failed_job"),
-    *(one.name for one in dataclasses.fields(Landmarks)),
-)
-"""Columns of the table of cases that a stored verdict is compared with."""
-
+_BESIDE = ("entries", "nodes", "ran", "failed_job", "landmarks")
+"""What the document has of a case besides its verdict."""
 
 JUDGED_BY = 10
 """Raised when the same session and bounds can get another verdict than before."""
@@ -155,14 +145,8 @@ def _digest_of_entries(entries: Entries, case: Case) -> str:
 
 
 def _digest(value: Any) -> str:
-    plain = json.dumps(value, default=_plain, sort_keys=True)
+    plain = json.dumps(value, default=codec.encode, sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:12]
-
-
-def _plain(value: Any) -> Any:
-    if not dataclasses.is_dataclass(value):
-        return str(value)
-    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
 
 
 @dataclass(frozen=True)
@@ -173,8 +157,8 @@ class StoredVerdict:
     empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
     ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``culprits``, ``next_step``: the
     summary of its diagnosis; ``verdict``: its parts without ``cases`` and ``pairs``; ``cases``,
-    ``pairs``: without what was measured, each case with the digest of its ``entries`` in the file
-    of references, and if flagged its ``nodes``.
+    ``pairs``: without what was measured; each case has also the digest of its ``entries`` in the
+    file of references, its ``landmarks``, whether it ``ran``, and if flagged its ``nodes``.
     """
 
     at: str
@@ -229,26 +213,20 @@ class StoredVerdict:
                 found.append(f"the references of {counted(len(other))} ({listed(other)})")
         return tuple(found)
 
-    def on(self, session: Session, rows: Sequence[Mapping[str, Any]]) -> Verdict:
-        """Return the verdict on its session; ``rows``: its rows of ``COLUMNS``.
-
-        Raise NetproofError where it has not all parts.
-        """
+    def on(self, session: Session) -> Verdict:
+        """Return the verdict on its session; NetproofError where it has not all parts."""
         known = typing.get_type_hints(Verdict)
         if odd := (known.keys() - set(_APART)) ^ self.verdict.keys():
             raise NetproofError(f"its parts are not those of a verdict: {', '.join(sorted(odd))}")
         parts = {
             name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
-        by_key = {_key(row): row for row in rows}
         results = cache(lambda: last_results(session))
         cases = []
         for values in self.cases:
-            plain = {name: one for name, one in values.items() if name not in ("entries", "nodes")}
+            plain = {name: one for name, one in values.items() if name not in _BESIDE}
             judged = codec.decode(CaseVerdict, plain, "cases")
-            nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
-            row = by_key.get(_key(vars(judged.case)), {})
-            cases.append(StoredCase(judged, row, nodes, results))
+            cases.append(StoredCase(judged, {name: values[name] for name in _BESIDE}, results))
         of_pairs = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)] if self.pairs else []
         rounds_judged = tuple(
@@ -268,42 +246,32 @@ class StoredVerdict:
 class StoredCase(CaseVerdict):
     """A case of a stored verdict; what was measured is read from the session on request.
 
-    ``row``: of the table of cases; ``nodes``: of its first launch, if a finding is flagged;
-    ``results``: of the session's cases, by their keys.
+    ``beside``: what the document has of it besides; ``results``: of the session's cases, by keys.
     """
 
-    _row: Mapping[str, Any]
+    _beside: Mapping[str, Any]
 
     def __init__(
         self,
         judged: CaseVerdict,
-        row: Mapping[str, Any],
-        nodes: tuple[str, ...],
+        beside: Mapping[str, Any],
         results: Callable[[], Mapping[Key, CheckResult]],
     ) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured")}
-        vars(self).update(own, _row=row, _nodes=nodes, _results=results)
+        vars(self).update(own, _beside=beside, _results=results)
 
     result = property(lambda self: self._results().get(self.case.key()))
     measured = property(lambda self: self.result and self.result.measured)
-    ran = property(lambda self: self._row.get("result", NEVER_RAN[0]) not in NEVER_RAN)
-    failed_job = property(lambda self: self._row.get("failed_job"))
-    complete = property(lambda self: bool(self._row.get("complete")))
-    nodes = property(lambda self: self._nodes)
+    ran = property(lambda self: self._beside["ran"])
+    failed_job = property(lambda self: self._beside["failed_job"])
+    complete = property(lambda self: self._beside["landmarks"] is not None)
+    nodes = property(lambda self: tuple(self._beside["nodes"]))
 
     @cached_property
     def landmarks(self) -> Landmarks | None:
         """Landmarks of its curve; None where it was not measured whole."""
-        if not self.complete:
-            return None
-        values = {one.name: self._row[one.name] for one in dataclasses.fields(Landmarks)}
-        limit = values["eager_limit"]
-        values["eager_limit"] = None if limit is None else EagerLimit(**limit)
-        values["intervals"] = {
-            one["landmark"]: (one["low"], math.inf if one["high"] is None else one["high"])
-            for one in values["intervals"]
-        }
-        return Landmarks(**values)
+        stored = self._beside["landmarks"]
+        return None if stored is None else codec.decode(Landmarks, stored, "landmarks")
 
 
 def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -> bytes:
@@ -341,11 +309,14 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
         {
             "entries": _digest_of_entries(entries, one.case),
             "nodes": () if one.level is Level.PASS else one.nodes,
+            "ran": one.ran,
+            "failed_job": one.failed_job,
+            "landmarks": codec.encode(one.landmarks),
             **codec.encode(dataclasses.replace(one, result=None, measured=None)),
         }
         for one in verdict.cases
     )
-    return packed.packed([head, *cases])
+    return store_folder.packed([head, *cases])
 
 
 def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
@@ -354,15 +325,13 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
     Raise NetproofError, which names the file, where it is damaged, of another format, or on
     another session.
     """
-    from netproof.store import folder as store_folder
-    from netproof.store.folder import VERDICT
     from netproof.store.ingest import report_sha256
 
     if not store.has_verdict(stored):
         return None
     content = store_folder.verify(store.path(stored), VERDICT)
     with _naming(store, stored):
-        head, *cases = packed.unpacked(content, VERDICT, MOST_BYTES)
+        head, *cases = store_folder.unpacked(content, VERDICT, MOST_BYTES)
         if not isinstance(head, dict) or type(head.get("format")) is not int:
             raise NetproofError("it does not say its format")
         if (stated := head.pop("format")) != FORMAT:
@@ -385,18 +354,13 @@ def on_session(
     found = read(store, stored)
     if found is None:
         return None
-    from netproof.store import questions
-
-    rows = questions.cases(store, stored, COLUMNS)
     with _naming(store, stored):
-        return found, found.on(session, rows)
+        return found, found.on(session)
 
 
 @contextmanager
 def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
     """Let errors name the file of a stored verdict."""
-    from netproof.store.folder import VERDICT, Damaged
-
     try:
         yield
     except Damaged:
@@ -407,7 +371,3 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
             f"{path}: the stored verdict cannot be used: {error}; move {path.parent} out of the"
             " store and add the session's report again"
         ) from error
-
-
-def _key(row: Mapping[str, Any]) -> Key:
-    return tuple(row[name] for name in _KEY)

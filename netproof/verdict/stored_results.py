@@ -52,14 +52,13 @@ def alongside(
     session: Session,
     expected: Matrix,
     configuration: dict[str, Any],
-    made: OfSession | None,
 ) -> tuple[StoredResults, tuple[str, ...]]:
     """Return the newest good stored result of each other case, or of one that was skipped.
 
     A good result passed and was measured whole by undisturbed launches, and nothing along its curve
     or in its own session is against it. Cases are those of the whole system in ``configuration``
-    that something in the session can be compared with. ``made``: the session's provenance, None
-    where not known. Also returns which parts of the store were not searched, a sentence each.
+    that something in the session can be compared with. Also returns which parts of the store were
+    not searched, a sentence each.
     Raises NetproofError where the folder is no store, or the session has no uuid or start.
     """
     from netproof.store import Store
@@ -94,7 +93,7 @@ def alongside(
         try:
             for one, result, then in list(_good(store, stored, missing, site)):
                 changes = [*marks, *_of_site(result, configuration, own.system)]
-                changes += [] if made is None else _of_versions(one.case, then, made)
+                changes += _of_versions(one.case, then, session.provenance)
                 started, path = stored.start.replace(tzinfo=UTC), store.path(stored)
                 found = StoredResult(one, result, stored.name, path, started, days, tuple(changes))
                 if changes and asked.leave_out_marked:
@@ -137,10 +136,9 @@ def _good(
         if key in results and key not in here
     }
     ruled = confirmations.findings_along([*here.values(), *compared.values()])
-    made = questions.provenance(store, stored)
     for key, one in here.items():
         if not any(finding.level in AGAINST for finding in ruled[key]) and not one.disturbances:
-            yield one, results[key], made
+            yield one, results[key], session.provenance
 
 
 def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) -> Iterator[str]:

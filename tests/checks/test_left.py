@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from netproof.measurement.case import Case
-from netproof.session import left, session
-from netproof.session.left import SkipReason
+from netproof.session import plan, session
+from netproof.session.plan import SkipReason
 from netproof.site import site
 from netproof.site.matrix import PlannedJob, job_of, matrix
 from netproof.verdict.judge import judge
@@ -38,7 +38,7 @@ def expected():
 def leaves(run, folder: Path, cases: list[Case], *options: str) -> session.Session:
     """A dry run that leaves these cases."""
     folder.mkdir(exist_ok=True)
-    left.write(folder / "left.json", dict.fromkeys(cases, TURN))
+    plan.write_left(folder / "left.json", dict.fromkeys(cases, TURN))
     ran = run(folder, *DRY, *options, NETPROOF_LEFT=str(folder / "left.json"))
     assert ran.returncode == 0, ran.stdout
     return session.load(folder / "run-0.json")

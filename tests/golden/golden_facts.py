@@ -189,7 +189,7 @@ def as_if_whole(name: str) -> power.Recorded:
     cases = {result.case: None for result in one.session.results if result.case is not None}
     matrix = dataclasses.replace(one.matrix, cases=tuple(cases))
     entries = session_verdict.references_of(matrix)
-    found = judge.judge(matrix, one.session, references=entries, made=one.provenance)
+    found = judge.judge(matrix, one.session, references=entries, made=one.session.provenance)
     return power.Recorded(one.session, matrix, found, entries)
 
 

@@ -41,8 +41,15 @@ from netproof.present.verdict import remarks, repeated_table, state
 from netproof.present.wording import counted, file_name
 from netproof.session.measured import MeasuredAgain
 from netproof.verdict import PASSED, session_verdict
-from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
-from netproof.verdict.verdict import CaseVerdict, StoredResults, Verdict
+from netproof.verdict.verdict import (
+    CaseVerdict,
+    CpuRows,
+    Crossover,
+    StoredResults,
+    Verdict,
+    cpu_rows,
+    crossovers,
+)
 
 MAIN_NETPIPE = ("inter-node", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""

@@ -350,12 +350,8 @@ _IN_FULL = ("offloads", "coalescing", "sysctls", "programs")
 
 def provenance_blocks(report: Report) -> Iterator[Block]:
     """Yield the commands that repeat the run, and all that is known of where it ran."""
-    session, found, why = report.judged.session, None, ""
-    try:
-        found = session_verdict.provenance_of(session)
-    except NetproofError as error:
-        why = str(error)
-    commands, cautions = _repeat(report, None if found is None else found.software)
+    session, found = report.judged.session, report.judged.session.provenance
+    commands, cautions = _repeat(report, found.software)
     yield Cell("To repeat the run", "heading")
     yield Cell("\n".join(commands), "code")
     yield from cautions
@@ -373,9 +369,6 @@ def provenance_blocks(report: Report) -> Iterator[Block]:
     if built:
         yield Cell("The environments, as measured", "heading")
         yield DataTable(("environment", "MPI", "package, version and hash"), built)
-    if found is None:
-        yield f"Software and nodes are not known: {why}"
-        return
     if found.software is not None:
         yield Cell("Software and files", "heading")
         yield from _software(found.software)

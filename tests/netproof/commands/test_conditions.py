@@ -22,6 +22,10 @@ from netproof.site.slurm import SlurmNode, SlurmPartition
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
 # Output of sinfo of Slurm 22.05 with --format="%R|%N|%T|%E".
+SHOWN = """\
+PartitionName=gige State={} MaxTime=UNLIMITED
+PartitionName=fast-ethernet State=UP MaxTime=UNLIMITED
+"""
 LISTED = """\
 fast-ethernet|fast-ethernet-1|idle|none
 gige|gige-1|mixed|none
@@ -33,7 +37,7 @@ gige|gige-4|down*|Not responding
 
 @pytest.fixture
 def gige() -> SlurmPartition:
-    return slurm.partitions_of({"gige": "UP", "fast-ethernet": "DOWN"}, LISTED)["gige"]
+    return slurm.partitions_of(SHOWN.format("UP"), LISTED)["gige"]
 
 
 def test_a_partition_runs_what_its_usable_nodes_allow(gige):
@@ -77,11 +81,11 @@ class TestNodesThatDoNotAnswer:
 
         def ask(*listed: str, state: str = "UP", wait_s: float = 60):
             texts = itertools.chain(listed, itertools.repeat(listed[-1]))
-            states = {"gige": state, "fast-ethernet": "UP"}
+            shown = SHOWN.format(state)
             monkeypatch.setattr(
-                slurm, "partitions", lambda: slurm.partitions_of(states, next(texts))
+                slurm, "partitions", lambda: slurm.partitions_of(shown, next(texts))
             )
-            found = night.cannot_run(jobs(expected), expected, configuration, wait_s=wait_s)
+            found = night.cannot_run(jobs(expected), expected, wait_s=wait_s)
             return {left.why for left in found.values()}
 
         return ask

@@ -21,7 +21,7 @@ from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, network_tests
 from netproof.experiments.load_plan import LoadAsked
 from netproof.experiments.tails import TailsAsked
 from netproof.experiments.tuning import AlgorithmsAsked, TuningAsked
-from netproof.session.labelled import MeasuredJob
+from netproof.session.session import MeasuredJob
 from netproof.site import folders
 
 ROOT = Path(__file__).resolve().parents[3]

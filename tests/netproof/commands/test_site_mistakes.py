@@ -117,7 +117,9 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
             changed = changed.replace(old, new)
         (tmp_path / "site-config" / "kestrel.py").write_text(changed)
         monkeypatch.setattr(site_check, "look", lambda *arguments: job)
-        faults = site_check.check("kestrel", job=job is not None).faults
+        faults = site_check.CheckedSite(
+            "kestrel", full=False, job=job is not None, wait_s=600
+        ).faults
         return [f"{one.place}: {one.key}: {one.reason}" for one in faults]
 
     return check

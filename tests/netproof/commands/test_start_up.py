@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -36,7 +37,7 @@ STARTED = {
     "measure study": ("e325-opteron nosuch.json", 2),
     "verdict": ("nosuch.json --all", 2),
     "report": ("./nosuch --store nosuch", 2),
-    "compare": ("nosuch.json", 2),
+    "compare": ("", 2),
     "history show": ("--store nosuch", 2),
     "history accept": ("1 --reason r --name n --case . --store nosuch", 2),
     "diagnose": ("mine:one", 2),
@@ -65,23 +66,49 @@ def test_every_verb_is_started():
     assert verbs == set(STARTED)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("verb", STARTED)
-def test_a_verb_that_fails_at_once_loads_little(verb, tmp_path):
-    arguments, status = STARTED[verb]
+def heavy_of(words, status, folder, **variables):
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("RFM_", "NETPROOF_"))
     }
     ended = subprocess.run(
-        [sys.executable, "-c", RUN, *verb.split(), *arguments.split()],
-        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
-        cwd=tmp_path,
+        [sys.executable, "-c", RUN, *words.split()],
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path), **variables},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     *_, loaded = ended.stderr.splitlines()
     assert ended.returncode == status, ended.stderr
-    assert HEAVY & set(loaded.split()) == set()
+    return HEAVY & set(loaded.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", STARTED)
+def test_a_verb_that_fails_at_once_loads_little(verb, tmp_path):
+    arguments, status = STARTED[verb]
+    assert heavy_of(f"{verb} {arguments}", status, tmp_path) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "status", "allowed"),
+    [
+        ("site show testbed", 0, set()),
+        ("site show absent", 2, set()),
+        # They read references, which ruamel edits.
+        ("site check absent", 2, {"ruamel.yaml"}),
+        ("references derive absent", 2, {"ruamel.yaml"}),
+        ("references risk absent", 2, {"ruamel.yaml"}),
+    ],
+)
+def test_reading_a_site_loads_little(words, status, allowed, tmp_path):
+    root = Path(__file__).parents[3]
+    site = {
+        "RFM_CONFIG_PATH": str(root / "site-config"),
+        "RFM_REFERENCE_PREFIX": str(root / "reference-values"),
+        "NETPROOF_SPACK_BUILDS": str(tmp_path),
+    }
+    assert heavy_of(words, status, tmp_path, **site) <= allowed

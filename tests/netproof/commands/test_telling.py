@@ -20,8 +20,8 @@ from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import pair_rounds, session
-from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
+from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
@@ -230,6 +230,20 @@ def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     text = command.summary(night_of(passed, worse=(worse,)))
     assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in text
     assert "accept" not in command.summary(night_of(passed))
+
+
+@pytest.mark.slow
+def test_the_mail_of_the_documentation_is_what_a_night_writes(monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    sick = session_verdict.judge_session(
+        session.load(RECORDED / "sick.json"), system="testbed:gige"
+    )
+    night = dataclasses.replace(a_night(sick), system="testbed:gige", ended=STARTED)
+    written = command.summary(night)
+    shown = (ROOT / "docs" / "nightly.md").read_text().split("```\n")[1]
+    for line in shown.replace("14 min", "0 s").splitlines():
+        assert line.rstrip(" …") in written
 
 
 def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):

@@ -61,6 +61,7 @@ def test_a_recorded_session_is_judged_from_the_sizes_of_its_day():
         ({"jump": {"least_size": 64}}, "'jump': 'least_size' is gone: one for all criteria"),
         ({"drop": {"not_known": 1}}, "'drop': 'not_known' is gone: one for all counters"),
         ({"path": {"warn": 0.96}}, "'path': 'warn' is gone: a site sets fail of it"),
+        ({"cpu_cost": {"warn": 0.9}}, "'cpu_cost' is gone: CPU time is shown, and never judged"),
         ({"monotony": {}}, "'monotony' is gone: the bounds of 'growth' hold for it as well"),
     ],
 )
@@ -92,7 +93,7 @@ def test_what_is_written_as_it_is_by_default_is_not_gone():
         ({"jump": {"warn": math.inf}}, "'jump': 'warn': found inf, expected a number or None"),
         ({"curves": {"least_size": None}}, "'least_size': found None, expected a whole number"),
         ({"curves": {"least_size": 4.5}}, "'least_size': found 4.5, expected a whole number"),
-        ({"jump": {"fail": 2}}, "fail=2 is milder than warn=4.0: exchange them"),
+        ({"jump": {"fail": 2}}, "warn=4.0, fail=2: they are numbers that increase"),
         ({"counters": {"not_known": 2}}, "'not_known': found 2, expected 0 or 1"),
         ({"confirm": {"most_launches": 1}}, "all launches, 3 or more"),
     ],

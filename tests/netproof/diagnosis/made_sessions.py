@@ -318,7 +318,7 @@ def session_of(
         verdict,
         (),
     )
-    vars(judged)["provenance"] = made
+    vars(judged.session)["provenance"] = made
     return judged
 
 

@@ -28,7 +28,7 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import undefined
-from netproof.diagnosis.causes import CAUSES, TEXTS
+from netproof.diagnosis.causes import RULES, TEXTS
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
     NOTHING_WRONG,
@@ -77,7 +77,7 @@ def healthy(**others) -> dict:
 
 
 def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
-    assert [*CAUSES] == [*TEXTS] == [*CauseName]
+    assert [*RULES] == [*TEXTS] == [*CauseName]
     assert all(texts["advice"] and texts["headline"] for texts in TEXTS.values())
 
 
@@ -825,6 +825,19 @@ def test_too_many_crashes_on_several_nodes_are_not_explained():
     (culprit,) = found.culprits
     assert culprit.cause is CauseName.UNEXPLAINED
     assert "9 of 20 launches crashed" in culprit.evidence[0].sentence
+
+
+def test_red_everywhere_with_small_socket_buffers_is_that_setting():
+    small = {"sysctls": {"net.ipv4.tcp_rmem": "4096 4096 4096", "net.core.wmem_max": "2304"}}
+    described = in_job(**{f"gige_{number}": small for number in range(1, 5)})
+    culprit = only(**healthy(cases=red_everywhere(), described=described))
+    assert culprit.cause is CauseName.SMALL_BUFFERS
+    assert culprit.headline == (
+        "all nodes of gige (eth1): socket buffers hold less than the link carries in a round trip:"
+        " net.ipv4.tcp_rmem 4096, net.core.wmem_max 2304"
+    )
+    assert culprit.evidence[0].sentence == "on gige-[1-4] net.ipv4.tcp_rmem 4096 bytes"
+    assert culprit.consequences == 2
 
 
 @pytest.mark.slow

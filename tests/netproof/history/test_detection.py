@@ -113,6 +113,15 @@ def test_a_good_night_in_between_does_not_end_a_change():
     assert change.open
 
 
+def test_a_second_bad_night_in_a_row_is_listed_too_and_a_third_is_a_step():
+    values = [v * 1.1 if night >= 60 else v for night, v in enumerate(quiet(9, 63))]
+    for nights in (61, 62):
+        (change,) = follow(values[:nights]).changes
+        assert (change.kind, change.index) == (ChangeKind.BAD_NIGHT, nights - 1)
+    (change,) = follow(values).changes
+    assert (change.kind, change.index) == (ChangeKind.STEP, 60)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("accepted", [60, 61, 66])
 def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):

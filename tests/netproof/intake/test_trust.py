@@ -19,7 +19,7 @@ import pytest
 from netproof.commands import night
 from netproof.errors import NetproofError
 from netproof.intake import trust
-from netproof.session import left, session
+from netproof.session import plan, session
 from netproof.site import site, slurm, spack
 from netproof.store import Store
 from netproof.verdict import references
@@ -331,7 +331,7 @@ class TestWhatIsTaken:
         [
             ("testbed.yaml", references.ReferenceFile, "references"),
             ("run-1.json", session.load, "the report"),
-            ("left.json", left.read, "NETPROOF_LEFT's file"),
+            ("left.json", plan.read_left, "NETPROOF_LEFT's file"),
             ("envs", spack.environments, "the Spack environments"),
         ],
     )

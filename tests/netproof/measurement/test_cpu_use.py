@@ -12,7 +12,6 @@ from netproof.measurement.cpu_use import (
     NO_STARTS,
     NodeCost,
     Use,
-    cost_in_words,
     costliest,
     interrupts_s,
     node_costs,
@@ -62,10 +61,8 @@ def test_a_message_is_the_cost_of_the_node_it_leaves_and_of_the_one_at_which_it_
 def test_a_rank_that_could_run_all_of_the_time_never_slept():
     (polls,) = costs([launch(1.5, awake_s=2.4)], [{"n1": START}])
     assert polls.asleep_share == pytest.approx(0)
-    assert polls.never_asleep()
     (sleeps,) = costs([launch(1.3)], [{"n1": START}])
     assert sleeps.asleep_share == pytest.approx(0.5)
-    assert not sleeps.never_asleep()
 
 
 def test_what_is_not_known_has_its_reason():
@@ -79,7 +76,6 @@ def test_what_is_not_known_has_its_reason():
     (threads,) = costs([launch(4.3, awake_s=4.5)], [{"n1": START}])
     assert threads.asleep_share is None
     assert "several threads" in threads.why("asleep_share")
-    assert not threads.never_asleep()
     bare = {"user_s": None, "system_s": None, "interrupts_s": None, "awake_s": None, "slept": None}
     (old,) = costs([launch(1.3, **bare)], [{"n1": START}])
     assert old.cores is not None
@@ -124,16 +120,3 @@ def test_interrupts_are_those_of_all_cpus_of_the_machine():
     load = NodeLoad("n1", "m", 4, 2.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0)
     assert interrupts_s(load) == pytest.approx(2.0)
     assert interrupts_s(dataclasses.replace(load, network_share=None)) is None
-
-
-def test_a_cost_in_words_says_what_was_taken_off_and_how_ranks_waited():
-    (cost,) = costs([launch(1.3, sharing=2)], [{"n1": START}])
-    assert cost_in_words(cost) == (
-        "without 0.3 CPU s of starting and ending; 0.06 s user, 0.94 s system; its machine, which"
-        " 2 nodes share, took 0.2 CPU s for interrupts meanwhile; its ranks slept 50% of the time;"
-        " 0.5 CPU s a GB, 500 CPU µs a message"
-    )
-    (polls,) = costs([launch(1.5, awake_s=2.4)], [{"n1": START}])
-    assert "its ranks never slept" in cost_in_words(polls)
-    (unknown,) = costs([launch(1.3)], [])
-    assert cost_in_words(unknown) == f"starting and ending included: {NO_STARTS}"

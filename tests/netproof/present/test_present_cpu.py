@@ -12,7 +12,7 @@ from netproof.measurement.cpu_use import NO_STARTS, NodeCost
 from netproof.present.document import show
 from netproof.present.session import cpu_blocks as blocks
 from netproof.present.session import cpu_figures
-from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
+from netproof.verdict.verdict import CpuRow, CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
 COST = NodeCost(

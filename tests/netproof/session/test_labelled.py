@@ -11,15 +11,15 @@ import pytest
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.session import labelled
+from netproof.session import session
 
 SESSION = Path(__file__).resolve().parents[2] / "data" / "sessions" / "netpipe.json"
 
 
 def test_the_folder_is_found_from_that_of_reports_and_from_itself():
     folder = Path("reports", "load")
-    assert labelled.folder_of(Path("reports"), "load") == folder
-    assert labelled.folder_of(folder, "load") == folder
+    assert session.folder_of(Path("reports"), "load") == folder
+    assert session.folder_of(folder, "load") == folder
 
 
 def report(folder: Path, **of_test: object) -> Path:
@@ -33,7 +33,7 @@ def report(folder: Path, **of_test: object) -> Path:
 
 
 @dataclass(frozen=True)
-class Sweep(labelled.JobRecord):
+class Sweep(session.JobRecord):
     KEY = "kept"
     CALLED = "sweep"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from reframe.utility import nodelist_abbrev
 from netproof import codec
 from netproof.criteria import Finding
 from netproof.errors import NetproofError
-from netproof.session import session
+from netproof.session import provenance, session
+from netproof.session.provenance import Software
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "faulty.json"
+SOFTWARE = Software("0.1", "4.10.4", None, None, None, {}, {})
 LOAD = {
     **{"node": "node1", "machine": None, "cpus": 4, "wall_s": 1.5, "others_cpu_s": 0.1},
     **{"others_share": 0.02, "network_share": 0, "steal_share": None, "pressure_share": 0.1},
@@ -102,10 +105,15 @@ def test_the_newest_report_is_the_last_one_written(tmp_path):
 
 
 def test_a_jobs_own_list_of_nodes_counts_and_not_reframes(tmp_path):
+    nodes = tmp_path / "nodes"
+    nodes.mkdir()
+    for name in ("gige-1", "gige-2"):
+        shutil.copy(RECORDED.parents[1] / "nodes" / "same" / f"node.{name}.txt", nodes)
+
     def change(document) -> None:
         job = next(t for t in document["runs"][0]["testcases"] if not t.get("netproof_case"))
         job["job_nodelist"] = ["gige-1"]
-        job["netproof_provenance"] = {"nodes": [{"node": "gige-1"}, {"node": "gige-2"}]}
+        job["netproof_provenance"] = provenance.of_job(nodes, ["gige-1", "gige-2"], SOFTWARE)
 
     stored = session.load(changed(tmp_path, change))
     (job,) = (result for result in stored.results if result.case is None)
@@ -200,6 +208,7 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, valu
         place[where[-1]] = value
 
     named = next(step for step in reversed(where) if isinstance(step, str))
+    named = named.removeprefix("netproof_")
     with pytest.raises(NetproofError, match=rf"run-0\.json: .*{named}|run-0\.json: .* is missing"):
         session.load(with_all(tmp_path, spoil))
 

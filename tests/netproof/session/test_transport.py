@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import registry
-from netproof.session import session, transport
+from netproof.session import provenance, session
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 def test_the_step_asks_every_library():
-    command = transport.step(registry.named("imb").start("", 2), ["srun", "--mpi=pmix"], 2)
+    command = provenance.transport_step(
+        registry.named("imb").start("", 2), ["srun", "--mpi=pmix"], 2
+    )
     assert {"I_MPI_DEBUG=4", "UCX_LOG_LEVEL=info", "--nodes=2"} <= set(command)
     assert command[-1] == "Barrier"
 
@@ -49,33 +51,33 @@ def test_every_benchmark_that_checks_start_can_ask():
     ],
 )
 def test_each_library_names_its_transport_among_what_it_says(library, told):
-    said = transport.of_job(DATA / "transport" / library).said
-    assert list(transport.telling(said)) == told
+    said = provenance.transport_of(DATA / "transport" / library)
+    assert list(provenance.telling(said)) == told
     assert not [line for line in said if "times -->" in line or "repetitions" in line]
 
 
 def test_a_job_that_ended_before_says_why_nothing_is_known(tmp_path):
-    told = transport.of_job(tmp_path)
-    assert told.said == ()
-    assert "transport.out: No such file or directory" in told.absent
+    why = provenance.transport_of(tmp_path)
+    assert isinstance(why, str)
+    assert "transport.out: No such file or directory" in why
 
 
 def test_what_is_said_is_bounded_and_printable(tmp_path):
     lines = [f"line {number} \x1b[31m{'x' * 400}" for number in range(99)]
     (tmp_path / "transport.out").write_text("\n".join(lines))
     (tmp_path / "transport.err").write_text("")
-    told = transport.of_job(tmp_path)
-    assert len(told.said) == transport.MOST_LINES + 1
-    assert told.said[-1] == "… and 59 more lines"
-    assert all(len(line) <= 200 and line.isprintable() for line in told.said)
+    told = provenance.transport_of(tmp_path)
+    assert len(told) == provenance.MOST_LINES + 1
+    assert told[-1] == "… and 59 more lines"
+    assert all(len(line) <= 200 and line.isprintable() for line in told)
 
 
 def test_a_session_has_it_of_the_jobs_that_were_asked(tmp_path):
     document = json.loads((DATA / "sessions" / "passed.json").read_text())
     tests = document["runs"][0]["testcases"]
     job = next(test for test in tests if not test.get("netproof_case"))
-    job["netproof_transport"] = {"said": ["libfabric provider: tcp"], "absent": ""}
+    job["netproof_transport"] = ["libfabric provider: tcp"]
     path = tmp_path / "run-0.json"
     path.write_text(json.dumps(document))
     found = [result.transport for result in session.load(path).results if result.transport]
-    assert found == [transport.ReportedTransport(("libfabric provider: tcp",), "")]
+    assert found == [("libfabric provider: tcp",)]

@@ -12,9 +12,9 @@ from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
-from netproof.session import packed, session
+from netproof.session import session
 from netproof.store import Store, StoredSession, questions
-from netproof.store.folder import SESSION
+from netproof.store.folder import SESSION, packed_session
 from netproof.verdict import session_verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,7 +92,7 @@ def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path):
     bad = another(good)
     change, reason = CONTRADICTIONS[2]
     document = json.loads(altered(tmp_path, change).read_text())
-    store.put(bad, questions.tables(store, good), {SESSION: packed.of_document(document)})
+    store.put(bad, questions.tables(store, good), {SESSION: packed_session(document)})
     named = ["--store", str(store.folder), "testbed:gige"]
     for asked in (
         ["verdict", bad.name, *named],

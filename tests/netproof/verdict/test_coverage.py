@@ -11,9 +11,9 @@ from netproof.intake import json_reading
 from netproof.pairs.verdict import rounds_of
 from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
-from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.provenance import OfSession, PartitionNodes
+from netproof.session.plan import SkipReason
+from netproof.session.provenance import OfSession
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
@@ -40,10 +40,10 @@ def covered(
     passed: Session, states: dict[str, str] | None, why: str = "", **values: object
 ) -> coverage.Coverage:
     """The coverage where Slurm had the nodes in these states, or was not asked."""
-    slurm = ()
+    slurm = {}
     if states is not None:
         there = tuple(SlurmNode(name, state, "") for name, state in states.items())
-        slurm = (PartitionNodes("gige", there, why),)
+        slurm = {"gige": why or there}
     made = OfSession(None, (), (), {}, slurm)
     (found,) = coverage.judge(made, passed, {"gige": LENIENT.model_copy(update=values)})
     return found
@@ -143,7 +143,7 @@ def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
 
 def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(passed):
     there = tuple(SlurmNode(name, state, "") for name, state in STATES.items())
-    made = OfSession(None, (), (), {}, (PartitionNodes("gige", there, ""),))
+    made = OfSession(None, (), (), {}, {"gige": there})
     (asked,) = coverage.judge(made, passed, {"gige": GIGE})
     assert asked.failed
     (deferred,) = coverage.judge(made, passed, {"gige": GIGE}, {"gige"})

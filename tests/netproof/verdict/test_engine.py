@@ -140,12 +140,7 @@ class TestAlong:
         )
         measured = dataclasses.replace(sick["mpich tcp"].measured, launches=launches)
         barrier = dataclasses.replace(sick["mpich tcp"], measured=measured)
-        assert {finding.criterion for finding in engine.along(barrier)} == {"CPU cost"}
-
-    def test_cpu_seconds_are_of_each_node(self, sick):
-        costs = [f for f in engine.along(sick["mpich tcp"]) if f.criterion == "CPU cost"]
-        assert len(costs) == 2
-        assert all(0 < cost.value < 2 for cost in costs)
+        assert engine.along(barrier) == ()
 
 
 class TestRule:

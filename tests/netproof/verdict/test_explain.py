@@ -25,18 +25,20 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.verdict import FAILED, INCONCLUSIVE, session_verdict
-from netproof.verdict.explain import (
+from netproof.verdict.judge import judge
+from netproof.verdict.session_verdict import NOTHING
+from netproof.verdict.verdict import (
+    CaseVerdict,
     CpuRow,
     CpuRows,
     Crossover,
+    FailedTest,
+    Verdict,
     cpu_rows,
     crossovers,
     failures,
     named,
 )
-from netproof.verdict.judge import judge
-from netproof.verdict.session_verdict import NOTHING
-from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
@@ -374,19 +376,3 @@ def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
     assert {row.case.function for row in rows[0]} == {"mpi"}
     assert {row.of_tcp for row in rows[0]} == {None}, "that of TCP is not known"
     assert list(rows[1]) == [NO_STARTS]
-
-
-@pytest.mark.slow
-def test_the_finding_says_whether_starting_and_ending_is_in_it(tmp_path):
-    costs = {}
-    for name, path in (
-        ("with", with_starts("sick", tmp_path)),
-        ("without", ROOT / "tests" / "data" / "sessions" / "sick.json"),
-    ):
-        findings = case_of(judged(path), "mpich", "tcp").findings
-        costs[name] = [one for one in findings if one.criterion == "CPU cost"]
-    assert [len(findings) for findings in costs.values()] == [2, 2]
-    for net, gross in zip(costs["with"], costs["without"], strict=True):
-        assert "of a core; without 0.002 CPU s of starting and ending" in net.reason
-        assert f"of a core; starting and ending included: {NO_STARTS}" in gross.reason
-        assert 0 < net.value < 2

@@ -13,10 +13,10 @@ from netproof.errors import NetproofError
 from netproof.measurement.interval import Side
 from netproof.session import session
 from netproof.session.session import CheckResult, Session
-from netproof.verdict import risk
+from netproof.verdict import derive
+from netproof.verdict.derive import Scatter
 from netproof.verdict.power import with_times
 from netproof.verdict.references import ReferenceFile
-from netproof.verdict.risk import Scatter
 
 
 def drawn(within: float, between: float, sessions: int, launches: int, seed: int) -> list:
@@ -27,16 +27,16 @@ def drawn(within: float, between: float, sessions: int, launches: int, seed: int
 
 class TestScatter:
     def test_launches_and_sessions_are_told_apart(self):
-        found = risk.scatter(drawn(0.02, 0.1, 400, 5, 1))
+        found = derive.scatter(drawn(0.02, 0.1, 400, 5, 1))
         assert found.within == pytest.approx(0.02, rel=0.1)
         assert found.between == pytest.approx(0.1, rel=0.15)
         assert (found.sessions, found.launches) == (400, 2000)
 
     def test_what_launches_explain_is_no_scatter_of_sessions(self):
-        assert risk.scatter(drawn(0.1, 0.0, 400, 5, 2)).between < 0.02
+        assert derive.scatter(drawn(0.1, 0.0, 400, 5, 2)).between < 0.02
 
     def test_of_single_launches_all_scatter_is_that_of_sessions(self):
-        found = risk.scatter([[1.0], [1.1], [0.9]])
+        found = derive.scatter([[1.0], [1.1], [0.9]])
         assert found.within == 0
         assert found.between > 0
 
@@ -45,13 +45,13 @@ class TestOutcomes:
     SMALL = Scatter(0.01, 0.01, 10, 30)
 
     def test_far_from_the_bound_everything_is_certain(self):
-        assert risk.outcomes(1.0, 0.8, self.SMALL)[Side.WITHIN] == 1
-        assert risk.outcomes(0.5, 0.8, self.SMALL)[Side.BEYOND] == 1
-        assert risk.outcomes(1.0, 1.3, self.SMALL)[Side.WITHIN] == 1
-        assert risk.outcomes(2.0, 1.3, self.SMALL)[Side.BEYOND] == 1
+        assert derive.outcomes(1.0, 0.8, self.SMALL)[Side.WITHIN] == 1
+        assert derive.outcomes(0.5, 0.8, self.SMALL)[Side.BEYOND] == 1
+        assert derive.outcomes(1.0, 1.3, self.SMALL)[Side.WITHIN] == 1
+        assert derive.outcomes(2.0, 1.3, self.SMALL)[Side.BEYOND] == 1
 
     def test_at_the_bound_half_of_the_sessions_lie_on_either_side(self):
-        found = risk.outcomes(0.8, 0.8, self.SMALL)
+        found = derive.outcomes(0.8, 0.8, self.SMALL)
         assert sum(found.values()) == pytest.approx(1)
         assert 0.2 < found[Side.WITHIN] < 0.6
         assert found[Side.ASTRIDE] > 0
@@ -59,12 +59,12 @@ class TestOutcomes:
     @pytest.mark.slow
     def test_the_worse_the_network_the_rarer_it_passes(self):
         scattering = Scatter(0.05, 0.05, 5, 15)
-        curve = [risk.outcomes(ratio, 0.9, scattering) for ratio in (1.0, 0.95, 0.9, 0.8, 0.6)]
+        curve = [derive.outcomes(ratio, 0.9, scattering) for ratio in (1.0, 0.95, 0.9, 0.8, 0.6)]
         passed = [one[Side.WITHIN] for one in curve]
         assert passed == sorted(passed, reverse=True)
 
     def test_a_single_launch_decides_by_its_value_until_others_are_made(self):
-        found = risk.outcomes(0.79, 0.8, Scatter(0.0, 0.0, 3, 3), 1)
+        found = derive.outcomes(0.79, 0.8, Scatter(0.0, 0.0, 3, 3), 1)
         assert found[Side.BEYOND] == 1
 
 
@@ -90,34 +90,34 @@ class TestPlan:
         self, within, between, margin, launches, larger
     ):
         scattering = Scatter(within, between, 10, 30)
-        plan = risk.plan(scattering, margin, launches=launches, larger=larger)
-        assert plan.risk <= risk.RISK
+        plan = derive.plan(scattering, margin, launches=launches, larger=larger)
+        assert plan.risk <= derive.RISK
         worse = 1 - margin if larger else 1 / (1 - margin)
         # Three standard errors of a share of 5 % of a thousand.
-        most = risk.RISK + 3 * math.sqrt(risk.RISK * (1 - risk.RISK) / 1000)
+        most = derive.RISK + 3 * math.sqrt(derive.RISK * (1 - derive.RISK) / 1000)
         assert 1 - passing(plan, 1.0, scattering, seed=1) <= most
         assert passing(plan, worse, scattering, seed=2) <= most
 
     @pytest.mark.slow
     def test_one_session_fewer_would_risk_more(self):
         scattering = Scatter(0.05, 0.05, 10, 30)
-        plan = risk.plan(scattering, 0.05, launches=3)
+        plan = derive.plan(scattering, 0.05, launches=3)
         assert plan.sessions > 1
-        fewer = risk.AcceptancePlan(plan.bound, plan.sessions - 1, 3, 0)
-        assert 1 - passing(fewer, 1.0, scattering, acceptances=20000) > risk.RISK
+        fewer = derive.AcceptancePlan(plan.bound, plan.sessions - 1, 3, 0)
+        assert 1 - passing(fewer, 1.0, scattering, acceptances=20000) > derive.RISK
 
     def test_what_does_not_scatter_takes_one_session(self):
-        plan = risk.plan(Scatter(0.0, 0.0, 3, 9), 0.01)
+        plan = derive.plan(Scatter(0.0, 0.0, 3, 9), 0.01)
         assert (plan.sessions, plan.risk) == (1, 0)
 
     @pytest.mark.parametrize("margin", [0, 1, -0.1])
     def test_a_margin_that_is_no_share_is_refused(self, margin):
         with pytest.raises(NetproofError, match="is no share"):
-            risk.plan(Scatter(0.1, 0.1, 3, 9), margin)
+            derive.plan(Scatter(0.1, 0.1, 3, 9), margin)
 
     def test_where_no_plan_is_found_it_says_so(self):
         with pytest.raises(NetproofError, match="more than 1000"):
-            risk.plan(Scatter(1.0, 1.0, 3, 9), 0.01)
+            derive.plan(Scatter(1.0, 1.0, 3, 9), 0.01)
 
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -163,7 +163,7 @@ def references(tmp_path) -> ReferenceFile:
 
 
 def of(several, references, margin=0.2):
-    found, without = risk.risks_of_sessions(
+    found, without = derive.risks_of_sessions(
         several, references, "testbed", "gige", margin, tries=200
     )
     return {

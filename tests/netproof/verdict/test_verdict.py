@@ -19,8 +19,8 @@ from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
-from netproof.session.left import SkipReason
 from netproof.session.measured import Crash, Measured
+from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import matrix as matrix_module
 from netproof.site import site
