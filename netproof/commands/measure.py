@@ -7,6 +7,8 @@ They are no acceptance: their reports are in folders that no verdict reads.
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,7 @@ from netproof.errors import NetproofError
 from netproof.site import folders
 
 if TYPE_CHECKING:
+    from netproof.experiments.experiment import Experiment
     from netproof.experiments.literature import Study
     from netproof.experiments.sweep import Sweep
     from netproof.present.document import Block
@@ -37,30 +40,50 @@ ROUNDS = 5
 """Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
-def _insist_on_number(nodes: int, least: int) -> None:
-    if 0 < nodes < least:
-        raise typer.BadParameter(f"--nodes: give {least} at least, or 0 for all")
+def _measured(where: Where, asked: Experiment) -> Path:
+    """Have ReFrame measure an experiment, and return the report.
+
+    Raise NetproofError for what the site or a library lacks, before anything is measured, and
+    where ReFrame leaves no report.
+    """
+    from netproof import codec
+    from netproof.experiments import restoring
+    from netproof.experiments.tuning import TuningAsked
+
+    planned = where.insist(asked)
+    if isinstance(asked, TuningAsked):
+        _restored(where)
+        record = restoring.record_of(folders.of_reports(), where.system, where.partition)
+        asked = dataclasses.replace(asked, record=str(record.absolute()))
+    settings = {f"{asked.TEST}.asked": json.dumps(codec.encode(asked))}
+    subject, words = asked.subject or where.partition, asked.words(planned)
+    try:
+        return where.measure("experiments.py", settings, asked.FOLDER, subject, words)
+    finally:
+        if isinstance(asked, TuningAsked):
+            # A killed job could not restore it.
+            _restored(where)
 
 
 def _answered(
     key: str,
     subject: str,
     environment: str | None,
-    measured: Callable[[Where], Path],
+    asked: Callable[[], Experiment],
     form: Form,
     folder: Path | None = None,
 ) -> int:
     """Print the answers of the report that is named, or of the one that measuring there leaves.
 
-    ``key``: of the experiment, and of all answers in the document; ``folder``: to write a page
-    into, None for no page. Return the exit status of what has bounds. Raise typer.BadParameter for
-    a place without an environment.
+    ``key``: of the experiment, and of all answers in the document; ``asked``: what to measure;
+    ``folder``: to write a page into, None for no page. Return the exit status of what has bounds.
+    Raise typer.BadParameter for a place without an environment.
     """
     report, where = session_and_system([subject])
     if report is None:
         if environment is None:
             raise typer.BadParameter("say with what: --environment")
-        report = measured(Where.of(where or "", environment, full=True))
+        report = _measured(Where.of(where or "", environment, full=True), asked())
     from netproof.present.document import Cell
     from netproof.present.loads import ANSWERS
 
@@ -96,24 +119,13 @@ def load(
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
 
-    def measured(where: Where) -> Path:
-        from netproof.experiments import load, load_plan
-        from netproof.experiments.load_plan import Aggressor, Victim, chosen
+    def asked() -> Experiment:
+        from netproof.experiments.load_plan import Aggressor, LoadAsked, Victim, chosen
 
         several, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
-        where.insist_on_pairs()
-        where.insist_on_nodes(load_plan.LEAST_NODES, load_plan.WHY)
-        settings: dict[str, object] = {
-            "aggressors": ",".join(congesting),
-            "victims": ",".join(several),
-        }
-        settings |= {"most_nodes": nodes, "rounds": rounds}
-        count = len(several) * len(congesting) * rounds
-        what = f"{count} times alone and alongside, at each place"
-        return where.measure("load.py", settings, load.FOLDER, where.partition, what)
+        return LoadAsked(victims=several, aggressors=congesting, rounds=rounds, nodes=nodes)
 
-    _insist_on_number(nodes, 4)
-    return _answered("load", subject, environment, measured, form, page)
+    return _answered("load", subject, environment, asked, form, page)
 
 
 @verb("tails are inconclusive")
@@ -127,20 +139,12 @@ def tails(
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
 
-    def measured(where: Where) -> Path:
-        from netproof.experiments import tails
+    def asked() -> Experiment:
+        from netproof.experiments.tails import TailsAsked
 
-        where.insist_on_pairs()
-        most = where.settings.max_message_bytes
-        if size > most:
-            raise NetproofError(
-                f"--bytes {size}: the largest message of {where.option} is of {most} bytes"
-            )
-        settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
-        what = f"single calls of {size} bytes for {seconds:g} s"
-        return where.measure("load.py", settings, tails.FOLDER, where.partition, what)
+        return TailsAsked(seconds=seconds, bytes=size)
 
-    return _answered("tails", subject, environment, measured, form, page)
+    return _answered("tails", subject, environment, asked, form, page)
 
 
 @verb("GPCNeT is inconclusive")
@@ -153,26 +157,12 @@ def gpcnet(
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
 
-    def measured(where: Where) -> Path:
-        from netproof.experiments import gpcnet
+    def asked() -> Experiment:
+        from netproof.experiments.gpcnet import GpcnetAsked
 
-        there = where.matrix.environments
-        environments = where.matrix.entries[where.partition]["environs"]
-        having = [
-            one for one in environments if gpcnet.FEATURE in there.get(one, {}).get("features", ())
-        ]
-        remedy = (
-            f". Put GPCNeT's {gpcnet.PROGRAM} into the environment's PATH and name the feature in"
-            " its site's file"
-        )
-        where.insist(having, f"the feature {gpcnet.FEATURE!r}", remedy)
-        where.insist_on_nodes(gpcnet.LEAST_NODES, f"{gpcnet.WHY}; netproof measure load takes 4")
-        settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
-        what = f"GPCNeT {rounds} times, some minutes each"
-        return where.measure("load.py", settings, gpcnet.FOLDER, where.partition, what)
+        return GpcnetAsked(rounds=rounds, nodes=nodes)
 
-    _insist_on_number(nodes, 10)
-    return _answered("gpcnet", subject, environment, measured, form)
+    return _answered("gpcnet", subject, environment, asked, form)
 
 
 @verb("cannot tune")
@@ -200,12 +190,16 @@ def tune(
         if not _restored(Where.of(where)):
             terminal.say(terminal.console(), f"{where}: nothing is left to restore")
         return 0
-    given = () if values is None else values.split(",")
 
-    def measured(place: Where) -> Path:
-        return measured_setting(place, parameter or "", protocol, path, given, rounds)
+    def asked() -> Experiment:
+        from netproof.experiments.tuning import TuningAsked
 
-    return _answered("sweeps", subject, environment, measured, form, page)
+        given = () if values is None else tuple(values.split(","))
+        return TuningAsked(
+            parameter=parameter or "", protocol=protocol, path=path, values=given, rounds=rounds
+        )
+
+    return _answered("sweeps", subject, environment, asked, form, page)
 
 
 @verb("cannot tune")
@@ -223,12 +217,14 @@ def algorithms(
     session, _ = session_and_system([subject])
     if (session is None) is (function is None):
         raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
-    given = () if values is None else values.split(",")
 
-    def measured(where: Where) -> Path:
-        return _measured_algorithms(where, function or "", ranks, given, rounds)
+    def asked() -> Experiment:
+        from netproof.experiments.tuning import AlgorithmsAsked
 
-    return _answered("sweeps", subject, environment, measured, form, page)
+        given, named = () if values is None else tuple(values.split(",")), function or ""
+        return AlgorithmsAsked(function=named, ranks=ranks or 0, values=given, rounds=rounds)
+
+    return _answered("sweeps", subject, environment, asked, form, page)
 
 
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
@@ -244,72 +240,6 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
         terminal.say(terminal.console(stderr=True), said)
     return restored
-
-
-def measured_setting(
-    where: Where, parameter: str, protocol: str, path: str, values: Sequence[str], rounds: int
-) -> Path:
-    """Measure a sweep of one setting with ReFrame, and return the report.
-
-    Raise NetproofError for what the site or a library lacks, before anything is measured, and
-    where ReFrame leaves no report.
-    """
-    from netproof.benchmarks import netpipe, registry
-    from netproof.experiments import parameters, restoring, sweep
-
-    for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
-        if given not in known:
-            raise NetproofError(f"unknown {given!r}; choose {' or '.join(known)}")
-    cases = where.matrix.cases
-    where.insist({one.environment for one in cases if registry.of(one).by_protocol}, "NetPIPE")
-    turned = parameters.found(parameter, values)
-    library = where.matrix.environments[where.environment]["extras"]["mpi"]
-    turned.assignment(protocol, library, path)
-    tried = tuple(values) or turned.values_on(where.settings.rails)
-    parameters.insist_on_values(tried)
-    if turned.by_hook and not where.settings.tuning_hook:
-        raise NetproofError(
-            f"{turned.title} takes root: give {where.option} a tuning_hook in its site's file"
-        )
-    _restored(where)
-    settings: dict[str, object] = {
-        "turned": turned.name,
-        "turned_protocol": protocol,
-        "turned_path": path,
-    }
-    settings |= {"rounds": rounds, **({"turned_values": ",".join(values)} if values else {})}
-    what = f"{len(sweep.turns(tried, rounds, 1))} launches"
-    try:
-        return where.measure("tuning.py", settings, restoring.FOLDER, turned.name, what)
-    finally:
-        # A killed job could not restore it.
-        _restored(where)
-
-
-def _measured_algorithms(
-    where: Where, function: str, ranks: int | None, values: Sequence[str], rounds: int
-) -> Path:
-    """Measure a sweep of a collective's algorithms; raise NetproofError as the other."""
-    from netproof.benchmarks import imb, registry
-    from netproof.experiments import parameters, restoring, sweep
-
-    benchmark, named, cases = imb.BENCHMARK.name, where.matrix.environments, where.matrix.cases
-    why = named.get(where.environment, {}).get("extras", {}).get("absent", {}).get(benchmark)
-    where.insist(
-        {case.environment for case in cases if case.benchmark == benchmark},
-        registry.named(benchmark).label + (f", whose site says: {why}" if why else ""),
-    )
-    names = parameters.algorithms(named[where.environment]["extras"]["mpi"], function, values)
-    counts = sorted({one.ranks for one in cases if one.function == function})
-    if ranks is not None and ranks not in counts:
-        on = ", ".join(map(str, counts))
-        raise NetproofError(f"{where.option} measures {function} on {on} ranks, and not on {ranks}")
-    settings = {"swept_function": function, "swept_ranks": ranks or 0, "rounds": rounds}
-    settings |= {"swept_algorithms": ",".join(values)} if values else {}
-    jobs = 1 if ranks is not None else len(counts)
-    what = f"{jobs * len(sweep.turns(tuple(names), rounds, 1))} launches"
-    subject = f"{sweep.ALGORITHM}-{function}"
-    return where.measure("algorithms.py", settings, restoring.FOLDER, subject, what)
 
 
 @verb("no study")
@@ -443,6 +373,7 @@ def _swept(
     """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
     from netproof.experiments import sweep
     from netproof.experiments.parameters import BY_NAME, MPI, TCP
+    from netproof.experiments.tuning import TuningAsked
 
     found: list[Sweep] = []
     for name in study.sweeps:
@@ -451,9 +382,8 @@ def _swept(
         try:
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
-            place = Where.of(where, environment)
-            report = measured_setting(place, name, protocol, "inter-node", (), ROUNDS)
-            found += sweep.results(report)
+            asked = TuningAsked(parameter=name, protocol=protocol, rounds=ROUNDS)
+            found += sweep.results(_measured(Where.of(where, environment), asked))
         except NetproofError as error:
             not_swept[name] = f"{parameter.title}: {error}"
     return found

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,8 @@ from netproof.errors import NetproofError
 from netproof.site import folders
 
 if TYPE_CHECKING:
+    from netproof.experiments.experiment import Experiment
+    from netproof.session.plan import JobPlan
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
 
@@ -68,26 +70,37 @@ class Where(NamedTuple):
         """Return the partition as checks see it."""
         return self.matrix.partitions[self.partition]
 
-    def insist(self, known: Collection[str], having: str, remedy: str = "") -> None:
-        """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""
-        if self.environment not in known:
+    def insist(self, asked: Experiment) -> JobPlan:
+        """Return the plan of an experiment's job; NetproofError where it cannot be measured."""
+        if 0 < asked.nodes < asked.LEAST_NODES:
+            raise typer.BadParameter(f"--nodes: give {asked.LEAST_NODES} at least, or 0 for all")
+        known = self.matrix.environments
+        extras = known.get(self.environment, {}).get("extras", {})
+        needed = {*asked.features()}
+        having = [
+            one
+            for one in self.matrix.entries[self.partition]["environs"]
+            if needed.intersection(known.get(one, {}).get("features", ()))
+        ]
+        if self.environment not in having:
+            absent = next((why for of, why in extras.get("absent", {}).items() if of in needed), "")
             raise NetproofError(
-                f"{self.option} has no environment {self.environment!r} with {having}; it has"
-                f" {', '.join(sorted(known)) or 'none'}{remedy}"
+                f"{self.option} has no environment {self.environment!r} with {asked.LABEL}"
+                f"{absent and f', whose site says: {absent}'}; it has"
+                f" {', '.join(sorted(having)) or 'none'}{asked.REMEDY}"
             )
+        if self.settings.nodes < asked.LEAST_NODES:
+            raise NetproofError(f"{self.option} has {self.settings.nodes} nodes, and {asked.WHY}")
+        from netproof.session.plan import JobPlan
 
-    def insist_on_pairs(self) -> None:
-        """Raise NetproofError where the environment cannot measure nodes in pairs."""
-        from netproof.benchmarks.registry import OF_PAIRS
-
-        cases = self.matrix.cases
-        there = {one.environment for one in cases if one.benchmark == OF_PAIRS.name}
-        self.insist(there, OF_PAIRS.label)
-
-    def insist_on_nodes(self, least: int, why: str) -> None:
-        """Raise NetproofError where the partition has fewer nodes than ``least``."""
-        if self.settings.nodes < least:
-            raise NetproofError(f"{self.option} has {self.settings.nodes} nodes, and {why}")
+        given = JobPlan(
+            1,
+            self.settings.model_dump(),
+            where=(self.system, self.partition, self.environment),
+            srun=("srun",),
+            environment_extras=extras,
+        )
+        return asked.plan(given)[0]
 
     def measure(
         self, checks: str, settings: Mapping[str, object], label: str, subject: str, what: str

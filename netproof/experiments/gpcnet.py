@@ -6,17 +6,17 @@ runs several times, each time with another division, which it draws by the clock
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import ClassVar
 
 from netproof.benchmarks.gpcnet import BENCHMARK, RATE, TIME, name_of
 from netproof.benchmarks.interface import Output
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
+from netproof.experiments.experiment import Experiment
 from netproof.experiments.load import (
     Congested,
     Factor,
@@ -28,15 +28,10 @@ from netproof.experiments.load import (
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
 from netproof.session import job_files, node_facts, plan
-from netproof.session.plan import Step
+from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import Partition
 
 FOLDER = "gpcnet"
-FEATURE = "gpcnet"
-"""Feature of an environment that has the program in its PATH."""
-
-LEAST_NODES = 10
-WHY = f"GPCNeT takes {LEAST_NODES}: two for its tests, eight for its congestors"
 
 SECONDS = 1800
 """Seconds after which a run is ended. It ends its tests itself, each after some ten seconds."""
@@ -44,17 +39,39 @@ SECONDS = 1800
 PROGRAM = "network_load_test"
 
 
-def steps(partition: Partition, rounds: int, nodes: int, srun: Sequence[str]) -> tuple[Step, ...]:
-    """Return a step per round."""
-    command = (
-        *srun,
-        f"--ntasks={nodes * partition.ranks_per_node}",
-        f"--ntasks-per-node={partition.ranks_per_node}",
-        "--kill-on-bad-exit=1",
-        *(*plan.RANK, PROGRAM),
+@dataclass(frozen=True, kw_only=True)
+class GpcnetAsked(Experiment):
+    """So many runs on all nodes; an environment has the program in its PATH, and the feature."""
+
+    rounds: int
+
+    TEST, FOLDER, LABEL = "Gpcnet", FOLDER, f"the feature {FOLDER!r}"
+    TASK, FEATURES = "launches", (FOLDER,)
+    REMEDY: ClassVar[str] = (
+        f". Put GPCNeT's {PROGRAM} into the environment's PATH and name the feature in its site's"
+        " file"
     )
-    numbers = range(1, rounds + 1)
-    return tuple(Step(FOLDER, number, command, limit_s=SECONDS) for number in numbers)
+    LEAST_NODES = 10
+    WHY = (
+        "GPCNeT takes 10: two for its tests, eight for its congestors; netproof measure load"
+        " takes 4"
+    )
+    FULL_NODES, WORDS = True, "GPCNeT {0.rounds} times, some minutes each"
+
+    def steps(self, planned: JobPlan) -> tuple[Step, ...]:
+        """Return a step per round."""
+        per_node = planned.partition.ranks_per_node
+        placed = (f"--ntasks={self.nodes * per_node}", f"--ntasks-per-node={per_node}")
+        command = (*planned.srun, *placed, "--kill-on-bad-exit=1", *plan.RANK, PROGRAM)
+        numbers = range(1, self.rounds + 1)
+        return tuple(Step(FOLDER, number, command, limit_s=SECONDS) for number in numbers)
+
+    def result(self, folder: Path, jobid: str) -> GpcnetRuns:
+        """Return the rounds; NetproofError where none is whole."""
+        runs = of_job(folder, jobid)
+        if not any(one.tests for one in runs.rounds):
+            raise NetproofError(f"no round is whole, the first so: {runs.rounds[0].fault}")
+        return runs
 
 
 @dataclass(frozen=True)
@@ -111,40 +128,34 @@ class GpcnetRuns(Congested):
         return tuple(_impact(name, whole, self.where) for name in names)
 
 
-def of_job(
-    folder: Path,
-    jobid: str,
-    where: tuple[str, str, str],
-    extras: Mapping[str, Any],
-    rounds: int,
-    nodes: int,
-) -> GpcnetRuns:
+def of_job(folder: Path, jobid: str) -> GpcnetRuns:
     """Return a job's rounds, each with its fault; NetproofError without a record."""
-    ranks = nodes * Partition.model_validate(extras).ranks_per_node
-    job = job_files.JobFolder(folder)
+    planned, job = JobPlan.read(folder / PLAN_FILE), job_files.JobFolder(folder)
+    asked = planned.task_of(GpcnetAsked)
+    nodes, ranks = asked.nodes, asked.nodes * planned.partition.ranks_per_node
 
     def round_of(number: int) -> GpcnetRound:
         step = f"{FOLDER}.{number}"
-        fault = job.failure(step)
-        if fault:
+        if fault := job.failure(step):
             return GpcnetRound((), fault=fault)
         path = folder / f"{step}.out"
         try:
             _, loads = job_files.reported(folder / f"{step}.err", ranks)
             output = BENCHMARK.read(text_of(path), str(path))
+            ran = output.facts
+            if len(output.tables) == len({name_of(one) for one in output.tables}):
+                raise NetproofError(f"{path}: is of network_test, and not of {PROGRAM}")
+            if (ran["ranks"], ran["nodes"]) != (ranks, nodes):
+                why = f"it ran {ran['ranks']} ranks on {ran['nodes']} nodes, and was to run"
+                raise NetproofError(f"{path}: {why} {ranks} on {nodes}")
         except (NetproofError, OSError) as error:
             return GpcnetRound((), fault=str(error))
-        ran = output.facts
-        if len(output.tables) == len({name_of(one) for one in output.tables}):
-            return GpcnetRound((), fault=f"{path}: is of network_test, and not of {PROGRAM}")
-        if (ran["ranks"], ran["nodes"]) == (ranks, nodes):
-            tests = network_tests(output)
-            return GpcnetRound(tests, loads, "", str(output.version), ran["nodes_of_tests"])
-        why = f"it ran {ran['ranks']} ranks on {ran['nodes']} nodes, and was to run {ranks} on"
-        return GpcnetRound((), loads, f"{path}: {why} {nodes}")
+        tests = network_tests(output)
+        return GpcnetRound(tests, loads, "", str(output.version), ran["nodes_of_tests"])
 
-    several = tuple(map(round_of, range(1, rounds + 1)))
-    return GpcnetRuns(*where, jobid, node_facts.nodes_of_job(folder, jobid), extras, several)
+    several, there = tuple(map(round_of, range(1, asked.rounds + 1))), planned.where
+    nodes_of_job = node_facts.nodes_of_job(folder, jobid)
+    return GpcnetRuns(*there, jobid, nodes_of_job, planned.extras, several)
 
 
 def network_tests(output: Output) -> tuple[NetworkTest, ...]:
@@ -168,16 +179,13 @@ def _impact(name: str, outputs: list[tuple[NetworkTest, ...]], partition: Partit
         ratios = [alone / loaded if unit == RATE else loaded / alone for alone, loaded in figures]
         return known_factor(median(ratios), of_median(ratios), most, figures)
 
-    few = too_few(len(outputs))
-    # Version 1.3 prints such figures of Allreduce where few nodes run the tests.
-    odd = any(
-        tail < mean if unit == TIME else tail > mean
-        for test in tests
-        for mean, tail in (test.alone, test.congested)
+    few, each = (
+        too_few(len(outputs)),
+        [one for test in tests for one in (test.alone, test.congested)],
     )
+    # Version 1.3 prints such figures of Allreduce where few nodes run the tests.
+    odd = any(tail < mean if unit == TIME else tail > mean for mean, tail in each)
     why = "a 99th percentile is better than the mean, which cannot be" if odd else few
-    factors = {
-        Statistic.MEAN: factor(0, settings.most, few),
-        Statistic.TAIL: factor(1, settings.most_99th, why),
-    }
+    of_mean, of_tail = factor(0, settings.most, few), factor(1, settings.most_99th, why)
+    factors = {Statistic.MEAN: of_mean, Statistic.TAIL: of_tail}
     return Impact("", name, "the congestors", factors, len(outputs), unit=unit)

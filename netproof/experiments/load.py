@@ -12,9 +12,10 @@ port, even alone; a single port that loses stands out.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -23,7 +24,6 @@ from statistics import fmean, median
 
 import scipy
 
-from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.criteria.counters import MORE, TIMES, CountedSettings, sent_again
 from netproof.errors import NetproofError, shortened
@@ -31,7 +31,6 @@ from netproof.experiments import load_plan
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
 from netproof.experiments.tails import nearest_rank
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import (
     MAD_OF_NORMAL,
@@ -49,7 +48,6 @@ from netproof.session.session import MeasuredJob
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 
-FOLDER = "load"
 AGGRESSORS_FILE = "aggressors.tsv"
 AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
 
@@ -240,8 +238,8 @@ class Loaded(Congested):
         if any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
             return tuple(losing), tuple(reasons)
         settings = partition.pair_settings()
-        slow, inexplicable = _slow_ports(alone, settings)
-        reasons += [*inexplicable, *_not_measured(alone, self.nodes)]
+        slow, doubts = _slow_ports(alone, self.nodes, settings)
+        reasons += doubts
         apart = {node for cause in losing for node in cause.nodes}
         losing += [cause for cause in slow if apart.isdisjoint(cause.nodes)]
         return (*losing, *_uplinks(self.impacts, settings.slower)), tuple(reasons)
@@ -252,37 +250,22 @@ def of_job(folder: Path, jobid: str) -> Loaded:
     planned = JobPlan.read(folder / PLAN_FILE)
     partition = planned.partition
     turns, job = load_plan.read_turns(folder), job_files.JobFolder(folder)
-    aggressions = aggressions_of(folder)
+    aggressions, settings = aggressions_of(folder), partition.load_settings()
 
     def run_of(turn: VictimTurn) -> VictimRun:
         sent = aggressions.get(turn.aggressor_step)
         if turn.beside and sent and sent[2] and turn.step not in job.recorded:
             return VictimRun(turn, None, (), "", f"{turn.aggressor_step}: {sent[2]}")
-        function, size = turn.victim.function, turn.victim.size(partition.max_message_bytes)
-        case = Case(*planned.where, OF_PAIRS.name, function, 2, 1)
-        times: list[float] = []
-
-        def read_output(step: str) -> Curve:
-            path = folder / f"{step}.{OF_PAIRS.suffix}"
-            times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
-            return Curve((size,), (median(times),))
-
+        size, wanted = turn.victim.size(partition.max_message_bytes), settings.repetitions
+        case = Case(*planned.where, OF_PAIRS.name, turn.victim.function, 2, 1)
         try:
-            launch = job.launch(turn.step, case, (size,), read_output)
-            nodes = [use.node for use in launch.ranks]
-            if nodes != list(turn.nodes):
-                raise NetproofError(
-                    f"{turn.step} ran on {', '.join(nodes)}, and was to run on"
-                    f" {', '.join(turn.nodes)}"
-                )
-            wanted = partition.load_settings().repetitions
-            if len(times) != wanted:
-                raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
-            if min(times) <= 0:
-                raise NetproofError(f"{turn.step}: has a repetition that took {min(times)} µs")
+            launch, times = load_plan.repeated(job, turn.step, case, size, wanted, "repetition")
+            nodes, own = (", ".join(one) for one in ((u.node for u in launch.ranks), turn.nodes))
+            if nodes != own:
+                raise NetproofError(f"{turn.step} ran on {nodes}, and was to run on {own}")
         except (NetproofError, OSError) as error:
             return VictimRun(turn, None, (), "", str(error))
-        return VictimRun(turn, launch, tuple(times), _uncongested(turn, launch, sent))
+        return VictimRun(turn, launch, times, _uncongested(turn, launch, sent))
 
     nodes = node_facts.nodes_of_job(folder, jobid)
     runs = tuple(map(run_of, turns))
@@ -358,8 +341,7 @@ def _impacts(loaded: Loaded) -> Iterator[Impact]:
     partition = loaded.where
     settings = partition.load_settings()
     bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
-    orders: list[list[StrEnum]] = [[*VictimPlace], [*Victim], [*Aggressor]]
-    for key in sorted(runs, key=lambda key: [*map(list.index, orders, key)]):
+    for key in filter(runs.__contains__, itertools.product(VictimPlace, Victim, Aggressor)):
         whole, refused = [], []
         for number, both in sorted(runs[key].items()):
             missing = "" if len(both) == 2 else "one of its two launches is not there"
@@ -421,28 +403,32 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
         launches = len({one.launch for one in resent if one.count})
         return [cause(CauseKind.SMALL_BUFFERS, (), usual, launches)], ""
     found = {
-        port.nodes: cause(CauseKind.LOSING_PORT, port.nodes, port.share, port.seen)
-        for port in ports
-        if port.share - port.usual > MORE
-        and port.share > TIMES * port.usual
-        and port.count >= bounds.least
+        one.nodes: cause(CauseKind.LOSING_PORT, one.nodes, one.share, one.seen)
+        for one in ports
+        if one.share > max(TIMES * one.usual, one.usual + MORE) and one.count >= bounds.least
     }
     return list(found.values()), ""
 
 
 def _slow_ports(
-    alone: Sequence[VictimRun], settings: PairSettings
+    alone: Sequence[VictimRun], nodes: Sequence[str], settings: PairSettings
 ) -> tuple[list[LoadCause], list[str]]:
-    """Return nodes whose launches of large messages are all slower, by more than noise.
+    """Return nodes whose launches of large messages are all slower, by more than noise; and doubts.
 
     The noise is the MAD of all these launches, without the middle one of each place, which is 0 by
     construction. The chance that any launch of a sound network with normal noise counts as slow is
     at most ``settings.error``.
     """
     runs = [run for run in alone if run.turn.victim is Victim.BANDWIDTH]
+    measured = {node for run in runs for node in run.turn.nodes}
+    doubts, missing = [], [node for node in nodes if node not in measured]
+    if missing and measured:
+        few = len(missing) <= MOST_NAMED
+        named = ", ".join(missing) if few else f"{len(missing)} of {len(nodes)} nodes"
+        doubts = [f"slow ports: no launch of bandwidth alone counts of {named}"]
     if len(runs) < LEAST_ALONE:
-        few = f"{len(runs)} launches of bandwidth alone count"
-        return [], [f"slow ports: {few}, and it takes {LEAST_ALONE}"]
+        few_of = f"{len(runs)} launches of bandwidth alone count"
+        return [], [f"slow ports: {few_of}, and it takes {LEAST_ALONE}", *doubts]
     logs = [math.log(fmean(run.times_us)) for run in runs]
     groups: dict[VictimPlace, list[float]] = {}
     for run, log in zip(runs, logs, strict=True):
@@ -452,48 +438,22 @@ def _slow_ports(
     noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])
     deviates = -float(scipy.special.stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
     bound = max(-math.log1p(-settings.slower), noise * deviates)
-    measured = [(set(run.turn.nodes), log) for run, log in zip(runs, off, strict=True)]
-    slow = [one for one in measured if one[1] > bound]
-    sound = {node for nodes, log in measured if log <= bound for node in nodes}
-    found, unexplained = _explaining(slow, sound)
-    once = [" – ".join(sorted(nodes)) for nodes, _ in unexplained]
-    return found, [f"slow ports: {pair}: slow in a launch, and fast in another" for pair in once]
-
-
-def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]:
-    """Return the nodes that cannot be judged slow or not, since none of their launches counts."""
-    measured = {
-        node for run in alone if run.turn.victim is Victim.BANDWIDTH for node in run.turn.nodes
-    }
-    missing = [node for node in nodes if node not in measured]
-    if not missing or not measured:
-        return []
-    named = ", ".join(missing)
-    if len(missing) > MOST_NAMED:
-        named = f"{len(missing)} of {len(nodes)} nodes"
-    return [f"slow ports: no launch of bandwidth alone counts of {named}"]
-
-
-def _explaining(
-    slow: list[tuple[set[str], float]], sound: Collection[str]
-) -> tuple[list[LoadCause], list[tuple[set[str], float]]]:
-    """Return the fewest nodes that explain slow launches but no fast one; unexplained launches."""
+    launches = [({*run.turn.nodes}, log) for run, log in zip(runs, off, strict=True)]
+    slow = [one for one in launches if one[1] > bound]
+    sound = {node for of_launch, log in launches if log <= bound for node in of_launch}
     found = []
-    while slow:
-        shown = Counter(node for nodes, _ in slow for node in nodes.difference(sound))
-        if not shown:
-            break
-        most = max(shown.values())
-        first = min(node for node, count in shown.items() if count == most)
+    while shown := Counter(node for of_launch, _ in slow for node in of_launch - sound):
+        # The fewest nodes that explain slow launches, but no fast one.
+        first = max(sorted(shown), key=shown.__getitem__)
         explained = [launch for launch in slow if first in launch[0]]
         # Nodes that always occur together explain the same launches.
-        alike = set.intersection(*(nodes for nodes, _ in explained)).difference(sound)
-        value = math.exp(median(off for _, off in explained))
-        found.append(
-            LoadCause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(explained), True)
-        )
+        alike = set.intersection(*(of_launch for of_launch, _ in explained)) - sound
+        value, count = math.exp(median(log for _, log in explained)), len(explained)
+        found.append(LoadCause(CauseKind.SLOW_PORT, (*sorted(alike),), value, None, count, True))
         slow = [launch for launch in slow if first not in launch[0]]
-    return found, slow
+    once = (" – ".join(sorted(of_launch)) for of_launch, _ in slow)
+    inexplicable = [f"slow ports: {pair}: slow in a launch, and fast in another" for pair in once]
+    return found, [*inexplicable, *doubts]
 
 
 def _uplinks(impacts: Sequence[Impact], slower: float) -> list[LoadCause]:

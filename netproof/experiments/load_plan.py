@@ -16,18 +16,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from statistics import median
+from typing import ClassVar, TypeVar
 
 from netproof import codec
+from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
+from netproof.experiments.experiment import Experiment
 from netproof.intake import json_reading
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
 from netproof.session import plan
+from netproof.session.job_files import Incomplete, JobFolder
+from netproof.session.measured import Launch
 from netproof.session.plan import JobPlan, Step
+from netproof.session.session import JobRecord
 from netproof.site.partition import Partition
-
-LEAST_NODES = 4
-WHY = f"load takes {LEAST_NODES}: two for what is measured, two for what congests"
 
 SHORT_BYTES = 8
 """GPCNeT's message for latency and Allreduce."""
@@ -144,10 +149,11 @@ def turns(
     Each round draws nodes, first those that were the victim's least often, so that each is
     measured; and shuffles everything that is compared. Launches alone and alongside follow each
     other in random order. ``leaves``: nodes by switch, empty where Slurm knows none. Raise
-    NetproofError for fewer than ``LEAST_NODES`` nodes.
+    NetproofError for fewer nodes than it takes.
     """
-    if len(nodes) < LEAST_NODES:
-        raise NetproofError(f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and {WHY}")
+    if len(nodes) < LoadAsked.LEAST_NODES:
+        few = f"the job has {len(nodes)} nodes, {', '.join(nodes)}"
+        raise NetproofError(f"{few}, and {LoadAsked.WHY}")
     draw = random.Random(seed)
     found: list[VictimTurn] = []
     measured_in: Counter[str] = Counter()
@@ -222,14 +228,42 @@ def _drawn(
     }
 
 
-@dataclass(frozen=True)
-class LoadAsked:
-    """The task of a job; ``leaves``: nodes by switch, empty where Slurm knows none."""
+@dataclass(frozen=True, kw_only=True)
+class LoadAsked(Experiment):
+    """Victims between two nodes, alone and alongside aggressors on all others, so many rounds."""
 
-    leaves: Mapping[str, tuple[str, ...]]
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
     rounds: int
+
+    TEST, FOLDER, LABEL = "Load", "load", OF_PAIRS.label
+    TASK, FEATURES = "load", OF_PAIRS.features
+    LEAST_NODES = 4
+    WHY: ClassVar[str] = "load takes 4: two for what is measured, two for what congests"
+
+    def words(self, planned: JobPlan) -> str:
+        """Return what is measured, in words."""
+        count = len(self.victims) * len(self.aggressors) * self.rounds
+        return f"{count} times alone and alongside, at each place"
+
+    def files(self, planned: JobPlan) -> dict[str, str]:
+        """Return the lists of message sizes: a line for each row that a step must print."""
+        partition = planned.partition
+        settings, largest = partition.load_settings(), partition.max_message_bytes
+        # Longer than any victim may take.
+        rows = int(4 * partition.step_limit_s / ROW_S)
+        asked = {f"load-{one}": [one.size(largest)] * settings.repetitions for one in self.victims}
+        asked |= {f"load-{one}": [aggressor_bytes(partition)] * rows for one in self.aggressors}
+        return plan.size_files(asked)
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the launches of victims; NetproofError where none is whole."""
+        from netproof.experiments.load import of_job
+
+        loaded = of_job(folder, jobid)
+        if all(run.launch is None for run in loaded.runs):
+            raise NetproofError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
+        return loaded
 
 
 def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
@@ -245,19 +279,26 @@ def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     return codec.decode(tuple[VictimTurn, ...], document, f"{path}: cannot be read")
 
 
-def size_files(
-    partition: Partition, victims: Sequence[Victim], aggressors: Sequence[Aggressor]
-) -> dict[str, str]:
-    """Return the lists of message sizes by name: a line for each row that a step must print."""
-    settings = partition.load_settings()
-    # Longer than any victim may take.
-    rows = int(4 * partition.step_limit_s / ROW_S)
-    asked = {
-        f"load-{one}": [one.size(partition.max_message_bytes)] * settings.repetitions
-        for one in victims
-    }
-    asked |= {f"load-{one}": [aggressor_bytes(partition)] * rows for one in aggressors}
-    return plan.size_files(asked)
+def repeated(
+    job: JobFolder, step: str, case: Case, size: int, wanted: int, what: str
+) -> tuple[Launch, tuple[float, ...]]:
+    """Return a launch of a function for pairs, and its repetitions' times in µs, each ``what``.
+
+    ``size``: of its messages in bytes. Raise NetproofError unless as many as ``wanted`` are there.
+    """
+    path = job.folder / f"{step}.{OF_PAIRS.suffix}"
+    times: list[float] = []
+
+    def read(_step: str) -> Curve:
+        times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), case.function, 2, size))
+        return Curve((size,), (median(times),))
+
+    launch = job.launch(step, case, (size,), read)
+    if len(times) != wanted:
+        raise Incomplete(f"{step}: has {len(times)} of {wanted} {what}s")
+    if min(times) <= 0:
+        raise Incomplete(f"{step}: has a {what} that took {min(times)} µs")
+    return launch, tuple(times)
 
 
 def aggressor_bytes(partition: Partition) -> int:
@@ -294,12 +335,12 @@ def steps(turn: VictimTurn, planned: JobPlan) -> tuple[Step, Step | None]:
     return victim, Step(f"aggressor-{turn.subject}", turn.round, command, hosts=turn.others)
 
 
-def drawn(planned: JobPlan, folder: Path, nodes: Sequence[str]) -> tuple[VictimTurn, ...]:
+def drawn(
+    planned: JobPlan, folder: Path, nodes: Sequence[str], leaves: Mapping[str, Sequence[str]]
+) -> tuple[VictimTurn, ...]:
     """Draw a job's launches on its nodes into its folder; NetproofError for too few nodes."""
     asked = planned.task_of(LoadAsked)
-    several = turns(
-        nodes, asked.leaves, asked.victims, asked.aggressors, asked.rounds, planned.seed
-    )
+    several = turns(nodes, leaves, asked.victims, asked.aggressors, asked.rounds, planned.seed)
     document = json.dumps(codec.encode(several), indent=1)
     (folder / TURNS_FILE).write_text(document + "\n")
     return several

@@ -121,11 +121,9 @@ class MpiLibrary:
         """Return the variables that choose the algorithm of a function."""
         called = self.called.get(function, function)
         named = {"{function}": called.lower(), "{FUNCTION}": called.upper()}
-        variables = {}
-        for name, text in self.variables.items():
-            for place, word in named.items():
-                name = name.replace(place, word)
-            variables[name] = text
+        variables = dict(self.variables)
+        for place, word in named.items():
+            variables = {name.replace(place, word): text for name, text in variables.items()}
         return Assignment(variables)
 
     def values(self, function: str, library: str) -> dict[str, str]:
@@ -141,14 +139,15 @@ class MpiLibrary:
                 f"{library} lets nobody choose the algorithm of {function} by an environment"
                 f" variable that is known; it does of {', '.join(self.algorithms)}"
             )
-        version = re.search(r"(\d+)\.", library)
-        found = {}
-        for place, name in enumerate(self.algorithms[function].split()):
-            if version and self.since.get(f"{function} {name}", 0) > int(version[1]):
-                continue
-            value, text = (name, "") if self.first is None else (str(self.first + place), name)
-            found[value] = text
-        return found
+        version, first = re.search(r"(\d+)\.", library), self.first
+        known = {
+            place: name
+            for place, name in enumerate(self.algorithms[function].split())
+            if not version or self.since.get(f"{function} {name}", 0) <= int(version[1])
+        }
+        if first is None:
+            return dict.fromkeys(known.values(), "")
+        return {str(first + place): name for place, name in known.items()}
 
 
 _KNOWN = yaml_reading.yaml_value(loading.read_text(_FILE), _FILE)

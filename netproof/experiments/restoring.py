@@ -38,13 +38,12 @@ def read(record: Path) -> tuple[tuple[str, str, str], ...]:
     trust.insist(record, "the record of a sweep")
     found: list[tuple[str, str, str]] = []
     for number, line in enumerate(read_text(record).splitlines(), 1):
-        node, name, value, *more = *line.split("\t"), "", "", ""
-        if not (node and name and value) or len(more) != 3:
-            raise NetproofError(
-                f"{record}:{number}: is no line of node, setting and value: restore the nodes by"
-                " hand, and remove the file"
-            )
-        found.append((node, name, value))
+        words = line.split("\t")
+        if len(words) != 3 or not all(words):
+            what = "is no line of node, setting and value"
+            remedy = "restore the nodes by hand, and remove the file"
+            raise NetproofError(f"{record}:{number}: {what}: {remedy}")
+        found.append((words[0], words[1], words[2]))
     return tuple(found)
 
 

@@ -14,16 +14,18 @@ import dataclasses
 import math
 import random
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, median, variance
 from typing import Any
 
+import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
@@ -39,6 +41,8 @@ from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
 from netproof.session.plan import Step
 from netproof.session.session import JobRecord
+
+Floats = NDArray[np.float64]
 
 SHORT_UP_TO = 64
 """Bytes up to which a message's time is latency."""
@@ -192,25 +196,17 @@ def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = F
         raise NetproofError(f"{value} has {count} {nothing_disturbed}")
     if not several:
         raise NetproofError(f"no value has more than {max(few.values())} {nothing_disturbed}")
-    sizes = list(next(iter(several.values()))[0])
-    groups: dict[int | MessageRange, Sequence[int]] = {size: [size] for size in sizes}
+    sizes = made[0].curve.sizes
+    places: Sequence[int | MessageRange] = sizes
     if not by_size:
-        groups = {
-            kind: [size for size in sizes if range_of(size, sizes[-1]) is kind]
-            for kind in MessageRange
-        }
+        places = [range_of(size, sizes[-1]) for size in sizes]
     # A common variance without weight: each value's interval is Student's of its own.
     shared = common(several) if by_size else Variance(1.0, 0.0)
-    rows = []
-    for at, members in groups.items():
-        if not members:
-            continue
+    questions, rows = len(several) * len(sizes if by_size else MessageRange), []
+    for at in dict.fromkeys(places):
         # The mean: an eager limit moves few of a range's sizes, and a median misses them.
-        logs = {
-            value: [fmean(one[size] for size in members) for one in launches]
-            for value, launches in several.items()
-        }
-        questions = len(several) * len(groups)
+        members = [place == at for place in places]
+        logs = {value: one[:, members].mean(axis=1) for value, one in several.items()}
         gains = {value: gain_with(one, shared, questions) for value, one in logs.items()}
         sure = [value for value, one in gains.items() if one.sure and value != already]
         if not sure:
@@ -225,11 +221,13 @@ def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = F
                 as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
         rows.append(SweepRow(at, best, as_good, gains))
     factors = {
-        value: {size: math.exp(fmean(logs[size] for logs in launches)) for size in sizes}
-        for value, launches in several.items()
+        value: dict(zip(sizes, np.exp(logs.mean(axis=0)).tolist(), strict=True))
+        for value, logs in several.items()
     }
+    defaults = [one.curve.time_us for one in made if one.value is None]
+    drift = float(np.median(np.divide(defaults[-1], defaults[0])))
     left_out = sum(not one.undisturbed for one in made)
-    return SweepTable(tuple(rows), factors, few, drift_of(made), rounds, left_out)
+    return SweepTable(tuple(rows), factors, few, drift, rounds, left_out)
 
 
 def by_its_size(value: str) -> tuple[bool, int, str]:
@@ -238,74 +236,55 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
     return not number, int(value) if number else 0, value
 
 
-def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
-    """Return the logarithms of each value's gains by size, a launch each; NetproofError."""
-    found: dict[str, list[dict[int, float]]] = {}
+def logs_by_value(made: Sequence[Made]) -> dict[str, Floats]:
+    """Return the logarithms of each value's gains: launches x sizes; NetproofError."""
+    found: dict[str, list[Floats]] = {}
+    defaults = [place for place, one in enumerate(made) if one.value is None]
     for place, one in enumerate(made):
         if one.value is None:
             continue
-        logs = found.setdefault(one.value, [])
-        sides = (made[:place][::-1], made[place:])
-        defaults = [next((it for it in side if it.value is None), one) for side in sides]
-        if any(it is one or it.round != one.round for it in defaults):
+        logs, after = found.setdefault(one.value, []), bisect_left(defaults, place)
+        sides = [made[side] for side in defaults[max(after - 1, 0) : after + 1]]
+        if [side.round for side in sides] != [one.round] * 2 or not after:
             raise NetproofError(
                 f"{one.value} of round {one.round} does not stand between two launches of the"
                 " default"
             )
-        if all(each.undisturbed for each in (one, *defaults)):
-            logs.append(_logs(one.curve, *(each.curve for each in defaults)))
+        if all(each.undisturbed for each in (one, *sides)):
+            if any(side.curve.sizes != one.curve.sizes for side in sides):
+                raise NetproofError("launches of a sweep have different sizes")
+            times = np.array([each.curve.time_us for each in (one, *sides)])
+            for _, size in np.argwhere(times <= 0)[:1]:
+                what = f"{times[:, size].min():g} µs at {one.curve.sizes[size]} bytes"
+                raise NetproofError(f"a time of {what} is no reading")
+            time, before, behind = np.log(times)
+            logs.append((before + behind) / 2 - time)
     if not found:
         raise NetproofError("no value was measured alongside the default")
-    return {value: found[value] for value in sorted(found, key=by_its_size)}
+    return {value: np.array(found[value]) for value in sorted(found, key=by_its_size)}
 
 
-def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
-    if not curve.sizes == before.sizes == behind.sizes:
-        raise NetproofError("launches of a sweep have different sizes")
-    logs = {}
-    for size, *times in zip(
-        curve.sizes, curve.time_us, before.time_us, behind.time_us, strict=True
-    ):
-        if min(times) <= 0:
-            raise NetproofError(f"a time of {min(times):g} µs at {size} bytes is no reading")
-        time, one, other = map(math.log, times)
-        logs[size] = (one + other) / 2 - time
-    return logs
-
-
-def drift_of(made: Sequence[Made]) -> float:
-    """Return how much longer the last default took than the first, as a factor."""
-    defaults = [one.curve for one in made if one.value is None]
-    first, last = defaults[0], defaults[-1]
-    times = zip(first.time_us, last.time_us, strict=True)
-    return median(behind / before for before, behind in times)
-
-
-def common(logs: Mapping[str, Sequence[Mapping[int, float]]]) -> Variance:
+def common(logs: Mapping[str, Floats]) -> Variance:
     """Return the common variance of all values at all sizes.
 
-    ``logs``: by value, for each launch the logarithm of its gain by size in bytes. Sizes of a
-    launch share its pace and are not independent: the common variance has at most the weight of the
-    launches of all values but one, and none with one value.
+    ``logs``: by value, the logarithms of its gains: launches x sizes. Sizes of a launch share its
+    pace and are not independent: the common variance has at most the weight of the launches of all
+    values but one, and none with one value.
     """
-    own = {value: len(several) - 1 for value, several in logs.items()}
-    spreads = [
-        _variance([one[size] for one in several])
-        for several in logs.values()
-        for size in several[0]
-    ]
-    return in_common(spreads, sum(own.values()) - max(own.values()))
+    own = [len(several) - 1 for several in logs.values()]
+    spreads = [_variance(of_size) for several in logs.values() for of_size in several.T]
+    return in_common(spreads, sum(own) - max(own))
 
 
-def gain_with(logs: Sequence[float], shared: Variance, questions: int) -> Gain:
+def gain_with(logs: Floats, shared: Variance, questions: int) -> Gain:
     """Return a gain, its interval so wide that all questions together err as often as one would."""
     spread = moderated(_variance(logs), shared)
-    middle, half = fmean(logs), spread.half_width(ERROR / questions, 1 / len(logs))
+    middle, half = float(logs.mean()), spread.half_width(ERROR / questions, 1 / len(logs))
     return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
 
 
-def _variance(logs: Sequence[float]) -> Variance:
-    return Variance(max(variance(logs), LEAST_VARIANCE), len(logs) - 1)
+def _variance(logs: Floats) -> Variance:
+    return Variance(max(float(logs.var(ddof=1)), LEAST_VARIANCE), len(logs) - 1)
 
 
 ALGORITHM = "algorithm"
@@ -413,13 +392,6 @@ class Sweep(JobRecord):
         """Return what disturbed a launch, by its partition's settings."""
         return disturbed(launch.loads, self.where.settings().disturbance)
 
-    def curves(self) -> dict[str | None, list[Curve]]:
-        """Return the launches' curves, by value (None: the default)."""
-        found: dict[str | None, list[Curve]] = {}
-        for turn, launch in zip(self.turns, self.launches, strict=True):
-            found.setdefault(turn.value, []).append(launch.curve)
-        return found
-
     def eager_limits(self) -> dict[str | None, EagerLimit | None] | None:
         """Return the step from eager to rendezvous messages, by value (None: the default).
 
@@ -428,12 +400,14 @@ class Sweep(JobRecord):
         """
         if not is_eager_limit(self.parameter):
             return None
-        curves = {value: median_curve(several) for value, several in self.curves().items()}
-        default = curves.pop(None)
-        alongside = {
-            value: eager_limit_alongside(curve, default) for value, curve in curves.items()
-        }
-        return {None: eager_limit(default), **alongside}
+        several: dict[str | None, list[Curve]] = {}
+        for turn, launch in zip(self.turns, self.launches, strict=True):
+            several.setdefault(turn.value, []).append(launch.curve)
+        default = median_curve(several.pop(None))
+        found: dict[str | None, EagerLimit | None] = {None: eager_limit(default)}
+        for value, curves in several.items():
+            found[value] = eager_limit_alongside(median_curve(curves), default)
+        return found
 
 
 def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:

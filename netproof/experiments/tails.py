@@ -23,19 +23,18 @@ from netproof.benchmarks.fixed import of_program
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
+from netproof.experiments import load_plan
+from netproof.experiments.experiment import Experiment
 from netproof.experiments.load_plan import ONE_CALL
 from netproof.measurement.case import Case
 from netproof.measurement.counters import CARRIER, INTERFACE, TCP
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
 from netproof.session import job_files, node_facts, plan
-from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.session.session import MeasuredJob
 
-FOLDER = "tails"
 FUNCTION = "PingPong"
 CALLS_FILE = "tails-calls.txt"
 """The long launch's number of calls."""
@@ -55,46 +54,57 @@ MOST_CALLS = 1_000_000
 _ROW = re.compile(OF_PAIRS.figures.encode())
 
 
-def asked_of(planned: JobPlan) -> tuple[float, int]:
-    """Return a job's task: the seconds of its long launch, and the bytes of a message."""
-    return planned.task_of(tuple[float, int])
+@dataclass(frozen=True, kw_only=True)
+class TailsAsked(Experiment):
+    """The seconds of the long launch, and the bytes of a message."""
 
+    seconds: float
+    bytes: int
 
-def size_files(size: int) -> dict[str, str]:
-    """Return the trials' lists of message sizes by name, a line for each call."""
-    return plan.size_files({f"{calls}-calls": [size] * calls for calls in TRIALS})
+    TEST, FOLDER, LABEL = "Tails", "tails", OF_PAIRS.label
+    TASK, FEATURES = "tails", OF_PAIRS.features
+
+    WORDS = "single calls of {0.bytes} bytes for {0.seconds:g} s"
+
+    def files(self, planned: JobPlan) -> dict[str, str]:
+        """Return the trials' lists of message sizes, a line for each call."""
+        if not 0 < self.bytes <= (most := planned.partition.max_message_bytes):
+            where = ":".join(planned.where[:2])
+            raise NetproofError(
+                f"--bytes {self.bytes}: the largest message of {where} is of {most} bytes"
+            )
+        return plan.size_files({f"{calls}-calls": [self.bytes] * calls for calls in TRIALS})
+
+    def result(self, folder: Path, jobid: str) -> Tail:
+        """Return the long launch."""
+        return of_job(folder, jobid)
 
 
 def step(planned: JobPlan, name: str, calls: int) -> Step:
     """Return the step ``name`` of so many calls."""
-    (seconds, size), partition = asked_of(planned), planned.partition
+    asked, partition = planned.task_of(TailsAsked), planned.partition
     sizes, arguments = plan.size_file(f"{calls}-calls"), partition.load_settings().arguments
     program = OF_PAIRS.command(
-        OF_PAIRS.function(FUNCTION), 2, (size,), sizes, [*ONE_CALL, *arguments]
+        OF_PAIRS.function(FUNCTION), 2, (asked.bytes,), sizes, [*ONE_CALL, *arguments]
     )
     subject, _, launch = name.rpartition(".")
     command = (*planned.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
-    limit_s = partition.step_limit_s + int(2 * seconds)
+    limit_s = partition.step_limit_s + int(2 * asked.seconds)
     return Step(subject, int(launch), command, limit_s=limit_s)
 
 
 def call_s(folder: Path) -> float:
     """Return the seconds from one call to the next, by the trials; NetproofError if they failed."""
-    recorded = job_files.records(folder)
-    found = []
+    recorded, found = job_files.records(folder), []
     for number, calls in enumerate(TRIALS, 1):
-        trial = recorded.get(f"trial.{number}")
-        if trial is not None and trial.status:
-            errors = folder / f"trial.{number}.err"
-            raise NetproofError(f"{errors}: trial.{number} ended with status {trial.status}")
-        if trial is not None:
+        if trial := recorded.get(f"trial.{number}"):
+            if trial.status:
+                errors = folder / f"trial.{number}.err"
+                raise NetproofError(f"{errors}: trial.{number} ended with status {trial.status}")
             found.append((calls, trial.wall_s))
     if not found:
         raise NetproofError(f"{folder / job_files.LAUNCHES_FILE}: no trial was made")
-    calls, wall_s = found[0]
-    if len(found) == 1:
-        return wall_s / calls
-    more, longer_s = found[1]
+    (calls, wall_s), (more, longer_s) = found[0], found[-1]
     # The start of a launch may vary more than short calls last.
     return (longer_s - wall_s) / (more - calls) if longer_s > wall_s else longer_s / more
 
@@ -107,9 +117,9 @@ def enough(folder: Path) -> bool:
 
 def long_step(planned: JobPlan, folder: Path) -> Step:
     """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
-    seconds, size = asked_of(planned)
-    calls = min(max(round(seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
-    for name, text in plan.size_files({f"{calls}-calls": [size] * calls}).items():
+    asked = planned.task_of(TailsAsked)
+    calls = min(max(round(asked.seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
+    for name, text in plan.size_files({f"{calls}-calls": [asked.bytes] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
     return step(planned, LONG, calls)
@@ -122,11 +132,10 @@ def watched(folder: Path, text: str) -> list[tuple[float, int]]:
         so_far += len(line)
         if _ROW.match(line):
             ends.append(so_far)
-    path, found = folder / WATCH_FILE, []
+    path = folder / WATCH_FILE
     try:
-        for looked in path.read_text().splitlines():
-            moment, size = looked.split("\t")
-            found.append((float(moment), bisect_right(ends, int(size))))
+        looks = [looked.split("\t") for looked in path.read_text().splitlines()]
+        found = [(float(moment), bisect_right(ends, int(size))) for moment, size in looks]
     except (OSError, ValueError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
     if not found or found[-1][1] != len(ends):
@@ -293,32 +302,16 @@ def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
 def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
     planned = JobPlan.read(folder / PLAN_FILE)
-    seconds, size = asked_of(planned)
-    job = job_files.JobFolder(folder)
+    asked, job = planned.task_of(TailsAsked), job_files.JobFolder(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
         why = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
         raise NetproofError(why) from None
     case = Case(*planned.where, OF_PAIRS.name, FUNCTION, 2, 1)
-    times: list[float] = []
-    looks: list[tuple[float, int]] = []
-
-    def read_output(step: str) -> Curve:
-        path = folder / f"{step}.{OF_PAIRS.suffix}"
-        text = text_of(path)
-        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, size)
-        times.extend(read)
-        looks.extend(watched(folder, of_program(text)[0]))
-        return Curve((size,), (sum(read) / len(read),))
-
-    launch = job.launch(LONG, case, (size,), read_output)
-    if len(times) != calls:
-        raise Incomplete(f"{LONG}: has {len(times)} of {calls} calls")
-    if min(times) <= 0:
-        raise Incomplete(f"{LONG}: has a call that took {min(times)} µs")
+    launch, times = load_plan.repeated(job, LONG, case, asked.bytes, calls, "call")
+    printed, _ = of_program(text_of(folder / f"{LONG}.{OF_PAIRS.suffix}"))
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
-    read, seen = tuple(times), tuple(looks)
-    where = (*planned.where, jobid, nodes, planned.extras)
-    return Tail(*where, size, seconds, launch, read, seen)
+    where, seen = (*planned.where, jobid, nodes, planned.extras), tuple(watched(folder, printed))
+    return Tail(*where, asked.bytes, asked.seconds, launch, times, seen)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netproof.errors import NetproofError
-from netproof.jobs import describing
 from netproof.jobs.job import ENDED, JobEnded, RunningJob
 from netproof.session import provenance
 from netproof.session.plan import JobPlan
@@ -47,7 +46,7 @@ def main(arguments: list[str]) -> int:
         )
         with job.running():
             if planned.describe_nodes:
-                describing.describe(job)
+                job.describe()
             run(job)
             if planned.transport:
                 job.aside(

@@ -23,7 +23,6 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
-from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
@@ -259,15 +258,11 @@ class JobOutcome:
         return [*units.values()]
 
 
-def is_open(one: RepeatCase) -> bool:
-    """Check whether something is to be launched."""
-    return one.whole or one.around
-
-
 def _open(cases: Iterable[RepeatCase]) -> dict[str, list[str]]:
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for one in filter(is_open, cases):
-        found[one.case.environment].append(one.step)
+    for one in cases:
+        if one.open:
+            found[one.case.environment].append(one.step)
     return found
 
 
@@ -281,7 +276,8 @@ def run(job: RunningJob) -> None:
     with ExitStack() as stack:
         for part in parts.values():
             stack.enter_context(part.running())
-        describing.describe(*parts.values())
+        first, *others = parts.values()
+        first.describe(*others)
         for units in itertools.zip_longest(*(one.plan.rounds for one in parts.values())):
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)
@@ -329,7 +325,12 @@ def _until_decided(
 ) -> list[RepeatCase]:
     """Launch the undecided cases of all environments, round by round, until they are decided."""
     for number in itertools.count(1):
-        cases = _allowed(undecided(cases), number)
+        cases = undecided(cases)
+        for place, one in enumerate(cases):
+            # What is not complete stays so.
+            allowed = number <= one.rounds()
+            whole, around = one.whole and allowed and not one.faults, one.around and allowed
+            cases[place] = replace(one, whole=whole, around=around)
         known = _open(cases)
         writing.replace(outcome.folder / OPEN_FILE, json.dumps(known) + "\n")
         if not known:
@@ -340,17 +341,5 @@ def _until_decided(
         for environment in outcome.environments.values():
             # The records of steps are read again.
             vars(environment).pop("job", None)
-        cases = [outcome.read(one) if is_open(one) else one for one in cases]
+        cases = [outcome.read(one) if one.open else one for one in cases]
     raise AssertionError("the count has no end")
-
-
-def _allowed(cases: Sequence[RepeatCase], number: int) -> list[RepeatCase]:
-    """Return what may still be launched in a round; what is not complete stays so."""
-    return [
-        replace(
-            one,
-            whole=one.whole and not one.faults and number <= one.rounds(),
-            around=one.around and number <= one.rounds(),
-        )
-        for one in cases
-    ]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from netproof.experiments import load, load_plan, restoring, tails
+from netproof.errors import NetproofError
+from netproof.experiments import load, load_plan, parameters, restoring, tails
 from netproof.intake import writing
-from netproof.jobs.job import JobError, RunningJob, ended_within
+from netproof.jobs.job import RunningJob, ended_within
 from netproof.session.plan import Step
+from netproof.site import slurm
 
 LOOK_S = 0.1
 """Seconds between two looks at what an aggressor has printed."""
@@ -21,7 +26,8 @@ def run_load(job: RunningJob) -> None:
     if job.dry:
         print("# load: drawn within the job, by its nodes")
         return
-    turns = load_plan.drawn(job.plan, job.folder, job.nodes)
+    leaves, _ = slurm.topology()
+    turns = load_plan.drawn(job.plan, job.folder, job.nodes, leaves)
     (job.folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
     for turn in turns:
         victim, aggressor = load_plan.steps(turn, job.plan)
@@ -112,71 +118,61 @@ def _watch(folder: Path, over: threading.Event, begun: threading.Event) -> None:
 
 def run_algorithms(job: RunningJob) -> None:
     """Launch the steps; an algorithm, a label, of which a launch failed is launched no more."""
-    for steps in job.plan.rounds:
-        for step in steps:
-            if step.label in job.closed:
-                continue
-            if job.launch(step) and step.label:
-                job.closed.add(step.label)
+    for step in itertools.chain(*job.plan.rounds):
+        if step.label not in job.closed and job.launch(step) and step.label:
+            job.closed.add(step.label)
 
 
 def run_setting(job: RunningJob) -> None:
-    """Launch each step with the value that is its label, set by the site's hook on every node.
+    """Launch each step; with the value that is its label where the site's hook sets that.
 
-    Empty: each node's own value. The plan asks for ``record``, which has a line of node, setting
-    and own value for each node that may have another one, from before any change until all are
-    restored; and for ``name``, the setting's. Raise NetproofError if a value cannot be set.
+    Then each node has it, and its own where the label is empty. The plan asks for the ``parameter``
+    and a ``record``, which has a line of node, setting and own value for each node that may have
+    another one, from before any change until all are restored. Raise NetproofError if a value
+    cannot be set.
     """
-    setting = Setting(job, Path(job.plan.asked["record"]), job.plan.asked["name"])
-    if job.dry:
-        for steps in job.plan.rounds:
-            for step in steps:
-                print(f"# {setting.name} = {step.label or 'the own value of each node'}")
-                job.launch(step)
-        return
-    setting.note()
+    name, record = job.plan.asked["parameter"], Path(job.plan.asked["record"])
+    by_hook = name in parameters.BY_NAME and parameters.BY_NAME[name].by_hook
+    with _set_by_hook(job, name, record) if by_hook and not job.dry else nullcontext() as put:
+        for step in itertools.chain(*job.plan.rounds):
+            if put:
+                put(step.label)
+            elif by_hook:
+                print(f"# {name} = {step.label or 'the own value of each node'}")
+            job.launch(step)
+
+
+@contextmanager
+def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[[str], None]]:
+    """Yield what sets a value on every node, and reads it back; empty: each node's own.
+
+    Each has its own again at the end, when all steps have ended; raise NetproofError if not, if a
+    hook prints no value, and if there is a record already.
+    """
+    hook = job.partition.tuning_hook
+    if record.exists():
+        raise NetproofError(f"{record}: an earlier sweep ended before everything was restored")
+    own = {node: restoring.ask(node, [*hook, "get", name]) for node in job.nodes}
+    for node, value in own.items():
+        if len(value.split()) != 1:
+            raise NetproofError(f"{node}: the hook printed {value!r} for {name}, no value")
+    lines = "".join(f"{node}\t{name}\t{value}\n" for node, value in own.items())
+    (job.folder / restoring.OWN_FILE).write_text(lines)
+    writing.replace(record, lines)
+
+    def forget_carriers() -> None:
+        # A card that is reset interrupts its carrier, which is no fault of the network.
+        for node in job.nodes:
+            (job.folder / f"carriers.{node}").unlink(missing_ok=True)
+
+    def put(value: str) -> None:
+        forget_carriers()
+        for node in job.nodes:
+            restoring.put(node, hook, name, value or own[node])
+
     try:
-        for steps in job.plan.rounds:
-            for step in steps:
-                setting.set(step.label)
-                job.launch(step)
+        yield put
     finally:
         job.end_all()
-        setting.restore()
-
-
-class Setting:
-    """A setting of the nodes that the site's hook sets and reads."""
-
-    def __init__(self, job: RunningJob, record: Path, name: str) -> None:
-        self.job, self.record, self.name = job, record, name
-        self.own: dict[str, str] = {}
-
-    def note(self) -> None:
-        """Note each node's own value in the record; raise NetproofError if one is there."""
-        if self.record.exists():
-            raise JobError(f"{self.record}: an earlier sweep ended before everything was restored")
-        for node in self.job.nodes:
-            value = restoring.ask(node, [*self.job.partition.tuning_hook, "get", self.name])
-            if len(value.split()) != 1:
-                raise JobError(f"{node}: the hook printed {value!r} for {self.name}, no value")
-            self.own[node] = value
-        lines = "".join(f"{node}\t{self.name}\t{value}\n" for node, value in self.own.items())
-        (self.job.folder / restoring.OWN_FILE).write_text(lines)
-        writing.replace(self.record, lines)
-
-    def set(self, value: str) -> None:
-        """Set a value on every node, and read it back; empty: each node's own."""
-        self._forget_carriers()
-        for node in self.job.nodes:
-            restoring.put(node, self.job.partition.tuning_hook, self.name, value or self.own[node])
-
-    def restore(self) -> None:
-        """Set each node's own value, and remove the record; raise NetproofError if one is left."""
-        self._forget_carriers()
-        restoring.restore(self.record, self.job.partition.tuning_hook, ())
-
-    def _forget_carriers(self) -> None:
-        """Let a card that is reset interrupt its carrier, which is no fault of the network."""
-        for node in self.job.nodes:
-            (self.job.folder / f"carriers.{node}").unlink(missing_ok=True)
+        forget_carriers()
+        restoring.restore(record, hook, ())

@@ -15,8 +15,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -48,6 +49,8 @@ NOT_LAUNCHED = 69
 TIMED_OUT, KILLED, ENDED, NO_PROGRAM = 124, 137, 143, 127
 """Statuses as ``timeout`` and shells have them."""
 
+_NODE = (sys.executable, "-IS", "./node.py")
+
 _FIGURES = {kind: re.compile(registry.figures(kind), re.M) for kind in ("np", "out")}
 
 _NO_ANSWER = re.compile(r"^nptcp\.sh: .* had no answer from", re.M)
@@ -63,10 +66,6 @@ _LISTENING = re.compile(r"^listening ([0-9.]+)((?: [0-9]+)+)$", re.M)
 
 _INPUTS, _NODE_LIST, _STATES = "inputs.txt", "nodelist.txt", "nodes.txt"
 """Files that the job's folder had before its first try; nodes of a try; their states in Slurm."""
-
-
-class JobError(NetproofError):
-    """A reason for which a job cannot go on."""
 
 
 class JobEnded(BaseException):
@@ -115,13 +114,13 @@ class RunningJob:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Begin the job; at any end of it, end all steps and leave its report. JobError."""
+        """Begin the job; at any end of it, end all steps and leave its report; NetproofError."""
         if self.dry:
             self.nodes = (plan.FIRST, plan.SECOND)
             yield
             return
         if not self.jobid:
-            raise JobError("SLURM_JOB_ID is not set: run it within a job, or with --dry-run")
+            raise NetproofError("SLURM_JOB_ID is not set: run it within a job, or with --dry-run")
         why = ""
         before = None if self.within else signal.signal(signal.SIGTERM, _end)
         try:
@@ -130,9 +129,6 @@ class RunningJob:
             (self.folder / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
             self._note_nodes()
             yield
-        except JobEnded as error:
-            why = str(error)
-            raise
         except BaseException as error:
             why = str(error) or repr(error)
             raise
@@ -150,15 +146,10 @@ class RunningJob:
     def report(self, why: str = "") -> str:
         """Write ``JOB_FILE``, with ``why`` it ended early; return what the program itself took."""
         used = resource.getrusage(resource.RUSAGE_SELF)
-        report = JobReport(
-            python=f"{sys.executable} {sys.version.split()[0]}",
-            wall_s=round(time.time() - self._began, 3),
-            in_steps_s=round(self._in_steps_s, 3),
-            cpu_s=round(used.ru_utime + used.ru_stime, 3),
-            closed=tuple(sorted(self.closed)),
-            faults=tuple(self.faults),
-            ended=why,
-        )
+        spent = (time.time() - self._began, self._in_steps_s, used.ru_utime + used.ru_stime)
+        wall_s, in_steps_s, cpu_s = (round(seconds, 3) for seconds in spent)
+        python, closed = f"{sys.executable} {sys.version.split()[0]}", tuple(sorted(self.closed))
+        report = JobReport(python, wall_s, in_steps_s, cpu_s, closed, tuple(self.faults), why)
         report.write(self.folder)
         return (
             f"netproof.jobs: {report.wall_s:.1f} s, of which {report.in_steps_s:.1f} s in steps;"
@@ -168,8 +159,8 @@ class RunningJob:
     def _set_aside(self) -> None:
         """Move the files of an earlier try of this job, which Slurm requeued, into try-N.
 
-        There it records the state of that try's nodes in Slurm. So it does in the folder of each
-        part of the job, before any of them begins.
+        There it records the name, state in Slurm, and Slurm's reason of that try's nodes, a line
+        each. So it does in the folder of each part of the job, before any of them begins.
         """
         parts = (path.parent for path in self.folder.glob(f"*/{plan.PLAN_FILE}"))
         for folder in (*parts, self.folder):
@@ -182,31 +173,26 @@ class RunningJob:
                     if not path.is_dir() and path.name not in stay:
                         shutil.move(path, aside / path.name)
                 if (aside / _NODE_LIST).exists():
-                    (aside / _STATES).write_text(self._states((aside / _NODE_LIST).read_text()))
+                    of_nodes = f"--nodes={(aside / _NODE_LIST).read_text().strip()}"
+                    asked = ["sinfo", "--noheader", "--Node", of_nodes, "--format=%N|%T|%E"]
+                    states = sorted({*self._ask(asked, "the nodes' states").splitlines()})
+                    (aside / _STATES).write_text("".join(f"{line}\n" for line in states))
             else:
                 names = sorted(path.name for path in folder.iterdir())
                 writing.replace(inputs, "".join(f"{name}\n" for name in names))
             listed.write_text(f"{os.environ['SLURM_JOB_NODELIST']}\n")
 
-    def _states(self, nodes: str) -> str:
-        """Return a line for each node: its name, its state in Slurm, and Slurm's reason."""
-        asked = ["sinfo", "--noheader", "--Node", f"--nodes={nodes.strip()}", "--format=%N|%T|%E"]
-        lines = sorted(set(self._ask(asked, "the nodes' states").splitlines()))
-        return "".join(f"{line}\n" for line in lines)
-
     def _note_nodes(self) -> None:
         """Note the job's own nodes, by Slurm's names."""
-        if self.within:
-            self.nodes = self.within.nodes
-        else:
-            command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
-            self.nodes = tuple(self._ask(command, "the job's nodes").splitlines())
+        command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
+        self.nodes = self.within.nodes if self.within else ()
+        self.nodes = self.nodes or tuple(self._ask(command, "the job's nodes").splitlines())
         count = os.environ.get("SLURM_JOB_NUM_NODES", str(len(self.nodes)))
         if not self.nodes:
-            raise JobError("Slurm lists no nodes of the job")
+            raise NetproofError("Slurm lists no nodes of the job")
         if str(len(set(self.nodes))) != count:
             listed = ", ".join(self.nodes)
-            raise JobError(f"Slurm gave {count} nodes, and those listed are {listed}")
+            raise NetproofError(f"Slurm gave {count} nodes, and those listed are {listed}")
         text = json.dumps({self.jobid: self.nodes})
         (self.folder / node_facts.JOB_NODES_FILE).write_text(text + "\n")
 
@@ -242,29 +228,19 @@ class RunningJob:
         return ["bash", "-c", '. "$0" >&2 && exec "$@"', setup, *words]
 
     def _port(self) -> str:
-        """Return a free port of the first node; raise JobError if it says none."""
+        """Return a free port of the first node, which is asked; NetproofError if it says none."""
         if not self._ports:
-            steps = [one for steps in self.plan.rounds for one in steps if plan.PORT in one.command]
-            self._listen(MORE_PORTS if self._address else len(steps))
+            steps = [one for one in itertools.chain(*self.plan.rounds) if plan.PORT in one.command]
+            count, node = MORE_PORTS if self._address else len(steps), self.nodes[0]
+            placed = ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+            command = ["srun", "--mpi=none", f"--nodelist={node}", *placed, *plan.NPTCP]
+            asked = [*command, "listen-on", self.partition.interface, str(count)]
+            printed = self._ask(asked, "the first node's ports")
+            if not (found := _LISTENING.search(printed)):
+                said = printed or self.faults[-1]
+                raise NetproofError(f"{node} printed no address to listen on: {said}")
+            self._address, self._ports = found[1], found[2].split()
         return self._ports.pop(0)
-
-    def _listen(self, count: int) -> None:
-        """Ask the first node for its address and free ports; raise JobError if it prints none."""
-        command = [*self.on_node(self.nodes[0]), *plan.NPTCP, "listen-on"]
-        printed = self._ask(
-            [*command, self.partition.interface, str(count)], "the first node's ports"
-        )
-        found = _LISTENING.search(printed)
-        if found is None:
-            raise JobError(
-                f"{self.nodes[0]} printed no address to listen on: {printed or self.faults[-1]}"
-            )
-        self._address, self._ports = found[1], found[2].split()
-
-    def on_node(self, node: str) -> list[str]:
-        """Return the beginning of a command that runs on one node of the job."""
-        placed = ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
-        return ["srun", "--mpi=none", f"--nodelist={node}", *placed]
 
     def everywhere(self, *command: str, kind: str) -> None:
         """Run a command on every node, into files of its own ``kind``; whatever comes of it."""
@@ -280,7 +256,48 @@ class RunningJob:
         if self.dry:
             print(shlex.join(words))
             return
-        self._wait(self._start(words, name or None), limit_s)
+        process = self._start(words, name or None)
+        if not ended_within(process, limit_s):
+            end_group(process)
+
+    def describe(self, *others: RunningJob) -> None:
+        """Have every node describe itself, then test the paths; readers report what is missing.
+
+        ``others``: the job's other environments, on the same nodes and so with the same paths.
+        """
+        for one in (self, *others):
+            began, interface = time.time(), self.partition.interface
+            one.everywhere(*_NODE, "node", interface, *registry.PROGRAMS, kind="node")
+            if not one.dry:
+                # Every node has read its clock between these two moments of this node's clock.
+                text = json.dumps([round(began, 6), round(time.time(), 6)])
+                (one.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
+        if not self.dry:
+            self.try_paths()
+        for one, kind in itertools.product(others, (node_facts.RING_FILE, "path.*")):
+            for path in self.folder.glob(kind):
+                shutil.copy(path, one.folder)
+
+    def try_paths(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        """Test the path of each node to its neighbours, and those between the nodes of pairs."""
+        addresses, partners = {}, defaultdict(list)
+        for node in self.nodes:
+            path = self.folder / node_facts.NODE_FILES.replace("*", node)
+            with suppress(NetproofError):
+                facts = node_facts.facts_of(path, node_facts.NODE_HEADER)
+                # On the partition's interface.
+                addresses[facts.get("node", node)] = facts.get("address")
+        for one, other in pairs:
+            partners[one].append(other)
+            partners[other].append(one)
+        lines = ""
+        for place, node in enumerate(self.nodes if len(self.nodes) > 1 else ()):
+            others = [self.nodes[place + 1 - len(self.nodes)], self.nodes[place - 1]]
+            several = [(one, addresses.get(one) or "-") for one in (*others, *partners[node])]
+            lines += "\t".join([node, *itertools.chain(*several)]) + "\n"
+        (self.folder / node_facts.RING_FILE).write_text(lines)
+        if lines:
+            self.everywhere(*_NODE, "path", self.partition.interface, kind="path")
 
     def _start(
         self, words: Sequence[str], name: str | None, step: Step | None = None
@@ -292,22 +309,15 @@ class RunningJob:
             hosts = self.folder / f"{step.name}.nodes"
             hosts.write_text("".join(f"{node}\n" for node in step.hosts))
             variables["SLURM_HOSTFILE"] = str(hosts)
-        if name is None:
-            return subprocess.Popen(
-                words, cwd=self.folder, env=variables, stdin=subprocess.DEVNULL, process_group=0
+        with ExitStack() as opened:
+            out, err = (
+                opened.enter_context((self.folder / f"{name}.{kind}").open("wb")) if name else None
+                for kind in ("out", "err")
             )
-        with (
-            (self.folder / f"{name}.out").open("wb") as out,
-            (self.folder / f"{name}.err").open("wb") as err,
-        ):
             return subprocess.Popen(
                 words, cwd=self.folder, env=variables, stdin=subprocess.DEVNULL, stdout=out,
                 stderr=err, process_group=0,
             )  # fmt: skip
-
-    def _wait(self, process: subprocess.Popen[bytes], limit_s: float) -> int:
-        """Wait for a process and return its status, as shells do; end it after its limit."""
-        return _status(process) if ended_within(process, limit_s) else end_group(process)
 
     def begin(self, step: Step) -> subprocess.Popen[bytes] | None:
         """Start a step that runs beside others; None for one whose program is not there."""
@@ -403,12 +413,9 @@ class RunningJob:
         first_s = self.partition.first_figure_s if self.plan.figures_at_once else 0
         waits = 0 < first_s < limit_s and not ended_within(process, first_s)
         if waits and not self.has_figures(step.name):
+            why = f"no figure in {first_s} s (the partition's first_figure_s) and was ended"
             with errors.open("a") as text:
-                print(
-                    f"netproof.jobs: {step.name} had no figure in {first_s} s"
-                    " (the partition's first_figure_s) and was ended",
-                    file=text,
-                )
+                print(f"netproof.jobs: {step.name} had {why}", file=text)
             self.hung[step.subject] = step.name
             end_group(process)
             status, limited = _status(process) or TIMED_OUT, True
@@ -426,14 +433,12 @@ class RunningJob:
 
     def _in_vain(self, step: Step) -> str:
         """Return why a step is not launched; empty if it is."""
+        why = ""
         if step.subject in self.hung:
-            return f"{step.name} was not launched, since {self.hung[step.subject]} had no figure"
-        if not self._figures_seen and len(self.hung) >= 2:
-            return (
-                f"{step.name} was not launched, since no launch before it had a figure:"
-                f" see {' '.join(self.hung.values())}"
-            )
-        return ""
+            why = f"{self.hung[step.subject]} had no figure"
+        elif not self._figures_seen and len(self.hung) >= 2:
+            why = f"no launch before it had a figure: see {' '.join(self.hung.values())}"
+        return why and f"{step.name} was not launched, since {why}"
 
     def has_figures(self, name: str) -> bool:
         """Check whether a launch has printed its first row."""
@@ -450,40 +455,27 @@ class RunningJob:
     def _note(self, name: str, began: float, status: int, limit_s: int) -> None:
         """Append a launch to the job's record."""
         ended = time.time() if status != NOT_LAUNCHED else began
-        self._took(ended - began)
+        self._in_steps_s += ended - began
+        if self.within:
+            self.within._in_steps_s += ended - began
         with (self.folder / job_files.LAUNCHES_FILE).open("a") as record:
             print(name, f"{began:.6f}", f"{ended:.6f}", status, limit_s, sep="\t", file=record)
-
-    def _took(self, seconds: float) -> None:
-        """Add the seconds of a launch."""
-        self._in_steps_s += seconds
-        if self.within:
-            self.within._took(seconds)
 
     def end_steps(self) -> None:
         """End every step of the job, and wait until Slurm has none: the next one would wait.
 
         srun may be gone while its tasks are not. A step that stays is a fault.
         """
-        until, steps = time.monotonic() + STEPS_END_S, self._steps()
-        while steps:
+        until = time.monotonic() + STEPS_END_S
+        asked = ["squeue", "--noheader", "--steps", f"--jobs={self.jobid}", "--format=%i"]
+        own = (".batch", ".extern", ".interactive")
+        while steps := [one for one in self._ask(asked, "steps").split() if not one.endswith(own)]:
             for step in steps:
                 self._ask(["scancel", "--signal=KILL", step], "ended steps")
             if time.monotonic() >= until:
                 self.faults.append(f"steps had not ended after {STEPS_END_S} s: {', '.join(steps)}")
                 return
             time.sleep(0.1)
-            steps = self._steps()
-
-    def _steps(self) -> list[str]:
-        listed = self._ask(
-            ["squeue", "--noheader", "--steps", f"--jobs={self.jobid}", "--format=%i"], "steps"
-        )
-        return [
-            step
-            for step in listed.split()
-            if not step.endswith((".batch", ".extern", ".interactive"))
-        ]
 
     def end_all(self) -> None:
         """Note what runs as far as it came, and end it."""
@@ -502,9 +494,8 @@ class RunningJob:
 
 def run(job: RunningJob) -> None:
     """Launch all steps of the job's plan in their order."""
-    for steps in job.plan.rounds:
-        for step in steps:
-            job.launch(step)
+    for step in itertools.chain(*job.plan.rounds):
+        job.launch(step)
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:
@@ -515,12 +506,12 @@ def _end(_signal: int, _frame: FrameType | None) -> None:
 
 @functools.cache
 def began_with() -> dict[str, str]:
-    """Return the variables before the job's script set up an environment, and Slurm's; JobError."""
+    """Return the variables before the job's script set up an environment, and Slurm's."""
     path = Path("/proc", str(os.getppid()), "environ")
     try:
         entries = path.read_bytes().decode(errors="surrogateescape").split("\0")
     except OSError as error:
-        raise JobError(f"{path}: the environment that the job began with: {error}") from None
+        raise NetproofError(f"{path}: the environment that the job began with: {error}") from None
     began = dict(entry.split("=", 1) for entry in entries if "=" in entry)
     now = {key: one for key, one in os.environ.items() if key.startswith("SLURM")}
     return {**began, **now}
@@ -535,11 +526,9 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         # Linux before 5.3: subprocess looks every 50 ms.
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return process.returncode is not None
     try:
         waits = select.poll()
         waits.register(descriptor, select.POLLIN)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from netproof import codec
-from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import judge
@@ -65,19 +63,10 @@ def so_far(
     if known is not None:
         known |= {one.number: one for one in done}
     nodes = node_facts.nodes_of_job(folder, jobid)
-    own = set(nodes)
-    leaves = {
-        leaf: tuple(node for node in below if node in own) for leaf, below in asked.leaves.items()
-    }
-    return replace(
-        asked,
-        nodes=nodes,
-        launches=done,
-        jobid=jobid,
-        leaves=leaves,
-        faults=faults,
-        crashes=crashes,
-    )
+    own, listed = set(nodes), asked.leaves.items()
+    leaves = {leaf: tuple(filter(own.__contains__, below)) for leaf, below in listed}
+    made = replace(asked, launches=done, faults=faults, crashes=crashes)
+    return replace(made, nodes=nodes, jobid=jobid, leaves=leaves)
 
 
 @dataclass
@@ -158,16 +147,11 @@ class Decider:
 
         Those are pairs without a path, and pairs whose own launch failed.
         """
-        apart = set(self._unconnected)
-        complete = {one.number for one in rounds.launches}
-        several = self.launches.launches
-        for number, launch in enumerate(several, 1):
-            if number not in complete and len(launch.pairs) == 1:
-                apart.add(frozenset(launch.pairs[0]))
-        explained = all(
-            any(frozenset(pair) in apart for pair in several[number - 1].pairs)
-            for number in self.hung
-        )
+        complete, several = {one.number for one in rounds.launches}, self.launches.launches
+        failed = (one.pairs for number, one in enumerate(several, 1) if number not in complete)
+        apart = self._unconnected | {frozenset(*pairs) for pairs in failed if len(pairs) == 1}
+        hung = ({*map(frozenset, several[number - 1].pairs)} for number in self.hung)
+        explained = not any(map(apart.isdisjoint, hung))
         return apart if explained and len(self.hung) <= MOST_HUNG else None
 
 
@@ -183,13 +167,11 @@ def _more(
     switches = pairs.topology(rounds)
     judgement = judge(seen, rounds.nodes, switches, settings)
     done = max((one.round for one in planned.launches), default=0)
-    if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
-        # Other work here does not end, and shows nothing about a node.
-        return Planned(planned.launches, last=True)
-    if done >= LEAST_ROUNDS and traffic.all_lose(
-        traffic.of_rounds([rounds], {rounds.partition: partition})
-    ):
-        # More rounds do not explain what slows every pair, and each takes long.
+    in_vain = done >= partition.settings().confirm.launches and all(one.disturbed for one in seen)
+    # More rounds do not explain what slows every pair, and each takes long; and other work here
+    # does not end, and shows nothing about a node.
+    where = {rounds.partition: partition}
+    if in_vain or (done >= LEAST_ROUNDS and traffic.all_lose(traffic.of_rounds([rounds], where))):
         return Planned(planned.launches, last=True)
     there: tuple[Pair, ...] = ()
     while not there:
@@ -239,7 +221,7 @@ def _connected(several: Sequence[Pair], apart: set[frozenset[str]]) -> tuple[Pai
 
 def run(job: RunningJob) -> None:
     """Launch rounds of pairs until every node is cleared or accused, or the most are made."""
-    decider = Decider(job.folder, job.plan, job.jobid, partial(describing.try_paths, job))
+    decider = Decider(job.folder, job.plan, job.jobid, job.try_paths)
     if job.dry:
         print("# pairs: chosen within the job, by its nodes and the results so far")
         return
@@ -258,4 +240,4 @@ def run(job: RunningJob) -> None:
         if job.hung.pop(SUBJECT, None):
             # Its pairs are asked for a path, and the rounds go on without those that have none.
             decider.hung.append(number)
-            describing.try_paths(job, following.pairs)
+            job.try_paths(following.pairs)

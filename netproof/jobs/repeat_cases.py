@@ -82,6 +82,11 @@ class RepeatCase:
         """Subject of the steps that launch its whole curve."""
         return registry.of(self.case).subject(self.case)
 
+    @property
+    def open(self) -> bool:
+        """True if something is to be launched."""
+        return self.whole or self.around
+
     def flags(self) -> tuple[Finding, ...]:
         """Return the findings to repeat around their sizes."""
         return engine.flagged(engine.smoothness(self.subject))
@@ -277,30 +282,22 @@ def compared(everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None) -> 
     for one in everyone:
         members = groups.get(engine.group(one.case), [])
         peers = tuple(member for member in members if member.case.key() != one.key)
-        if not peers:
-            continue
-        flagged = []
-        if str(one.subject) not in red:
-            flagged = [peer for peer in peers if _above(one.subject, peer)]
-        by_score = _any_against(
+        paired = []
+        for peer in peers if str(one.subject) not in red else ():
+            # Envelope and floor of the two alone.
+            pair = [one.subject, peer]
+            against = engine.compared(pair, None, only=one.subject, scored=False)
+            if _any_against(finding for _, finding in against):
+                paired.append(peer.case.environment)
+        by_score = bool(peers) and _any_against(
             finding
             for finding in _comparing(one.subject, peers, baseline)
             if finding.criterion in RELATIVE and finding.where not in red
         )
-        if flagged or by_score:
-            paired = tuple(sorted(peer.case.environment for peer in flagged))
-            found.append(
-                dataclasses.replace(
-                    one, peers=peers, baseline=baseline, paired=paired, by_score=by_score
-                )
-            )
+        if paired or by_score:
+            beside = dataclasses.replace(one, peers=peers, paired=tuple(sorted(paired)))
+            found.append(dataclasses.replace(beside, baseline=baseline, by_score=by_score))
     return found
-
-
-def _above(subject: Subject, peer: Subject) -> bool:
-    """Check whether envelope or floor of the two alone rules against ``subject``."""
-    compared = engine.compared([subject, peer], None, only=subject, scored=False)
-    return _any_against(finding for _, finding in compared)
 
 
 def netpipe_sweeps(
@@ -360,44 +357,33 @@ def read_again(
     done: list[Curve] = []
     faults: list[str] = []
     loads: list[tuple[NodeLoad, ...]] = []
-    made = 0
-    crashed: list[Crash] = []
     nodes: tuple[str, ...] = ()
     try:
         nodes = node_facts.nodes_of_job(folder, jobid)
         job = JobFolder(folder)
     except NetproofError as error:
         return MeasuredAgain((), (str(error),), nodes, jobid)
-    for number in launches:
-        for step in (f"{subject}.{number}" for subject, _ in parts):
-            before = job.crashes(step)
-            crashed += before
-            made += len(before) + (step in job.recorded)
+    steps = [[(f"{subject}.{n}", sizes) for subject, sizes in parts] for n in launches]
+    names = [name for of_launch in steps for name, _ in of_launch]
+    crashed = tuple(crash for name in names for crash in job.crashes(name))
+    made = len(crashed) + sum(name in job.recorded for name in names)
+    for of_launch in steps:
         try:
-            several = [job.launch(f"{subject}.{number}", case, sizes) for subject, sizes in parts]
+            several = [job.launch(name, case, sizes) for name, sizes in of_launch]
             done.append(_merged([one.curve for one in several]))
             loads.append(max((one.loads for one in several), key=others_share))
         except (NetproofError, OSError) as error:
             faults.append(str(error))
-    return MeasuredAgain(
-        tuple(done), tuple(faults), nodes, jobid, tuple(loads), made, tuple(crashed)
-    )
+    return MeasuredAgain(tuple(done), tuple(faults), nodes, jobid, tuple(loads), made, crashed)
 
 
 def _merged(curves: Sequence[Curve]) -> Curve:
     """All points of the curves, each as the first curve has it that has its size."""
     first = {size: (curve, at) for curve in reversed(curves) for at, size in enumerate(curve.sizes)}
     points = [first[size] for size in sorted(first)]
-
-    def column(name: str) -> tuple[float, ...] | None:
-        several = [(getattr(curve, name), at) for curve, at in points]
-        known = tuple(values[at] for values, at in several if values is not None)
-        return known if len(known) == len(several) else None
-
-    return Curve(
-        tuple(sorted(first)),
-        tuple(curve.time_us[at] for curve, at in points),
-        column("bandwidth_mb_s"),
-        column("time_min_us"),
-        column("time_avg_us"),
-    )
+    several = [
+        [(values := getattr(curve, name)) and values[at] for curve, at in points]
+        for name in ("time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
+    ]
+    times, *others = (None if None in values else tuple(values) for values in several)
+    return Curve(tuple(sorted(first)), times or (), *others)

@@ -8,7 +8,7 @@ round what ``nominal_levels`` gives it. A node is cleared if it is hardly slower
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -134,15 +134,10 @@ class Judgement:
 
         More rounds cannot decide these.
         """
-        hidden = {
-            node
-            for accusation in self.accusations
-            if accusation.kind is Kind.SWITCH
-            for node in accusation.nodes
-        }
-        return not self.suspected_pairs and all(
-            node.state is not State.UNDECIDED or name in hidden for name, node in self.nodes.items()
-        )
+        switches = (one for one in self.accusations if one.kind is Kind.SWITCH)
+        hidden = {node for one in switches for node in one.nodes}
+        open_ = (name for name, one in self.nodes.items() if one.state is State.UNDECIDED)
+        return not self.suspected_pairs and hidden.issuperset(open_)
 
 
 @dataclass(frozen=True)
@@ -187,9 +182,9 @@ def _accusations(verdicts: Sequence[QuantityVerdict]) -> tuple[Accusation, ...]:
     """Return what is accused in any quantity, one accusation per thing."""
     by_thing: dict[str, list[Accusation]] = defaultdict(list)
     for verdict in verdicts:
-        of_nodes = verdict.quantity.of_nodes
-        for one in _grouped(verdict) if of_nodes else verdict.accused:
-            if of_nodes or one.kind in (Kind.SWITCH, Kind.UPLINK):
+        # Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
+        for one in _grouped(verdict):
+            if verdict.quantity.of_nodes or one.kind in (Kind.SWITCH, Kind.UPLINK):
                 by_thing[named(one.kind, one.name)].append(one)
     # One quantity may not tell a leaf switch from its uplink: the one stands that another accuses.
     for thing, several in list(by_thing.items()):
@@ -218,7 +213,7 @@ def _grouped(verdict: QuantityVerdict) -> list[Accusation]:
     """Return the accusations, nodes that are fine among themselves as one group."""
     single, fit, table = verdict.accused_nodes, verdict.fit, verdict.table
     whole = list(verdict.accused)
-    if fit is None or len(single) < 2:
+    if fit is None or len(single) < 2 or not verdict.quantity.of_nodes:
         return whole
     numbers = [number for number, name in enumerate(table.names) if name in single]
     inside = np.isin(table.one, numbers) & np.isin(table.other, numbers)
@@ -295,19 +290,17 @@ def judge(
     settings: PairSettings = DEFAULTS,
 ) -> Judgement:
     """Judge each of ``nodes`` by all observations so far."""
-    tables = [(one, table_of(observations, nodes, one, topology)) for one in PairQuantity]
-    tables = [(quantity, table) for quantity, table in tables if table.rows]
-    every = [
-        judge_table(table, quantity, settings, quantities=len(tables)) for quantity, table in tables
-    ]
+    tables = {one: table_of(observations, nodes, one, topology) for one in PairQuantity}
+    tables = {quantity: table for quantity, table in tables.items() if table.rows}
+    shared = len(tables)
+    every = [judge_table(one, of, settings, quantities=shared) for of, one in tables.items()]
     accusations = _accusations(every)
-    # Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
     verdicts = [one for one in every if one.quantity.of_nodes]
     slow = {
-        node: " or ".join((named(accusation.kind, accusation.name), *accusation.alternatives))
-        for accusation in accusations
-        if accusation.kind is not Kind.NODE or accusation.alternatives
-        for node in accusation.nodes
+        node: " or ".join((named(one.kind, one.name), *one.alternatives)) + " is slow"
+        for one in accusations
+        if one.kind is not Kind.NODE or one.alternatives
+        for node in one.nodes
     }
     compared = any(verdict.clears for verdict in verdicts)
     measured = {node for seen in observations for node in seen.nodes}
@@ -320,25 +313,20 @@ def judge(
         reasons = [reason for one, _, reason in several if one is state]
         if not compared:
             state, reasons = State.UNDECIDED, ["not measured alongside another pair"]
-        if name in slow:
-            reasons.append(f"{slow[name]} is slow")
+        reasons += [slow[name]] if name in slow else []
         if len(nodes) < LEAST_NODES and name in measured:
             state, effects = State.NOT_COMPARED, ()
             reasons = [f"too few nodes to compare with each other ({len(nodes)})"]
         states[name] = NodeState(name, state, effects, "; ".join(dict.fromkeys(reasons)))
-    undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
-    suspects: dict[str, None] = {}
-    pairs: dict[Pair, None] = {}
-    for verdict in verdicts:
-        suspects |= dict.fromkeys(nodes[n] for n in verdict.suspects if nodes[n] in undecided)
-        pairs |= dict.fromkeys((nodes[one], nodes[other]) for one, other in verdict.suspected_pairs)
+    suspects = (nodes[number] for one in verdicts for number in one.suspects)
+    pairs = (pair for one in verdicts for pair in one.suspected_pairs)
     return Judgement(
-        rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
-        nodes=states,
-        accusations=accusations,
-        noise={one.quantity: one.fit.scale for one in every if one.fit is not None},
-        suspects=tuple(suspects),
-        suspected_pairs=tuple(pairs),
+        max((verdict.table.rounds for verdict in verdicts), default=0),
+        states,
+        accusations,
+        {one.quantity: one.fit.scale for one in every if one.fit is not None},
+        tuple(dict.fromkeys(one for one in suspects if states[one].state is State.UNDECIDED)),
+        tuple(dict.fromkeys((nodes[one], nodes[other]) for one, other in pairs)),
     )
 
 
@@ -366,15 +354,9 @@ def judge_table(
     for number in np.flatnonzero(odd > _ODD):
         where = posterior_of_node(fit, int(number))
         cleared[number] = where is not None and _at_least(where, fit, counts) <= clearing
-    among = {
-        Kind.NODE: count,
-        # All pairs that the rounds of a run can show.
-        Kind.PAIR: looks * (count // 2),
-        **{
-            kind: sum(thing.kind is kind for thing in table.groups)
-            for kind in (Kind.SWITCH, Kind.UPLINK)
-        },
-    }
+    among = Counter(thing.kind for thing in table.groups)
+    # Of pairs, all that the rounds of a run can show.
+    among |= {Kind.NODE: count, Kind.PAIR: looks * (count // 2)}
     accused = []
     for place, thing in enumerate(fit.things):
         error = settings.error / quantities * SHARES[thing.kind] / max(among[thing.kind], 1)
@@ -385,28 +367,14 @@ def judge_table(
             and _counts(fit, place, clearing, counts)
             and chance(fit, place, scatter) <= nominal_levels(error, looks)[table.rounds - 1]
         ):
-            instead = alternatives(fit, place)
-            accused.append(
-                Accusation(
-                    thing.kind,
-                    thing.name,
-                    tuple(table.names[number] for number in thing.nodes),
-                    (_effect(where, fit.freedom, quantity, len(contrasts(fit, place)[0])),),
-                    tuple(" and ".join(map(str, several)) for several in instead),
-                )
-            )
-    return QuantityVerdict(
-        quantity,
-        table,
-        clears,
-        cleared,
-        estimates,
-        errors,
-        fit,
-        tuple(accused),
-        _suspects(fit, estimates, errors, cleared, counts),
-        _suspected_pairs(fit, {(one.kind, one.name) for one in accused}, counts),
-    )
+            instead = (" and ".join(map(str, others)) for others in alternatives(fit, place))
+            effect = _effect(where, fit.freedom, quantity, len(contrasts(fit, place)[0]))
+            its = tuple(table.names[number] for number in thing.nodes)
+            accused.append(Accusation(thing.kind, thing.name, its, (effect,), tuple(instead)))
+    suspects = _suspects(fit, estimates, errors, cleared, counts)
+    pairs = _suspected_pairs(fit, {(one.kind, one.name) for one in accused}, counts)
+    known = (cleared, estimates, errors, fit, tuple(accused), suspects, pairs)
+    return QuantityVerdict(quantity, table, clears, *known)
 
 
 def _estimates(fit: Fit) -> tuple[Floats, Floats]:
@@ -498,10 +466,7 @@ def _suspected_pairs(
     table = fit.table
     far = (fit.weights < 0.5) & (fit.left > counts / 2) & (fit.owner < 0)
     rows = (np.bincount(table.pair, ~far, table.pairs) == 0)[table.pair]
-    ends = np.sort(np.stack([table.one, table.other], 1)[rows], axis=1)
-    found = {(int(one), int(other)) for one, other in ends}
-    for thing in fit.things:
-        if thing.kind is Kind.PAIR and thing.key not in accused:
-            one, other = thing.nodes
-            found.add((one, other))
-    return tuple(sorted(found))
+    ends = np.sort(np.stack([table.one, table.other], 1)[rows], axis=1).tolist()
+    pairs = (one for one in fit.things if one.kind is Kind.PAIR and one.key not in accused)
+    found = {*map(tuple, ends), *(thing.nodes for thing in pairs)}
+    return tuple(sorted((one, other) for one, other in found))

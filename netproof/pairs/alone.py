@@ -59,11 +59,8 @@ def measured_alone(
         if accused[pair] is None
         and all(judgement.nodes[node].state is State.CLEARED for node in pair)
     ]
-    return tuple(
-        _judged(pair, about, seen[pair], good, settings)
-        for pair, about in accused.items()
-        if about is not None
-    )
+    judged = ((pair, about) for pair, about in accused.items() if about)
+    return tuple(_judged(pair, about, seen[pair], good, settings) for pair, about in judged)
 
 
 def _accusation_of(pair: Pair, judgement: Judgement) -> Accusation | None:
@@ -96,42 +93,37 @@ def _judged(
                 f"{quantity}: too few launches alone, of this pair or of pairs of cleared nodes"
             )
             continue
-        together = [value for several in controls for value in several]
-        effect, least, most = _loss(
-            quantity, mine, together, [mine, *controls], settings, settings.missed
-        )
+        effect, least, most = _loss(quantity, mine, controls, settings, settings.missed)
         effects.append(effect)
         bar = abs(math.log(concurrent.ratio)) / 2
-        recovery = Recovery.UNDECIDED
-        if least > bar:
-            recovery = Recovery.STAYS
-        elif most < bar:
-            recovery = Recovery.RECOVERS
+        recovery = Recovery.RECOVERS if most < bar else Recovery.UNDECIDED
+        recovery = Recovery.STAYS if least > bar else recovery
         reasons[recovery] = f"{quantity}: {effect} alone, {concurrent} among others"
     recovery = next(iter(reasons)) if len(reasons) == 1 else Recovery.UNDECIDED
-    if Recovery.STAYS in reasons:
-        recovery = Recovery.STAYS
+    recovery = Recovery.STAYS if Recovery.STAYS in reasons else recovery
     return Alone(pair, recovery, tuple(effects), "; ".join(reasons.values()))
 
 
 def _loss(
     quantity: PairQuantity,
     mine: Sequence[float],
-    controls: Sequence[float],
-    groups: Sequence[Sequence[float]],
+    controls: Sequence[Sequence[float]],
     settings: PairSettings,
     error: float,
+    others: Sequence[Sequence[float]] = (),
 ) -> tuple[Effect, float, float]:
     """Return the effect of slownesses against those of controls, and its least and most loss.
 
-    ``groups``: launches that are alike, whose scatter is the noise; least and most are logarithms,
-    at that error each.
+    ``controls``, ``others``: launches that are alike in each, whose scatter is the noise, as that
+    of ``mine``; least and most are logarithms, at that error each.
     """
+    groups = [mine, *controls, *others]
+    together = [value for several in controls for value in several]
     freedom = sum(map(len, groups)) - len(groups)
     squares = sum((value - fmean(several)) ** 2 for several in groups for value in several)
     scale = max(math.sqrt(squares / freedom), settings.resolution)
-    loss = fmean(mine) - fmean(controls)
-    width = scale * math.sqrt(1 / len(mine) + 1 / len(controls))
+    loss = fmean(mine) - fmean(together)
+    width = scale * math.sqrt(1 / len(mine) + 1 / len(together))
     half = width * float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
     far = width * float(scipy.special.stdtrit(freedom, 1 - error))
     effect = effect_of(quantity, loss, loss - half, loss + half, len(mine))
@@ -175,19 +167,17 @@ def slow_ways(
     controls = slowness(good, good)
     found: dict[str, dict[Way, Effect]] = {}
     for accusation in judgement.accusations:
-        ratio = next(
-            (one.ratio for one in accusation.effects if one.quantity is PairQuantity.RATE), None
-        )
-        if accusation.kind is not Kind.NODE or ratio is None or not 0 < ratio < 1:
+        rates = (one.ratio for one in accusation.effects if one.quantity is PairQuantity.RATE)
+        if accusation.kind is not Kind.NODE or not 0 < (ratio := next(rates, 0.0)) < 1:
             continue
         (node,) = accusation.nodes
-        ways = {Way.SENDS: slowness({node}, good), Way.RECEIVES: slowness(good, {node})}
-        groups = [controls, *ways.values()]
-        if min(map(len, groups)) < LEAST_STREAMS:
+        sends, receives = slowness({node}, good), slowness(good, {node})
+        if min(map(len, (controls, sends, receives))) < LEAST_STREAMS:
             continue
+        rate, error = PairQuantity.RATE, settings.missed
         losses = {
-            way: _loss(PairQuantity.RATE, values, controls, groups, settings, settings.missed)
-            for way, values in ways.items()
+            Way.SENDS: _loss(rate, sends, [controls], settings, error, [receives]),
+            Way.RECEIVES: _loss(rate, receives, [controls], settings, error, [sends]),
         }
         bar, counts = math.log(2 / ratio - 1) / 2, settings.counts(PairQuantity.RATE)
         slow = [way for way, (_, least, _) in losses.items() if least > bar]
@@ -240,7 +230,7 @@ def slow_uplink(
     if min(len(across), len(within)) < LEAST_LONE:
         return None
     error = settings.error * SHARES[Kind.UPLINK]
-    effect, least, _ = _loss(PairQuantity.RATE, across, within, [across, within], settings, error)
+    effect, least, _ = _loss(PairQuantity.RATE, across, [within], settings, error)
     if least <= settings.counts(PairQuantity.RATE):
         return None
     together = [replace(seen, round=1, alone=False) for seen in lone]

@@ -10,11 +10,10 @@ other alone is no port's: it is taken out before, if all else that either port c
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,17 +53,9 @@ class Resent:
     count: int
     of: int
 
-
-class _Carried(NamedTuple):
-    """Segments through a port among some nodes of a launch, and how many these sent again.
-
-    ``of``: all that its node sent, and its part of what the others did; ``partner``: of two.
-    """
-
-    launch: int
-    of: float
-    again: int
-    partner: str | None
+    def partner(self, name: str) -> str | None:
+        """Return the other one of two nodes, None of more."""
+        return self.nodes[self.nodes[0] == name] if len(self.nodes) == 2 else None
 
 
 @dataclass(frozen=True)
@@ -108,46 +99,17 @@ def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLo
     alone = [one for one in counted if len(one.nodes) == 2]
     together = [one for one in counted if len(one.nodes) > 2]
     sent = alone if len({one.node for one in alone}) >= LEAST_NODES else together
-    groups = _groups(sent)
-    names = sorted({name for group in groups for name in group[0].nodes})
+    names = sorted({name for one in sent for name in one.nodes})
     if len(names) < LEAST_NODES:
         return ()
     ways = _ways(alone) if sent is alone else []
-    if taken := {(way.node, way.to) for way in ways}:
-        groups = _groups(
-            one for one in sent if (one.node, _partner(one.nodes, one.node)) not in taken
-        )
-    carried: dict[str, list[_Carried]] = defaultdict(list)
-    for group in groups:
-        launch, nodes, count = group[0].launch, group[0].nodes, sum(one.count for one in group)
-        own: Counter[str] = Counter()
-        for one in group:
-            own[one.node] += one.of
-        every = own.total()
-        for name in nodes:
-            of = own[name] + (every - own[name]) / (len(nodes) - 1)
-            carried[name].append(_Carried(launch, of, count, _partner(nodes, name)))
-    # The fit shares out what was sent again, so that no port loses more than all that it carried.
-    most = max(sum(one.again for one in it) / sum(one.of for one in it) for it in carried.values())
-    if most <= beyond:
-        return tuple(ways)
-    shares = _fit(groups, names)
-    ordered = sorted(shares.values())
-    return (*ways, *(_seen(name, shares, ordered, carried[name]) for name in names))
-
-
-def _groups(sent: Iterable[Resent]) -> list[list[Resent]]:
-    """Return what was sent among the same nodes of a launch."""
+    taken = {(way.node, way.to) for way in ways}
     groups: dict[Hashable, list[Resent]] = defaultdict(list)
     for one in sent:
-        pair = sorted(one.nodes) if len(one.nodes) == 2 else ()
-        groups[one.launch, *pair].append(one)
-    return [*groups.values()]
-
-
-def _partner(nodes: Sequence[str], name: str) -> str | None:
-    """Return the other one of two nodes, None of more."""
-    return nodes[nodes[0] == name] if len(nodes) == 2 else None
+        if (one.node, one.partner(one.node)) not in taken:
+            pair = frozenset(one.nodes) if len(one.nodes) == 2 else None
+            groups[one.launch, pair].append(one)
+    return (*ways, *_ports([*groups.values()], names, beyond))
 
 
 def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
@@ -181,7 +143,46 @@ def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
     return found
 
 
-def _fit(groups: Sequence[Sequence[Resent]], names: Sequence[str]) -> dict[str, float]:
+def _ports(
+    groups: Sequence[Sequence[Resent]], names: Sequence[str], beyond: float
+) -> Iterator[PortLoss]:
+    """Yield each port's loss, with how many launches show it, of those that have to."""
+    # Segments that each launch led through a port, how many were sent again, and with whom.
+    through: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    again: dict[str, Counter[int]] = defaultdict(Counter)
+    partners: dict[tuple[str, int], str] = {}
+    for group in groups:
+        launch, nodes = group[0].launch, group[0].nodes
+        own: Counter[str] = Counter()
+        for one in group:
+            own[one.node] += one.of
+        every, count = own.total(), sum(one.count for one in group)
+        for name in nodes:
+            through[name][launch] += own[name] + (every - own[name]) / (len(nodes) - 1)
+            again[name][launch] += count
+            if partner := group[0].partner(name):
+                partners[name, launch] = partner
+    # The fit shares out what was sent again, so that no port loses more than all that it carried.
+    if all(again[name].total() <= beyond * sum(of.values()) for name, of in through.items()):
+        return
+    shares = _fit(groups, names)
+    # Of each, the median of the others.
+    ordered, middle = np.sort(shares), np.array([len(names) - 2, len(names) - 1]) // 2
+    rank = np.searchsorted(ordered, shares)[:, None]
+    usual = ordered[middle + (middle >= rank)].mean(axis=1)
+    loss_of = dict(zip(names, shares.tolist(), strict=True))
+    for place, (name, share) in enumerate(loss_of.items()):
+        due = {launch: share * of for launch, of in through[name].items()}
+        tried = [launch for launch, expected in due.items() if expected >= EXPECTED]
+        seen = [one for one in tried if again[name][one] >= OF_EXPECTED * due[one]]
+        with_whom = {partners.get((name, launch), "") for launch in seen}
+        alone = any(loss_of.get(one, 0.0) < OF_EXPECTED * share for one in with_whom)
+        or_of = () if alone else tuple(sorted(with_whom))
+        counts = len(seen), len(tried), again[name].total()
+        yield PortLoss(name, share, float(usual[place]), *counts, or_of)
+
+
+def _fit(groups: Sequence[Sequence[Resent]], names: Sequence[str]) -> NDArray[np.float64]:
     """Return the share that each port loses; 0 if nothing was lost."""
     place = {name: number for number, name in enumerate(names)}
     sent = [one for group in groups for one in group]
@@ -212,39 +213,4 @@ def _fit(groups: Sequence[Sequence[Resent]], names: Sequence[str]) -> dict[str, 
         shares = after
         if steady:
             break
-    return dict(zip(names, map(float, shares), strict=True))
-
-
-def _seen(
-    name: str, shares: Mapping[str, float], ordered: Sequence[float], carried: Sequence[_Carried]
-) -> PortLoss:
-    """Return a port's loss, with the number of launches that show it, of those that have to.
-
-    ``ordered``: all shares, the least first.
-    """
-    share = shares[name]
-    due: dict[int, float] = defaultdict(float)
-    counts: dict[int, int] = defaultdict(int)
-    partners: dict[int, str] = {}
-    for one in carried:
-        due[one.launch] += share * one.of
-        counts[one.launch] += one.again
-        if one.partner is not None:
-            partners[one.launch] = one.partner
-    tried = [launch for launch, expected in due.items() if expected >= EXPECTED]
-    seen = [launch for launch in tried if counts[launch] >= OF_EXPECTED * due[launch]]
-    with_less = any(shares[partners[one]] < OF_EXPECTED * share for one in seen if one in partners)
-    among_many = any(one not in partners for one in seen)
-    or_of = () if with_less or among_many else tuple(sorted({partners[one] for one in seen}))
-    usual = _median_without(ordered, share)
-    return PortLoss(name, share, usual, len(seen), len(tried), sum(counts.values()), or_of)
-
-
-def _median_without(ordered: Sequence[float], value: float) -> float:
-    """Return the median of ordered values, at least two, but for one that equals ``value``."""
-    place = bisect_left(ordered, value)
-    low, high = (
-        ordered[middle + (middle >= place)]
-        for middle in ((len(ordered) - 2) // 2, (len(ordered) - 1) // 2)
-    )
-    return (low + high) / 2
+    return shares

@@ -54,10 +54,8 @@ class PairObservation:
         one, other = self.nodes
         figures = (self.time_us, self.rate_mb_s, self.both_ways_mb_s)
         if one == other or not all(value is None or 0 < value < math.inf for value in figures):
-            raise NetproofError(
-                f"round {self.round}, {one} – {other}: found {figures}, expected figures above 0"
-                " of two nodes"
-            )
+            found = f"round {self.round}, {one} – {other}: found {figures}"
+            raise NetproofError(f"{found}, expected figures above 0 of two nodes")
 
     def slowness(self, quantity: PairQuantity) -> float | None:
         """Return the logarithm of the time, or of one over the rate: larger is slower."""
@@ -230,24 +228,20 @@ class PairTable:
         number = {name: place for place, name in enumerate(self.names)}
         # From the top down, so that the lowest switch above both nodes of a row is the last.
         switches = sorted(topology.below, key=lambda name: len(topology.above(name)))
-        lowest, things = np.full(self.rows, -1), []
-        over, nodes_of = [], []
+        lowest, things, below = np.full(self.rows, -1), [], {}
         for place, switch in enumerate(switches):
-            nodes = [number[node] for node in topology.below[switch] if node in number]
-            below = np.zeros(len(self.names), dtype=bool)
-            below[nodes] = True
-            lowest[below[self.one] & below[self.other]] = place
-            over.append(below[self.one] != below[self.other])
-            nodes_of.append(tuple(nodes))
-        for place, switch in enumerate(switches):
-            across = over[place] & (lowest >= 0)
+            nodes = tuple(number[node] for node in topology.below[switch] if node in number)
+            one, other = np.isin(self.one, nodes), np.isin(self.other, nodes)
+            lowest[one & other] = place
+            below[switch] = nodes, one != other
+        for place, (switch, (nodes, over)) in enumerate(below.items()):
+            across = over & (lowest >= 0)
             for kind, name, crossed in (
                 (Kind.SWITCH, switch, across | (lowest == place)),
                 (Kind.UPLINK, UPLINK_OF + switch, across),
             ):
                 if crossed.any() and not crossed.all():
-                    rows = np.flatnonzero(crossed)
-                    things.append(Thing(kind, name, nodes_of[place], rows))
+                    things.append(Thing(kind, name, nodes, np.flatnonzero(crossed)))
         return tuple(sorted(things, key=lambda thing: thing.name))
 
     @cached_property
@@ -402,13 +396,8 @@ class Fit:
         information = sums(group, own, count)
         if len(self.effects):
             share = -weights / self.round_weights[rounds]
-            shared = np.stack(
-                [
-                    sums(group, share * self.owned_weights[rounds, effect], count)
-                    for effect in range(len(self.effects))
-                ],
-                axis=1,
-            )
+            effects = (share * owned for owned in self.owned_weights[rounds].T)
+            shared = np.stack([sums(group, one, count) for one in effects], axis=1)
             lost = np.einsum("ge,ef,gf->g", shared, self.covariance, shared)
             information = np.maximum(information - lost, 0.0)
         return score, information

@@ -64,7 +64,7 @@ def random_round(
     )
     often = np.bincount(met.ravel(), minlength=count)
     found: Pairs = ()
-    least: int | None = None
+    least: float = np.inf
     for order in range(_ORDERS):
         line = np.random.default_rng([seed, order]).permutation(count)
         place = np.argsort(line)
@@ -77,7 +77,7 @@ def random_round(
         if count % 2:
             repeated[-place * (turns + 1) // 2 % turns] += often.max() - often
         fewest = int(repeated.min())
-        if least is None or fewest < least:
+        if fewest < least:
             turn = np.random.default_rng([seed, done]).choice(np.flatnonzero(repeated == fewest))
             found, least = tournament([nodes[at] for at in line], int(turn)), fewest
         if not least:
@@ -358,12 +358,11 @@ def both_ways_round(
         if one.both_ways_mb_s is not None and not one.disturbed:
             crossing[one.round] |= leaf[one.nodes[0]] != leaf[one.nodes[1]]
     count = sum(crossing.values())
-    pairs, why = across, ACROSS
-    if count and inside and count == len(crossing):
-        pairs, why = inside, WITHIN
-    elif count >= ACROSS_BOTH_WAYS:
+    within = bool(count and inside) and count == len(crossing)
+    if not within and count >= ACROSS_BOTH_WAYS:
         return None
-    return PlannedLaunch(0, pairs, why=f"{why}, both ways at once", both_ways=True)
+    why = f"{WITHIN if within else ACROSS}, both ways at once"
+    return PlannedLaunch(0, inside if within else across, why=why, both_ways=True)
 
 
 REPEATS = 3
@@ -385,26 +384,22 @@ def confirming_rounds(
     cleared = set(good)
     pairs: list[Pair] = []
     for accusation in judgement.accusations[:MOST_CONFIRMED]:
+        first, *others = accusation.nodes
+        met = [(first, good[0])] if good else []
         if accusation.kind is Kind.PAIR:
-            pairs.append((accusation.nodes[0], accusation.nodes[1]))
-            continue
-        slow = set(accusation.nodes)
-        met = [
-            seen.nodes
-            for seen in observations
-            if len(slow.intersection(seen.nodes)) == 1 and not cleared.isdisjoint(seen.nodes)
-        ]
-        if met:
-            pairs.append(met[-1])
-        elif good:
-            pairs.append((accusation.nodes[0], good[0]))
+            met = [(first, others[0])]
+        else:
+            slow = set(accusation.nodes)
+            met += [
+                seen.nodes
+                for seen in observations
+                if len(slow.intersection(seen.nodes)) == 1 and not cleared.isdisjoint(seen.nodes)
+            ]
+        pairs += met[-1:]
     controls = list(zip(good[::2], good[1::2], strict=False))[: max(len(pairs), 2)]
-    if not pairs or not controls:
-        return ()
-    return tuple(
-        PlannedLaunch(0, (pair,), alone=True, why=f"{pair[0]} – {pair[1]} alone")
-        for _ in range(REPEATS)
-        for pair in (*pairs, *controls)
+    several = [*pairs, *controls] if pairs and controls else []
+    return REPEATS * tuple(
+        PlannedLaunch(0, (pair,), alone=True, why=f"{' – '.join(pair)} alone") for pair in several
     )
 
 
@@ -416,7 +411,7 @@ def leaf_rounds(topology: Topology, made: int) -> tuple[PlannedLaunch, ...]:
     (a, b), (c, d) = (below for below in topology.leaves.values() if below)
     within, across = ((a, b), (c, d)), ((a, c), (b, d), (a, d), (b, c))
     return tuple(
-        PlannedLaunch(0, (pair,), alone=True, why=f"{pair[0]} – {pair[1]} alone, {where}")
+        PlannedLaunch(0, (pair,), alone=True, why=f"{' – '.join(pair)} alone, {where}")
         for turn in range(made, LEAST_LONE)
         for pair, where in ((within[turn % 2], WITHIN), (across[turn % 4], ACROSS))
     )
@@ -443,8 +438,7 @@ def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[PlannedLa
         pairs = [(good[0], good[1])]
         for node in accused:
             pairs += [(node, good[0]), (good[0], node)]
-    return tuple(
-        PlannedLaunch(0, (pair,), alone=True, stream=True, why=f"{pair[0]} sends to {pair[1]}")
-        for _ in range(REPEATS)
+    return REPEATS * tuple(
+        PlannedLaunch(0, (pair,), alone=True, stream=True, why=" sends to ".join(pair))
         for pair in pairs
     )

@@ -109,9 +109,8 @@ def _step(table: PairTable, now: Fit, small: bool) -> Fit | None:
         tried.append(fit(table, (*now.things, thing), np.append(now.effects, first)))
     fits = [one for one in tried if one is not None]
     groups = [one for one in fits if one.things[-1].shared]
-    if groups:
-        instead = _split(table, now, max(groups, key=_value).things[-1])
-        fits += [instead] if instead is not None else []
+    if groups and (instead := _split(table, now, max(groups, key=_value).things[-1])):
+        fits.append(instead)
     return max(fits, key=_value, default=None)
 
 
@@ -120,9 +119,8 @@ def _split(table: PairTable, now: Fit, group: Thing) -> Fit | None:
     if len(group.nodes) > _MOST_SPLIT:
         return None
     known = {thing.key for thing in now.things}
-    nodes = [
-        node for node in map(table.as_node, group.nodes) if len(node.rows) and node.key not in known
-    ]
+    every = map(table.as_node, group.nodes)
+    nodes = [node for node in every if len(node.rows) and node.key not in known]
     medians = np.array([float(np.median(now.off[node.rows])) for node in nodes])
     if not len(medians):
         return None
@@ -184,20 +182,9 @@ def fit(table: PairTable, things: Sequence[Thing] = (), start: Floats = NO_EFFEC
     if freedom < 1 or (effects <= 0).any():
         return None
     log_likelihood = float(np.log(density).sum())
-    return Fit(
-        table,
-        tuple(things),
-        effects,
-        owner,
-        levels,
-        left,
-        weights,
-        scale,
-        freedom,
-        shape,
-        log_likelihood,
-        log_likelihood - sum(price(table, thing) for thing in things),
-    )
+    value = log_likelihood - sum(price(table, thing) for thing in things)
+    of_rows, noise = (effects, owner, levels, left, weights), (scale, freedom, shape)
+    return Fit(table, tuple(things), *of_rows, *noise, log_likelihood, value)
 
 
 def _owners(table: PairTable, members: Sequence[Ints], effects: Floats) -> Ints:
@@ -384,25 +371,19 @@ def alternatives(now: Fit, place: int) -> list[tuple[Thing, ...]]:
     half = len(thing.rows) / 2
     if not thing.shared:
         ends = np.concatenate([table.one[thing.rows], table.other[thing.rows]])
-        for make, of_rows in (
-            (table.as_node, ends),
-            (table.as_pair, table.pair[thing.rows]),
-        ):
-            numbers, counts = np.unique(of_rows, return_counts=True)
+        for make, of in ((table.as_node, ends), (table.as_pair, table.pair[thing.rows])):
+            numbers, counts = np.unique(of, return_counts=True)
             others += [(make(int(number)),) for number in numbers[counts >= half]]
     if thing.kind is Kind.PAIR:
         others.append(tuple(map(table.as_node, thing.nodes)))
-    mine = np.zeros(table.rows, dtype=bool)
-    mine[thing.rows] = True
-    others += [(group,) for group in table.groups if mine[group.rows].sum() >= half]
-    known = {other.key for other in now.things}
-    least = now.log_likelihood - EQUALLY_WELL
-    found = []
+    groups = ((one, np.isin(one.rows, thing.rows)) for one in table.groups)
+    others += [(group,) for group, mine in groups if mine.sum() >= half]
+    known, found = {other.key for other in now.things}, []
     for several in others:
-        if not any(other.key in known for other in several):
+        if known.isdisjoint(other.key for other in several):
             begin = np.concatenate([start, np.full(len(several), now.effects[place])])
             instead = fit(table, (*rest, *several), begin)
-            if instead is not None and instead.log_likelihood > least:
+            if instead and instead.log_likelihood > now.log_likelihood - EQUALLY_WELL:
                 found.append(several)
     return found
 
@@ -449,7 +430,6 @@ def _grid(bound: float, look: int = 1) -> tuple[Floats, Floats]:
     """Return points from far below up to the bound, and Simpson's weights."""
     low = -8.0 * np.sqrt(look)
     points = np.linspace(low, bound, _GRID_POINTS)
-    weights = np.full(_GRID_POINTS, 2.0)
-    weights[1::2] = 4.0
-    weights[0] = weights[-1] = 1.0
+    weights = np.resize([2.0, 4.0], _GRID_POINTS)
+    weights[[0, -1]] = 1.0
     return points, weights * (points[1] - points[0]) / 3

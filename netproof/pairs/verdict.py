@@ -128,7 +128,7 @@ def bisection_of(
     """
     whole = len(rounds.nodes) // 2
     counted = [
-        one
+        one.pairs
         for one in rounds.launches
         if not (one.alone or one.both_ways)
         and len(one.pairs) == whole >= LEAST_PAIRS
@@ -136,27 +136,18 @@ def bisection_of(
     ]
     if not counted or not line_rate_mb_s:
         return None
-    rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in counted]
+    rates = [fmean(pair.rate_mb_s for pair in pairs) for pairs in counted]
     shares = [rate / line_rate_mb_s for rate in rates]
     leaf = Topology(rounds.leaves).leaf_of
-    by_place: dict[bool, list[float]] = {True: [], False: []}
-    for pair in (pair for one in counted for pair in one.pairs):
-        if all(node in leaf for node in pair.nodes):
-            by_place[leaf[pair.nodes[0]] == leaf[pair.nodes[1]]].append(pair.rate_mb_s)
-    within, across = (
-        median(by_place[below_one]) / line_rate_mb_s if by_place[below_one] else None
-        for below_one in (True, False)
-    )
-    return Bisection(
-        median(rates),
-        median(shares),
-        interval.of_median(shares),
-        min(shares),
-        len(counted),
-        whole,
-        within,
-        across,
-    )
+    # Pairs whose leaves are known, by whether these are two.
+    by_place: dict[bool, list[float]] = defaultdict(list)
+    for pair in (pair for pairs in counted for pair in pairs):
+        if None not in (ends := {leaf.get(node) for node in pair.nodes}):
+            by_place[len(ends) > 1].append(pair.rate_mb_s / line_rate_mb_s)
+    within, across = (median(by_place[one]) if by_place[one] else None for one in (False, True))
+    middle, ends_of = median(shares), interval.of_median(shares)
+    worst, count = min(shares), len(counted)
+    return Bisection(median(rates), middle, ends_of, worst, count, whole, within, across)
 
 
 def lone_pairs_of(
@@ -251,27 +242,21 @@ class PairsVerdict:
 
     def _not_loaded(self) -> str:
         """Return which uplinks too few nodes sent over at once to compare them, or empty."""
-        loaded = [one for one in self.rounds.launches if one.both_ways]
+        loaded = [pair for one in self.rounds.launches if one.both_ways for pair in one.pairs]
         leaf = Topology(self.rounds.leaves).leaf_of
-        there = {
-            leaf.get(node)
-            for one in loaded
-            for pair in one.pairs
-            if len({leaf.get(node) for node in pair.nodes}) > 1
-            for node in pair.nodes
-        }
+        ends = [{leaf.get(node) for node in pair.nodes} for pair in loaded]
+        there = {name for both in ends if len(both) > 1 for name in both}
         left = [name for name, nodes in self.rounds.leaves.items() if nodes and name not in there]
-        if not loaded or not left:
-            return ""
-        return f"; uplinks with too few nodes to be loaded: {fold(left)}"
+        named = f"; uplinks with too few nodes to be loaded: {fold(left)}"
+        return named if loaded and left else ""
 
     def accusations(self) -> tuple[str, ...]:
         """Return a sentence for each accusation, with the result of measuring it alone."""
         found = []
         for one in self.judgement.accusations:
-            alone = (it for it in self.alone if set(it.pair) & set(one.nodes))
-            recovered = dict.fromkeys(f"measured alone it {it.recovery}" for it in alone)
-            found.append(f"{self.where}: {'; '.join([str(one), *recovered])}")
+            alone = [it.recovery for it in self.alone if {*it.pair} & {*one.nodes}]
+            said = [str(one), *(f"measured alone it {it}" for it in dict.fromkeys(alone))]
+            found.append(f"{self.where}: {'; '.join(said)}")
         return tuple(found)
 
     def faults(self) -> tuple[str, ...]:
@@ -291,22 +276,19 @@ class PairsVerdict:
 
         A sentence for each lone pair, by its nodes, and for the bisection, by ().
         """
-        least = self.least
-        if least is None:
-            return {}
-        found: dict[tuple[str, ...], tuple[str, float | None, Interval | None]] = {
-            one.nodes: (one.rate, None if one.disturbed else one.share, one.interval)
+        found: list[tuple[tuple[str, ...], str, float | None, Interval | None]] = [
+            (one.nodes, one.rate, None if one.disturbed else one.share, one.interval)
             for one in self.lone
-        }
+        ]
         if self.bisection is not None:
-            found[()] = (str(self.bisection), self.bisection.share, self.bisection.interval)
+            found.append(((), str(self.bisection), self.bisection.share, self.bisection.interval))
         sentences = {}
-        for nodes, (what, share, ends) in found.items():
+        for nodes, what, share, ends in found if self.least is not None else ():
             there = Side.ASTRIDE
             if share is not None:
-                there = interval.side(ends or (share, share), least, math.inf)
+                there = interval.side(ends or (share, share), self.least or 0.0, math.inf)
             if there is side:
-                sentences[nodes] = f"{what}, and at least {least:.1%} is asked for"
+                sentences[nodes] = f"{what}, and at least {self.least:.1%} is asked for"
         return sentences
 
     def undecided_nodes(self) -> tuple[str, ...]:
@@ -322,9 +304,8 @@ class PairsVerdict:
 
     def undecided(self) -> tuple[str, ...]:
         """Return a sentence for each reason for which nodes are neither cleared nor accused."""
-        found = [
-            f"{fold(nodes)} undecided: {reason}" for reason, nodes in self.undecided_for().items()
-        ]
+        each = self.undecided_for().items()
+        found = [f"{fold(nodes)} undecided: {reason}" for reason, nodes in each]
         found += self.asked(Side.ASTRIDE).values()
         loaded = any(one.both_ways for one in self.rounds.launches)
         if loaded and PairQuantity.BOTH_WAYS not in self.judgement.noise:
@@ -344,18 +325,13 @@ class PairsVerdict:
 
         It is at least a doubling, and more if the noise of the rounds allows no less.
         """
-        factors = {}
-        for quantity in PairQuantity:
-            if not quantity.of_nodes or quantity in self.quantities or self.lone:
-                continue
-            ends = [
-                one.interval[1] if quantity is PairQuantity.LATENCY else 1 / one.interval[0]
-                for node in self.judgement.nodes.values()
-                for one in node.effects
-                if one.quantity is quantity and node.state is State.CLEARED
-            ]
-            if ends:
-                factors[quantity] = max(2.0, *ends)
+        factors: dict[PairQuantity, float] = {}
+        for node in () if self.lone else self.cleared():
+            for one in self.judgement.nodes[node].effects:
+                low, high = one.interval
+                end = high if one.quantity is PairQuantity.LATENCY else 1 / low
+                if one.quantity not in self.quantities:
+                    factors[one.quantity] = max(factors.get(one.quantity, 2.0), end)
         return factors
 
     def unjudged(self) -> tuple[PairQuantity, ...]:
@@ -368,12 +344,11 @@ class PairsVerdict:
     def never_met(self) -> str:
         """Return which pairs of nodes no round had, which may be slow with each other; or empty."""
         launches = (one for one in self.rounds.launches if not one.stream)
-        met = {(min(pair.nodes), max(pair.nodes)) for one in launches for pair in one.pairs}
+        met = {frozenset(pair.nodes) for one in launches for pair in one.pairs}
         of = math.comb(len(self.rounds.nodes), 2)
-        count = of - len(met)
-        if count > MOST_NAMED:
-            return f"{count:,} of {of:,} pairs of nodes never met"
-        never = pairs_that_never_met(self.rounds.nodes, met) if count else []
+        if of - len(met) > MOST_NAMED:
+            return f"{of - len(met):,} of {of:,} pairs of nodes never met"
+        never = pairs_that_never_met(self.rounds.nodes, met)
         return f"{', '.join(map(' – '.join, never))} never met" if never else ""
 
     def cleared(self) -> tuple[str, ...]:
@@ -440,10 +415,9 @@ def topology(rounds: PairRounds) -> Topology | None:
 
 def settings_of(rounds: PairRounds, settings: PairSettings) -> tuple[Mode, PairSettings]:
     """Return the mode, and the settings with the number of rounds that it makes."""
-    mode = Mode(rounds.mode)
-    if mode is Mode.FULL:
-        settings = settings.model_copy(update={"rounds": max(2, rounds_of_all(len(rounds.nodes)))})
-    return mode, settings
+    mode, every = Mode(rounds.mode), max(2, rounds_of_all(len(rounds.nodes)))
+    full = settings.model_copy(update={"rounds": every})
+    return mode, full if mode is Mode.FULL else settings
 
 
 def judge(
@@ -455,12 +429,13 @@ def judge(
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     seen = observations(rounds.launches, disturbance)
-    judgement = accusation.judge(seen, rounds.nodes, topology(rounds), settings)
+    switches, lone = topology(rounds), lone_observations(rounds, disturbance)
+    judgement = accusation.judge(seen, rounds.nodes, switches, settings)
     alone = measured_alone(seen, judgement, settings)
-    if not judgement.accusations:
-        lone = lone_observations(rounds, disturbance)
-        between = slow_uplink(rounds.nodes, lone, topology(rounds), settings)
-        judgement = dataclasses.replace(judgement, accusations=(between,) if between else ())
+    if not judgement.accusations and (
+        between := slow_uplink(rounds.nodes, lone, switches, settings)
+    ):
+        judgement = dataclasses.replace(judgement, accusations=(between,))
     line_rate = None if link is None else link.line_rate_mb_s()
     return PairsVerdict(
         rounds,
@@ -487,17 +462,11 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
         for node, several in loads.items()
         if all(disturbed([load], settings) for load in several)
     }
-    if not most:
-        return {}
-    least, largest = min(most.values()), max(most.values())
-    share, of_each = f"{largest}", ""
-    if least < largest:
-        share, of_each = f"{least} to {largest}", ", by node"
-    reason = (
-        "in each of its launches something else ran alongside, with up to"
-        f" {share} % of the CPUs{of_each}"
-    )
-    return dict.fromkeys(most, reason)
+    largest, least = max(most.values(), default=0), min(most.values(), default=0)
+    share = f"{largest} %" if least == largest else f"{least} to {largest} %"
+    by_node = ", by node" if least < largest else ""
+    why = f"in each of its launches something else ran alongside, with up to {share} of the CPUs"
+    return dict.fromkeys(most, why + by_node)
 
 
 def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
@@ -507,9 +476,7 @@ def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
     """
     found = []
     for rounds, extras in rounds_of(session):
-        here = matrix.partitions.get(rounds.partition)
-        if here is None:
-            here = Partition.model_validate(extras)
+        here = matrix.partitions.get(rounds.partition) or Partition.model_validate(extras)
         disturbance = here.settings().disturbance
         link = here.link(over_tcp=rounds.environment not in matrix.not_over_tcp)
         judged = judge(rounds, here.pair_settings(), disturbance, link)
@@ -519,17 +486,12 @@ def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
 
 def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
     """Return the finding on the path of the rounds that were counted."""
-    settings = here.settings()
-    launches = [
-        CountedLaunch(
-            one.number,
-            one.counters,
-            Payload(one.payload),
-            not disturbed(one.loads, settings.disturbance),
-        )
-        for one in rounds.launches
-        if one.counters is not None
-    ]
+    settings, launches = here.settings(), []
+    for one in rounds.launches:
+        if one.counters is not None:
+            counted = (one.number, one.counters, Payload(one.payload))
+            quiet = not disturbed(one.loads, settings.disturbance)
+            launches.append(CountedLaunch(*counted, quiet))
     where = f"pairs on {rounds.partition} {rounds.environment}"
     return path(launches, here.rails_or_interface(), where, settings.path)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import shlex
 from collections.abc import Callable, Sequence
@@ -33,16 +34,20 @@ from netproof.run.jobs import (
     PartitionJob,
     environments_of,
     jobs_of,
-    mpi_case,
     name_of,
-    netpipe_case,
-    ran_with,
     reason_to_skip,
     tcp_environments_on,
 )
-from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
-from netproof.run.system_here import baseline_of_system, partition_names, rank_counts
-from netproof.session import job_files, node_facts, provenance, records
+from netproof.run.mixins import (
+    Launched,
+    OnPartition,
+    RecordedTest,
+    Referenced,
+    baseline_of_system,
+    partition_names,
+    rank_counts,
+)
+from netproof.session import job_files, plan, provenance, records
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -50,11 +55,11 @@ from netproof.site.site import JUDGE_ENVIRONMENT
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Subject
 
-MOST_READ = 50
-"""Most jobs whose cases are held in memory for the tests that wait for them."""
 
-_outcomes: dict[tuple[str, str], JobOutcome] = {}
-"""Results of the jobs read last, by stage folder and job id."""
+@functools.lru_cache(maxsize=50)
+def outcome_of(folder: str, jobid: str) -> JobOutcome:
+    """Return the results of a job; those read last stay for the tests that wait for them."""
+    return JobOutcome(Path(folder), jobid)
 
 
 class LocalTest(rfm.RunOnlyRegressionTest, Launched):
@@ -117,13 +122,8 @@ class Results(LocalTest, RecordedTest):
 
     @property
     def outcome(self) -> JobOutcome:
-        """Return what the job measured; read once."""
-        place = (self.job_of.stagedir, str(self.job_of.job.jobid))
-        if place not in _outcomes:
-            if len(_outcomes) >= MOST_READ:
-                del _outcomes[next(iter(_outcomes))]
-            _outcomes[place] = JobOutcome(Path(self.job_of.stagedir), place[1])
-        return _outcomes[place]
+        """Return what the job measured."""
+        return outcome_of(self.job_of.stagedir, str(self.job_of.job.jobid))
 
     @property
     def measured(self) -> dict[Case, Measured | Incomplete]:
@@ -156,11 +156,9 @@ class Results(LocalTest, RecordedTest):
                 netproof_transport=said,
                 netproof_provenance={},
             )
-            nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))
-            described = provenance.of_job(self.folder, nodes, ran_with())
+            self.write_record(**self.job_of.described(self.folder))
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
-        self.write_record(netproof_provenance=described)
         return True
 
 
@@ -177,18 +175,6 @@ class MpiReading(Results):
     def parameters(self) -> dict[str, int]:
         """Return the parameters of the job, but for its partition."""
         return {"ranks": self.ranks}
-
-
-def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
-    """Return the tests of a name that ``test`` waits for, by partition and environment."""
-    found = {}
-    for partition in runtime().system.partitions:
-        for environment in partition.environs:
-            with contextlib.suppress(DependencyError):
-                found[partition.name, environment.name] = test.getdep(
-                    name, environ=environment.name, part=partition.name
-                )
-    return found
 
 
 class Judge(LocalTest):
@@ -296,6 +282,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
                 f"{self.current_system.name}.yaml has no {type(self).__name__} for"
                 f" {self.current_partition.fullname}, {self.current_environ.name}{key}"
             ) from None
+        self.open_references: list[str] = []
         if self.is_dry_run():
             return
         self.perf_variables = {}
@@ -303,25 +290,16 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
             # The job's record has the others.
             if value is not None and (name in bounds or not name.startswith(_IN_RECORDS)):
                 # More digits than any benchmark prints are a tenth of ReFrame's report.
-                shown = float(f"{value:.7g}")
-                self.perf_variables[name] = make_performance_function(
-                    lambda value=shown: value, unit
-                )
-        subject = Subject.of_extras(
-            self.measured, self.current_partition.extras, self.current_environ.extras
-        )
+                shown = f"{value:.7g}"
+                self.perf_variables[name] = make_performance_function(float, unit, shown)
+        extras = (self.current_partition.extras, self.current_environ.extras)
+        subject = Subject.of_extras(self.measured, *extras)
         findings = engine.references(subject, limits.of_references(bounds))
-        self.write_record(
-            netproof_references=[
-                codec.encode(dataclasses.replace(finding, variable=name))
-                for name, finding in findings.items()
-            ]
-        )
+        named = [dataclasses.replace(one, variable=name) for name, one in findings.items()]
+        self.write_record(netproof_references=codec.encode(named))
         # This includes entries whose failure is expected, which are not judged here.
-        undefined = limits.not_defined(bounds, self.measured)
-        if undefined:
+        if undefined := limits.not_defined(bounds, self.measured):
             raise SanityError(undefined)
-        self.open_references = []
         for name, finding in findings.items():
             if finding.level is Level.UNDEFINED:
                 raise SanityError(finding.why)
@@ -332,7 +310,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     @run_after("performance")
     def insist_on_decisions(self) -> None:
         """Fail with the quantities that are inconclusive against their references."""
-        if not self.is_dry_run() and self.open_references:
+        if self.open_references:
             raise SanityError(f"inconclusive: {'; '.join(self.open_references)}")
 
 
@@ -359,7 +337,7 @@ class NetpipeCheck(Check):
 
     def case(self) -> Case:
         """Return the case of the variant in the job."""
-        return netpipe_case(self.place(), self.protocol, self.path, self.direction)
+        return plan.netpipe_case(self.place(), self.protocol, self.path, self.direction)
 
 
 class TcpCheck(NetpipeCheck):
@@ -399,7 +377,7 @@ class MpiCheck(OfRanks, Check):
         """Return the case of the function in the job."""
         function = registry.mpi(self.benchmark).function(self.function)
         per_node = self.current_partition.extras["ranks_per_node"]
-        return mpi_case(self.place(), function, self.job_ranks, per_node)
+        return plan.mpi_case(self.place(), function, self.job_ranks, per_node)
 
 
 class Curves(JudgeOfJob):
@@ -472,8 +450,12 @@ class Configurations(Judge):
     @sanity_function
     def configurations_hold(self) -> bool:
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
-        several = tests_of(self, name_of(self.read_by, **self.parameters()))
-        subjects = [subject for one in several.values() for subject in one.subjects()]
+        name, subjects = name_of(self.read_by, **self.parameters()), []
+        for partition in runtime().system.partitions:
+            for environment in partition.environs:
+                place = {"environ": environment.name, "part": partition.name}
+                with contextlib.suppress(DependencyError):
+                    subjects += self.getdep(name, **place).subjects()
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
         findings = engine.across(subjects, baseline_of_system())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import random
 import shlex
@@ -26,14 +27,23 @@ from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
-from netproof.intake import trust
+from netproof.experiments.experiment import Experiment
+from netproof.intake import json_reading, trust
 from netproof.measurement.case import Case
-from netproof.run.mixins import Launched, RecordedTest, Referenced
-from netproof.run.system_here import baseline_of_system, partition_names, rank_counts, slurm_now
-from netproof.run.waiting import WaitsForNodes
+from netproof.run.mixins import (
+    Launched,
+    RecordedTest,
+    Referenced,
+    WaitsForNodes,
+    baseline_of_system,
+    partition_names,
+    rank_counts,
+    slurm_now,
+    usable_nodes,
+)
 from netproof.session import job_files, node_facts, plan, provenance
 from netproof.site import slurm
-from netproof.site.partition import tcp_environments
+from netproof.site.partition import ranks_feature, tcp_environments
 from netproof.verdict import limits
 from netproof.verdict.references import entries_of
 
@@ -82,6 +92,7 @@ class Job(
     executable = "bash"
     executable_opts = [plan.SCRIPT]
     exclusive_access = True
+    launches_file = job_files.LAUNCHES_FILE
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
 
@@ -111,12 +122,16 @@ class Job(
         ]
         return srun
 
-    def write_plan(self, files: dict[str, str], **planned: Any) -> None:
-        """Write the plan, of these fields, with its script, sources and ``files``."""
+    def planned(self, **fields: Any) -> plan.JobPlan:
+        """Return a plan of these fields at this place."""
+        extras, where = self.current_partition.extras, self.place()
+        return plan.JobPlan(self.seed, extras, where=where, **fields)
+
+    def write_plan(self, files: dict[str, str], planned: plan.JobPlan) -> None:
+        """Write the plan with its script, sources and ``files``."""
         stage, root = Path(self.stagedir), Path(__file__).resolve().parents[2]
         self.write_sources(stage, {**files, plan.SCRIPT: plan.script(sys.executable, root)})
-        given = {"where": self.place(), **planned}
-        plan.JobPlan(self.seed, self.current_partition.extras, **given).write(stage)
+        planned.write(stage)
 
     def write_sources(self, folder: Path, files: dict[str, str]) -> None:
         """Write into a folder what steps start there, and ``files``."""
@@ -180,20 +195,26 @@ class Job(
     def left_records(self) -> bool:
         """Check that the job began its steps; the checks judge each of them."""
         stage = Path(self.stagedir)
-        record = stage / job_files.LAUNCHES_FILE
-        if not record.is_file():
+        if not any(stage.glob(self.launches_file)):
             raise SanityError(
-                f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
-                f" see {self.stderr} next to that file"
+                f"the job left no {stage / self.launches_file}, and Slurm has it as"
+                f" {self.job.state}; if it began, see {self.stderr} next to that file"
             )
         try:
-            # ReFrame's list of nodes may be from too early a moment.
-            nodes = node_facts.nodes_of_job(stage, str(self.job.jobid))
-            described = provenance.of_job(stage, nodes, ran_with())
+            self.write_record(**self.results(stage))
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
-        self.write_record(netproof_provenance=described)
         return True
+
+    def results(self, folder: Path) -> dict[str, Any]:
+        """Return what its record has of its files; NetproofError where they are not whole."""
+        return self.described(folder)
+
+    def described(self, folder: Path) -> dict[str, Any]:
+        """Return the nodes and the software of a folder of the job's; NetproofError."""
+        # ReFrame's list of nodes may be from too early a moment.
+        nodes = node_facts.nodes_of_job(folder, str(self.job.jobid))
+        return {"netproof_provenance": provenance.of_job(folder, nodes, ran_with())}
 
 
 def environments_of(benchmark: str) -> list[str]:
@@ -217,7 +238,7 @@ def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
         (one.name, one.features, one.extras)
         for one in partition.environs
         if not any(
-            netpipe_case((*where, one.name), protocol, "intra-node", "oneway").key() in skipped
+            plan.netpipe_case((*where, one.name), protocol, "intra-node", "oneway").key() in skipped
             for protocol in netpipe.PROTOCOLS
         )
     )
@@ -232,6 +253,7 @@ class PartitionJob(Job):
 
     partition = parameter(partition_names())
     netproof_kind = "job"
+    launches_file = f"*/{job_files.LAUNCHES_FILE}"
     benchmark: str
 
     def rank_count(self) -> int:
@@ -280,15 +302,14 @@ class PartitionJob(Job):
     def plan_launches(self) -> None:
         """Plan the launches of each environment, in its folder."""
         *command, _ = self.take_over_srun()
-        partition, several = self.current_partition, self.environments()
-        nodes = self.site_partition().nodes
+        partition, site = self.current_partition, self.site_partition()
+        several = self.environments()
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
         references = entries_of(prefix, self.current_system.name)
         for one in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()
             srun, cases = (*command, f"--mpi={one.extras['pmi']}"), self.cases_in(one)
-            site = self.site_partition()
             units = plan.units(cases, self.launches, site, srun, self.seed)
             files = plan.size_files(
                 {
@@ -301,7 +322,7 @@ class PartitionJob(Job):
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
             bounds = [limits.of_case(references, case) for case in cases]
             program = self.least_run_in(one)
-            asking = provenance.transport_step(program, srun, min(2, nodes)) if program else ()
+            asking = provenance.transport_step(program, srun, min(2, site.nodes)) if program else ()
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
@@ -318,19 +339,12 @@ class PartitionJob(Job):
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
         baseline = codec.encode(baseline_of_system())
-        planned = {"environments": names, "asked": baseline}
-        self.write_plan({}, task="acceptance", describe_nodes=False, **planned)
+        asked = {"environments": names, "asked": baseline}
+        self.write_plan({}, self.planned(task="acceptance", describe_nodes=False, **asked))
 
-    @sanity_function
-    def left_records(self) -> bool:
-        """Check that the job began its steps; the checks judge each of them."""
-        stage = Path(self.stagedir)
-        if not any(stage.glob(f"*/{job_files.LAUNCHES_FILE}")):
-            raise SanityError(
-                f"the job left no {stage}/*/{job_files.LAUNCHES_FILE}, and Slurm has it as"
-                f" {self.job.state}; if it began, see {self.stderr} next to that file"
-            )
-        return True
+    def results(self, folder: Path) -> dict[str, Any]:
+        """Return nothing: the environments' records have it."""
+        return {}
 
 
 class NetpipeLaunches(PartitionJob):
@@ -382,7 +396,7 @@ class NetpipeLaunches(PartitionJob):
     def cases_in(self, environment: Environment) -> list[Case]:
         """Return every variant that the environment can run."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
-        return [netpipe_case(where, *variant) for variant in self.variants_in(environment)]
+        return [plan.netpipe_case(where, *variant) for variant in self.variants_in(environment)]
 
 
 class MpiLaunches(PartitionJob):
@@ -418,13 +432,94 @@ class MpiLaunches(PartitionJob):
         """Return the case of each function on the ranks that it uses."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
         per_node = self.current_partition.extras["ranks_per_node"]
-        return [mpi_case(where, one, self.ranks, per_node) for one in self.functions_here()]
+        return [plan.mpi_case(where, one, self.ranks, per_node) for one in self.functions_here()]
 
     @run_before("run")
     def take_ranks(self) -> None:
         """Take full nodes."""
         self.num_tasks = self.ranks
         self.num_tasks_per_node = self.site_partition().ranks_per_node
+
+
+class ExperimentJob(Job):
+    """A job of an experiment, which runs only where ``-S NAME.asked`` has what is asked, as JSON.
+
+    Its record has the result under the key of that. A subclass has the class of its ``experiment``,
+    and ``ranks`` if there is a job for each rank count.
+    """
+
+    tags = {"experiment"}
+    asked = variable(str, value="")
+    experiment: type[Experiment]
+    nodes = 0
+    keep_files = [
+        *Job.keep_files,
+        "aggressors.tsv",
+        "load-turns.json",
+        "*.nodes",
+        "tails-*",
+        "*.dat",
+    ]
+
+    @property
+    def question(self) -> Experiment:
+        """Return what is asked of this job; NetproofError for what is no such experiment."""
+        place = f"-S {self.experiment.TEST}.asked"
+        values = json_reading.json_value(self.asked, place)
+        values |= {"nodes": self.nodes} if self.nodes else {}
+        return codec.decode(self.experiment, values, place)
+
+    @run_after("init")
+    def run_only_if_asked(self) -> None:
+        """Run nowhere unless something is asked, of all rank counts or of this one."""
+        self.valid_systems, self.valid_prog_environs = [], []
+        ranks = getattr(self, "ranks", 0)
+        if self.asked and self.question.ranks in (0, ranks):
+            self.asked = json.dumps({**json.loads(self.asked), "ranks": ranks})
+            self.valid_systems = [f"+{ranks_feature(ranks)}"] if ranks else ["*"]
+            self.valid_prog_environs = [f"+{one}" for one in self.question.features()]
+
+    @run_after("setup")
+    def take_nodes(self) -> None:
+        """Take its nodes; fail before anything is submitted on too few, or for what cannot be."""
+        asked, partition = self.question, self.site_partition()
+        if asked.LEAST_NODES:
+            there = partition.nodes
+            if not self.is_dry_run():
+                there, _ = usable_nodes(self.current_partition.access, there)
+            self.nodes = min(there, asked.nodes or there)
+            if self.nodes < asked.LEAST_NODES:
+                name = self.current_partition.fullname
+                raise ReframeError(
+                    f"{name} has {self.nodes} usable nodes for this, and {asked.WHY}"
+                )
+        per_node = partition.ranks_per_node if asked.FULL_NODES else 1
+        self.num_tasks = asked.ranks or self.question.nodes * per_node
+        self.num_tasks_per_node = per_node
+        self.plan_of(("srun",))
+
+    def plan_of(self, srun: tuple[str, ...]) -> tuple[plan.JobPlan, dict[str, str]]:
+        """Return its plan and files; ReframeError for what cannot be measured."""
+        extras = self.current_environ.extras
+        try:
+            return self.question.plan(self.planned(srun=srun, environment_extras=extras))
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Plan its launches."""
+        planned, files = self.plan_of(tuple(self.take_over_srun()))
+        self.write_plan(files, planned)
+
+    def cases(self) -> list[Case]:
+        """Return no cases of an acceptance run."""
+        return []
+
+    def results(self, folder: Path) -> dict[str, Any]:
+        """Return what its record has of its files; NetproofError where nothing of them is whole."""
+        found = self.question.result(folder, str(self.job.jobid))
+        return {**super().results(folder), found.KEY: codec.encode(found)}
 
 
 def left_now() -> dict[tuple[Any, ...], plan.SkipReason]:
@@ -464,15 +559,3 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
     (number,) = kind.get_variant_nums(**conditions)
     name: str = kind.variant_name(number)
     return name
-
-
-def netpipe_case(where: tuple[str, str, str], protocol: str, path: str, direction: str) -> Case:
-    """Return the case of a NetPIPE variant; ``where``: system, partition and environment."""
-    per_node = 1 if path == "inter-node" else 2
-    return Case(*where, "netpipe", protocol, 2, per_node, path, direction)
-
-
-def mpi_case(where: tuple[str, str, str], function: Function, ranks: int, per_node: int) -> Case:
-    """Return the case of a function in a job of ``ranks``, ``per_node`` of them on a node."""
-    ranks, per_node = (2, 1) if function.pair else (ranks, per_node)
-    return Case(*where, function.benchmark, function.name, ranks, per_node)

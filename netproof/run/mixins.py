@@ -1,12 +1,22 @@
-"""Parts that the tests of a run have in common."""
+"""Parts that the tests of a run have in common, and the system that ReFrame runs on.
+
+A job is pending without a limit of Slurm's; a site sets one (``wait_for_nodes_s``), by which it is
+skipped, shrunk or cancelled. The jobs of a partition share this time, since later ones would wait
+for the same nodes. A job that is pending for a reason that the end of other jobs does not remove is
+cancelled after a minute.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import shlex
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +24,154 @@ import reframe as rfm
 import yaml
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, ReframeFatalError
+from reframe.core.logging import getlogger
 from reframe.core.runtime import runtime
+from reframe.core.systems import SystemPartition
 from reframe.utility import osext
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import trust
-from netproof.session import records
-from netproof.session.plan import partition_of
-from netproof.site.partition import Partition
+from netproof.session import provenance, records
+from netproof.session.plan import SkipReason, partition_of
+from netproof.site import slurm
+from netproof.site.keys import PARTITION_KEYS
+from netproof.site.partition import (
+    Partition,
+    ScoreBaseline,
+    pair_environments,
+    score_baseline,
+)
+from netproof.site.slurm import fold
 from netproof.verdict import references
+
+
+def rank_counts() -> list[int]:
+    """Return the rank counts of all partitions; NetproofError if the system is not configured."""
+    # A parameter without values is a warning of ReFrame's; no partition has one rank.
+    return sorted({count for one in _partitions() for count in one.extras["rank_counts"]}) or [1]
+
+
+def partition_names() -> list[str]:
+    """Return the names of the partitions of the system that ReFrame runs on."""
+    return [one.name for one in _partitions()]
+
+
+@functools.cache
+def pair_places() -> dict[tuple[str, int], list[str]]:
+    """Return environment and turn of each job of pairs, with its ``SYSTEM:PARTITION``s.
+
+    Only environments that ``-p`` selects count. Raises NetproofError as ``rank_counts`` does.
+    """
+    places: dict[tuple[str, int], list[str]] = {}
+    for one in _partitions():
+        settings = Partition.model_validate(one.extras).pair_settings()
+        there = [(environ.name, environ.features, environ.extras) for environ in one.environs]
+        for name in pair_environments(settings, there):
+            for turn in range(pair_turns(one.name)):
+                places.setdefault((name, turn + 1), []).append(one.fullname)
+    return places
+
+
+@functools.cache
+def pair_turns(partition: str) -> int:
+    """Return how many jobs it takes until the site's share of usable nodes has been in one.
+
+    One where a job can have them all, or a single one, and where that is not known.
+    """
+    (own,) = (one for one in _partitions() if one.name == partition)
+    if slurm.options_in(own.access, slurm.CHOOSING):
+        return 1
+    try:
+        count, usable = usable_nodes(own.access, own.extras["nodes"])
+    except ReframeError:
+        # The job asks again, and fails with the reason.
+        return 1
+    needed = math.ceil(len(usable) * own.extras["coverage_percent"] / 100)
+    return max(1, math.ceil(needed / count)) if count > 1 else 1
+
+
+_TODAY = int(time.time() // 86400)
+"""The day on which the run began."""
+
+
+def first_turn(partition: str) -> int:
+    """Return the number of today's first turn: of more nodes than needed each has its day."""
+    return _TODAY * pair_turns(partition)
+
+
+def _partitions() -> list[SystemPartition]:
+    several: list[SystemPartition] = runtime().system.partitions
+    for partition in several:
+        missing = [key for key in PARTITION_KEYS if key not in partition.extras]
+        if missing:
+            raise NetproofError(
+                f"partition {partition.fullname} has no extras[{missing[0]!r}]: the checks need"
+                " a configuration from site-config/; source the site's activate,"
+                " or set RFM_CONFIG_PATH and choose a system with --system"
+            )
+    return several
+
+
+def baseline_of_system() -> ScoreBaseline | None:
+    """Return the configuration that scores of this system are relative to."""
+    partitions = [{"name": one.name, "extras": one.extras} for one in runtime().system.partitions]
+    return score_baseline(partitions)
+
+
+def slurm_now() -> dict[str, provenance.PartitionNodes]:
+    """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
+    several = runtime().system.partitions
+    try:
+        known = slurm.partitions()
+    except NetproofError as error:
+        return {one.name: str(error) for one in several}
+    return {
+        one.name: provenance.partition_nodes(
+            slurm.names_in(one.access), slurm.options_in(one.access, slurm.CHOOSING), known
+        )
+        for one in several
+    }
+
+
+def of_other_turns(usable: Sequence[str], count: int, turn: int) -> tuple[str, ...]:
+    """Return the nodes that the job of a turn leaves to others; ``count``: those that it takes.
+
+    Each turn goes on where the one before ended, again from the first node after the last.
+    """
+    ordered = sorted(usable)
+    own = {ordered[(turn * count + n) % len(ordered)] for n in range(count)}
+    return tuple(name for name in ordered if name not in own)
+
+
+def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]]:
+    """Return how many nodes a job can have, and the usable ones; ``most`` if there are none.
+
+    ``access``: ReFrame's options of the partition; ``most``: the site's limit per job. Slurm's own
+    limits apply too. Nodes that other jobs hold now count, since the job waits for them. Raises
+    ReframeError if Slurm does not answer or allows none.
+    """
+    try:
+        there, named = slurm.partitions(), slurm.names_in(access)
+        nodes = (node for name in named if name in there for node in there[name].nodes)
+        usable = {node.name for node in nodes if node.usable}
+    except NetproofError as error:
+        raise ReframeError(f"which nodes are usable is not known: {error}") from None
+    if not usable:
+        return most, ()
+    allowed, refusal = slurm.most_nodes(access, min(most, len(usable)))
+    if not allowed:
+        raise ReframeError(refusal)
+    return allowed, tuple(usable)
+
+
+def tree() -> slurm.Tree:
+    """Return Slurm's leaf switches with their nodes, and the switch above each; ReframeError."""
+    try:
+        return slurm.topology()
+    except NetproofError as error:
+        raise ReframeError(f"which switch has which nodes is not known: {error}") from None
+
 
 NOT_LOGGED = frozenset(
     (
@@ -215,3 +364,171 @@ class Referenced(rfm.RegressionTestPlugin):
         """Fail before measuring what could not be judged."""
         if self.reference_fault:
             raise ReframeError(self.reference_fault)
+
+
+ASK_EVERY_S = 5
+"""Seconds between two queries to Slurm about a pending job."""
+
+SETTLE_S = 60
+"""Seconds in which Slurm considers every job of its queue: its default sched_interval."""
+
+
+LEAST_NODES = 2
+"""Nodes of a pair."""
+
+
+@dataclass
+class Wait:
+    """Seconds that a job has waited for nodes, ``own_s``, and those of its partition, ``spent_s``.
+
+    ``spent_s`` is by partition, and shared; ``looked``: when Slurm was last asked; ``since``: the
+    last moment at which the job was known to wait for nodes; ``reason``: Slurm's last one;
+    ``reason_since``: when it was first given; ``shown``: whether it was shown.
+    """
+
+    partition: str
+    spent_s: dict[str, float]
+    own_s: float = 0.0
+    looked: float | None = None
+    since: float | None = None
+    reason: str | None = None
+    reason_since: float = 0.0
+    shown: bool = False
+
+    def due(self, now: float) -> bool:
+        """Check whether Slurm is to be asked again."""
+        return self.looked is None or now - self.looked >= ASK_EVERY_S
+
+    def look(self, now: float, *, for_nodes: bool) -> None:
+        """Count the seconds since the last look, if the job waited for nodes then and now."""
+        if for_nodes and self.since is not None:
+            self.own_s += now - self.since
+            self.spent_s[self.partition] += now - self.since
+        self.looked, self.since = now, now if for_nodes else None
+
+    def lasts(self, now: float, reason: str | None) -> bool:
+        """Check whether the job has been pending for one reason for a minute."""
+        if reason != self.reason:
+            self.reason, self.reason_since, self.shown = reason, now, False
+        return reason is not None and now - self.reason_since >= SETTLE_S
+
+    def over(self, limit_s: int) -> bool:
+        """Check whether the partition's time is over, and Slurm had time to start this job."""
+        return self.own_s >= min(limit_s, SETTLE_S) and self.spent_s[self.partition] >= limit_s
+
+
+_waits: dict[str, Wait] = {}
+"""Waits of this run by job id."""
+
+_spent_s: defaultdict[str, float] = defaultdict(float)
+"""Seconds that its jobs waited, by partition."""
+
+
+class WaitsForNodes(rfm.RegressionTestPlugin):
+    """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
+
+    ``netproof_left``: why it was skipped, as ``plan.SkipReason`` has it; empty if it was not.
+    """
+
+    netproof_left = variable(dict, value={}, loggable=True)
+
+    def run_complete(self) -> bool:
+        """Check whether the job has ended; skip one that waits too long."""
+        done = super().run_complete() and self.has_ended()
+        if not done and self.job.state == "PENDING":
+            self.look_at_queue(time.monotonic())
+        return done
+
+    def has_ended(self) -> bool:
+        """Check whether a job that ReFrame takes for ended neither goes on ending nor begins again.
+
+        A job that is cancelled or out of time may take seconds to end its steps and to note them,
+        and one whose node died may be requeued.
+        """
+        if self.job.state in (None, "COMPLETED"):
+            return True
+        try:
+            queued = slurm.is_queued(str(self.job.jobid))
+        except NetproofError:
+            # If Slurm no longer knows the job, it has not requeued it.
+            return True
+        if queued:
+            self.job._completion_time = None
+        return not queued
+
+    def look_at_queue(self, now: float) -> None:
+        """Ask Slurm what the job waits for, and act if it has waited too long."""
+        jobid, partition = str(self.job.jobid), self.current_partition
+        wait = _waits.setdefault(jobid, Wait(partition.name, _spent_s))
+        if not wait.due(now):
+            return
+        try:
+            reason = slurm.pending_reason(jobid)
+            for_nodes = reason is not None and slurm.is_for_nodes(reason)
+            wait.look(now, for_nodes=for_nodes)
+            if wait.lasts(now, reason) and reason is not None:
+                self.show_reason(wait, reason)
+            limit_s = Partition.model_validate(partition.extras).wait_for_nodes_s
+            if not for_nodes or not wait.over(limit_s):
+                return
+            free, busy = slurm.free_and_busy(slurm.names_in(partition.access), slurm.partitions())
+        except NetproofError:
+            # The next look asks again; if Slurm stays silent, ReFrame ends the run.
+            wait.looked = now
+            return
+        try:
+            if self.take_fewer(free, busy, wait.spent_s[partition.name]):
+                wait.own_s = 0.0
+                return
+        except NetproofError as error:
+            self.fail_if_waiting(jobid, error)
+            return
+        self.job.cancel()
+        needed = self.num_tasks // (self.num_tasks_per_node or 1)
+        why = (
+            f"Slurm gave it no {needed} nodes in {wait.spent_s[partition.name]:.0f} s"
+            f" (wait_for_nodes_s), and says {reason}; {len(free)} of the partition's nodes were"
+            f" free{f', other jobs held {fold(busy)}' if busy else ''}"
+        )
+        self.netproof_left = codec.encode(SkipReason(why, planned=False))
+        self.skip(why)
+
+    def show_reason(self, wait: Wait, reason: str) -> None:
+        """Show once why the job is pending; cancel it and raise if that never ends."""
+        sentence = f"job {self.job.jobid} on {wait.partition} is pending: {reason}"
+        if slurm.never_ends(reason):
+            self.job.cancel()
+            raise ReframeError(
+                f"{sentence}, which no end of another job ends; it was cancelled: see the"
+                " partition's access in the site's file, and 'netproof site check'"
+            )
+        if not wait.shown and reason != "Dependency":
+            wait.shown = True
+            getlogger().warning(sentence)
+
+    def fail_if_waiting(self, jobid: str, refusal: NetproofError) -> None:
+        """Cancel a job that Slurm refuses fewer nodes, unless it began meanwhile with its own."""
+        try:
+            waits = slurm.pending_reason(jobid) is not None
+        except NetproofError:
+            return
+        if waits:
+            self.job.cancel()
+            raise ReframeError(f"job {jobid} waits for its nodes, and {refusal}")
+
+    def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
+        """Return whether the job now waits for the free nodes only; by default it does not."""
+        return False
+
+
+def with_fewer(test: Any, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
+    """Return whether a job of one task per node now waits for the free nodes only, two at least.
+
+    Raise NetproofError if Slurm refuses that.
+    """
+    if not LEAST_NODES <= len(free) < test.num_tasks:
+        return False
+    slurm.take_fewer(str(test.job.jobid), len(free))
+    test.num_tasks = len(free)
+    test.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
+    return True

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+import reframe as rfm
+import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
@@ -16,17 +18,17 @@ from netproof.jobs.pair_rounds import read
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.pairs.rounds import Mode
-from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
-from netproof.run.mixins import OnPartition
-from netproof.run.system_here import (
+from netproof.run.mixins import (
+    OnPartition,
+    RecordedTest,
     first_turn,
     of_other_turns,
     pair_places,
     tree,
     usable_nodes,
+    with_fewer,
 )
-from netproof.run.waiting import with_fewer
 from netproof.session import job_files, pair_rounds, plan
 from netproof.session.pair_rounds import PairRounds
 from netproof.site import slurm
@@ -120,30 +122,38 @@ class PairLaunches(Job, InPairs):
             pair_rounds.SUBJECT: pair_rounds.sizes(largest),
             pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
         }
-        planned = {"srun": tuple(srun), "asked": codec.encode(asked)}
-        self.write_plan(plan.size_files(sizes), task="pairs", **planned)
+        planned = self.planned(srun=tuple(srun), asked=codec.encode(asked), task="pairs")
+        self.write_plan(plan.size_files(sizes), planned)
 
 
-class PairCheck(JobRead, InPairs):
+class PairCheck(rfm.RunOnlyRegressionTest, InPairs, RecordedTest):
     """Check that every node is cleared; else a sentence for each accused or undecided one.
 
     Its record has the rounds, ``netproof_pairs``.
     """
 
+    local = True
+    sourcesdir = None
+    executable = "true"
     tags = {"pairs"}
     launched_by: type[PairLaunches]
     netproof_kind = variable(str, value="pairs", loggable=True)
 
-    def launching_test(self) -> str:
-        """Return the name of the job whose rounds these are."""
-        return name_of(self.launched_by, environment=self.environment, turn=self.turn)
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Depend on the job whose rounds these are."""
+        self.of = name_of(self.launched_by, environment=self.environment, turn=self.turn)
+        self.depends_on(self.of, udeps.by_case)
 
     @sanity_function
     def no_node_stands_out(self) -> bool:
         """Check that no node, pair or switch is accused or undecided."""
-        job = self.getdep(self.launching_test())
+        job = self.getdep(self.of)
         folder = Path(job.stagedir)
-        rounds, partition = self.left_by_job(read)
+        try:
+            rounds, partition = read(folder, str(job.job.jobid))
+        except (NetproofError, OSError) as error:
+            raise SanityError(str(error)) from None
         rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
         if job.netproof_busy:
             rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])

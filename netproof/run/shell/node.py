@@ -355,26 +355,21 @@ def describe(node: str, interface: str, names: list[str]) -> None:
     busy(before, began)
 
 
-def packets(
-    node: str, address: str, interface: str, mtu: int
-) -> tuple[list[tuple[str, str]], bool]:
-    """Return what became of packets of the MTU to a node, and whether they came through.
+def packets(node: str, address: str, interface: str, mtu: int) -> tuple[str, str]:
+    """Return how many bytes of a packet of the MTU, or of a small one, reached a node, or why none.
 
     They are not to be fragmented, and one of three has to be answered.
     """
-    lines = [("path_to", node), ("path_asked_bytes", str(mtu))]
     if address == UNKNOWN:
-        why = f"{node} has no IPv4 address on {interface}"
-    elif not shutil.which("ping"):
-        why = "ping is not installed"
-    else:
-        for size in (*3 * [mtu], *3 * [SMALL_BYTES]):
-            words = f"ping -n -q -M do -c 1 -W 1 -s {size - HEADERS} -I {interface} {address}"
-            answered, said = run(*words.split())
-            if answered:
-                return [*lines, ("path_passed_bytes", str(size))], size == mtu
-        why = f"ping of {address} over {interface}: {said or 'no answer'}"
-    return [*lines, ("absent.path_passed_bytes", why)], False
+        return "", f"{node} has no IPv4 address on {interface}"
+    if not shutil.which("ping"):
+        return "", "ping is not installed"
+    for size in (*3 * [mtu], *3 * [SMALL_BYTES]):
+        words = f"ping -n -q -M do -c 1 -W 1 -s {size - HEADERS} -I {interface} {address}"
+        answered, said = run(*words.split())
+        if answered:
+            return str(size), ""
+    return "", f"ping of {address} over {interface}: {said or 'no answer'}"
 
 
 def answers(address: str) -> bool:
@@ -432,11 +427,12 @@ def paths(node: str, interface: str) -> None:
         return
     # Of one that packets do not reach, or of the next node.
     for name, address in ahead:
-        made, through = packets(name, address, interface, int(mtu))
-        if not through or name == several[0][0]:
+        passed, why = packets(name, address, interface, int(mtu))
+        if passed != mtu or name == several[0][0]:
             break
-    for line in made:
-        say(*line)
+    say("path_to", name)
+    say("path_asked_bytes", mtu)
+    known("path_passed_bytes", passed, why)
     connections(dict(several), interface)
 
 

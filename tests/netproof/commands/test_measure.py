@@ -13,10 +13,14 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.commands import measure as verbs
+from netproof.commands import reframe
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.experiments import literature, load, tails
 from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, network_tests
+from netproof.experiments.load_plan import LoadAsked
+from netproof.experiments.tails import TailsAsked
+from netproof.experiments.tuning import AlgorithmsAsked, TuningAsked
 from netproof.session.session import MeasuredJob
 from netproof.site import folders
 
@@ -183,11 +187,11 @@ FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
         ("load testbed:gige -p mpich --nodes 3", "4 at least"),
         (
             "load testbed:gige -p openmpi5",
-            "has no environment 'openmpi5' with IMB; it has intelmpi, mpich",
+            "has no environment 'openmpi5' with IMB, whose site says: ",
         ),
         (
             "tails testbed:gige -p openmpi5",
-            "has no environment 'openmpi5' with IMB; it has intelmpi, mpich",
+            "has no environment 'openmpi5' with IMB, whose site says: ",
         ),
         (
             "tails testbed:gige -p mpich --bytes 99999999",
@@ -213,6 +217,34 @@ def test_what_cannot_be_measured_is_said_with_the_remedy(on_the_testbed, argumen
     ended, words = measure(*arguments.split())
     assert ended.exit_code == 2
     assert said in words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "experiment"),
+    [
+        ("load testbed:gige -p mpich --victims latency", "Load", LoadAsked),
+        ("tails testbed:gige -p mpich", "Tails", TailsAsked),
+        ("tune testbed:gige socket-buffer -p mpich", "Tuning", TuningAsked),
+        ("algorithms testbed:gige Allreduce -p mpich", "Algorithm", AlgorithmsAsked),
+        ("algorithms testbed:gige Barrier -p mpich --ranks 2", "Algorithm", AlgorithmsAsked),
+    ],
+)
+def test_what_is_asked_reaches_the_test_of_reframe(
+    on_the_testbed, monkeypatch, arguments, name, experiment
+):
+    seen = []
+
+    def run_reframe(arguments: list[str], *_: str) -> Path:
+        seen.extend(arguments)
+        raise NetproofError("far enough")
+
+    monkeypatch.setattr(reframe, "run_reframe", run_reframe)
+    ended, words = measure(*arguments.split())
+    assert (ended.exit_code, "far enough" in words) == (2, True)
+    option, _, text = seen[seen.index("-S") + 1].partition("=")
+    assert option == f"{name}.asked"
+    assert f"class {name}(" in (ROOT / "checks" / "experiments.py").read_text()
+    codec.decode(experiment, json.loads(text), "asked")
 
 
 SITE = f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -12,11 +13,17 @@ from netproof import codec
 from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.errors import NetproofError
 from netproof.experiments import gpcnet
-from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, NetworkTest, network_tests
+from netproof.experiments.gpcnet import (
+    GpcnetAsked,
+    GpcnetRound,
+    GpcnetRuns,
+    NetworkTest,
+    network_tests,
+)
 from netproof.experiments.load import Statistic
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.interval import Side
-from netproof.site.partition import Partition
+from netproof.session.plan import PLAN_FILE, JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 MEAN, TAIL = Statistic.MEAN, Statistic.TAIL
@@ -120,7 +127,8 @@ def test_what_is_damaged_is_refused(key, value, said):
 
 def test_it_runs_on_all_ranks_as_often_as_was_asked_for():
     extras = {**EXTRAS, "ranks_per_node": 2}
-    steps = gpcnet.steps(Partition.model_validate(extras), 3, 10, ("srun", "--mpi=pmi2"))
+    planned = dataclasses.replace(JobPlan.read(JOB / PLAN_FILE), extras=extras)
+    steps = GpcnetAsked(rounds=3, nodes=10).steps(planned)
     assert [step.name for step in steps] == ["gpcnet.1", "gpcnet.2", "gpcnet.3"]
     for step in steps:
         assert {"--ntasks=20", "--ntasks-per-node=2"} <= set(step.command)
@@ -132,9 +140,7 @@ JOB = DATA / "jobs" / "gpcnet"
 
 def recorded(folder: Path = JOB) -> GpcnetRuns:
     """The result of the recorded job, or of a copy of it."""
-    task = json.loads((JOB / "gpcnet.json").read_text())
-    where, extras = tuple(task["where"]), task["extras"]
-    return gpcnet.of_job(folder, "1", where, extras, task["rounds"], task["nodes"])
+    return gpcnet.of_job(folder, "1")
 
 
 def test_a_recorded_job_is_read_whole():

@@ -28,9 +28,12 @@ def steps(turn: load_plan.VictimTurn) -> tuple[Step, Step | None]:
 
 def test_a_job_draws_what_its_seed_gives(tmp_path):
     nodes = node_facts.nodes_of_job(JOB, "1")
-    drawn = load_plan.drawn(PLANNED, tmp_path, nodes)
+    leaves = {
+        f"tree-leaf-{leaf}": tuple(f"tree-{4 * leaf - 3 + n}" for n in range(4)) for leaf in (1, 2)
+    }
+    drawn = load_plan.drawn(PLANNED, tmp_path, nodes, leaves)
     assert load_plan.read_turns(tmp_path) == drawn
-    asked = (ASKED.leaves, ASKED.victims, ASKED.aggressors, ASKED.rounds)
+    asked = (leaves, ASKED.victims, ASKED.aggressors, ASKED.rounds)
     assert drawn == turns(nodes, *asked, PLANNED.seed)
 
 
@@ -65,7 +68,8 @@ def test_an_incast_is_gathered_by_one_rank_that_does_not_change():
 
 def test_a_victim_has_a_row_for_each_repetition_and_an_aggressor_rows_for_hours():
     partition = PLANNED.partition
-    files = load_plan.size_files(partition, tuple(Victim), (Aggressor.INCAST,))
+    asked = dataclasses.replace(ASKED, victims=tuple(Victim), aggressors=(Aggressor.INCAST,))
+    files = asked.files(PLANNED)
     assert files["sizes-load-bandwidth.txt"].split() == ["16384"] * 16
     assert files["sizes-load-latency.txt"].split() == ["8"] * 16
     rows = files["sizes-load-incast.txt"].split()

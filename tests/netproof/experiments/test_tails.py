@@ -88,7 +88,7 @@ def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
 def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
     planned = JobPlan.read(folder / PLAN_FILE)
-    planned = dataclasses.replace(planned, asked=(12.0, planned.asked[1]))
+    planned = dataclasses.replace(planned, asked={**planned.asked, "seconds": 12.0})
     walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
     step = tails.long_step(planned, folder)
     assert int((folder / tails.CALLS_FILE).read_text()) == pytest.approx(calls, rel=0.001)

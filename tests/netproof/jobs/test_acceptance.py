@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from netproof import codec
-from netproof.jobs import acceptance, describing
+from netproof.jobs import acceptance
 from netproof.jobs.acceptance import JobOutcome
 from netproof.jobs.job import JobEnded, RunningJob
 from netproof.jobs.repeat_cases import RepeatCase
@@ -36,7 +36,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """
     monkeypatch.setenv("SLURM_JOB_ID", "3")
     monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(NODES))
-    monkeypatch.setattr(describing, "describe", lambda *_: None)
+    monkeypatch.setattr(RunningJob, "describe", lambda *_: None)
     monkeypatch.setattr(RunningJob, "_ask", lambda *_: "".join(f"{node}\n" for node in NODES))
     monkeypatch.setattr(RunningJob, "end_steps", lambda _: None)
     launched: list[str] = []

@@ -183,7 +183,7 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
     steps = tuple(
         Step("tuning", number, show, label=value) for number, value in enumerate(values, 1)
     )
-    asked = {"record": str(record), "name": "mtu"}
+    asked = {"record": str(record), "parameter": "mtu"}
     job = job_of(tmp_path, steps, task="setting", asked=asked, extras={"tuning_hook": [str(hook)]})
     if "refused" in values:
         with pytest.raises(NetproofError, match="ended with status 1"):
@@ -205,7 +205,7 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
 def test_a_setting_that_an_earlier_job_did_not_restore_is_not_set(tmp_path):
     record = tmp_path / "record"
     record.write_text("n1\tmtu\t1500\n")
-    job = job_of(tmp_path, task="setting", asked={"record": str(record), "name": "mtu"})
+    job = job_of(tmp_path, task="setting", asked={"record": str(record), "parameter": "mtu"})
     with pytest.raises(NetproofError, match="an earlier sweep ended before everything"):
         demanded.run_setting(job)
     assert record.exists()

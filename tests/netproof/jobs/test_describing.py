@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from netproof.benchmarks import registry
-from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.session import node_facts
 from netproof.session.plan import JobPlan
@@ -29,7 +28,7 @@ def job_of(folder: Path, monkeypatch) -> RunningJob:
 
 def test_every_node_is_asked_once_whatever_comes_of_it(tmp_path, monkeypatch):
     shutil.copy(DATA / "nodes" / "same" / "node.gige-1.txt", tmp_path)
-    describing.describe(job_of(tmp_path, monkeypatch))
+    job_of(tmp_path, monkeypatch).describe()
     asked = (tmp_path / "asked").read_text().splitlines()
     assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= set(asked)
     first, second = (n for n, word in enumerate(asked) if word == sys.executable)
@@ -55,7 +54,7 @@ def test_environments_on_the_same_nodes_share_the_paths_and_not_what_a_node_is(
     srun = tmp_path / "mpich" / "srun"
     srun.write_text("#!/bin/bash\n[[ $* != *\\ path\\ * ]] || echo through >path.gige-1.txt\n")
     monkeypatch.setenv("PATH", f"{srun.parent}:{os.environ['PATH']}")
-    describing.describe(one, other)
+    one.describe(other)
     for folder in folders:
         assert (folder / "path.gige-1.txt").read_text() == "through\n"
         assert (folder / "ring.txt").is_file()
@@ -65,7 +64,7 @@ def test_environments_on_the_same_nodes_share_the_paths_and_not_what_a_node_is(
 def test_nodes_of_pairs_are_tried_besides_neighbours(tmp_path, monkeypatch):
     made = job_of(tmp_path, monkeypatch)
     made.nodes = ("a", "b", "c", "d")
-    describing.try_paths(made, [("a", "c")])
+    made.try_paths([("a", "c")])
     ring = [line.split("\t") for line in (tmp_path / "ring.txt").read_text().splitlines()]
     assert ring[0][0::2] == ["a", "-", "-", "-"]
     assert [one[1::2] for one in ring] == [["b", "d", "c"], ["c", "a"], ["d", "b", "a"], ["a", "c"]]

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("reframe")
 
-from netproof.run.system_here import of_other_turns
+from netproof.run.mixins import of_other_turns
 
 NODES = tuple(f"cn{number:02}" for number in range(7))
 

@@ -10,8 +10,8 @@ import pytest
 from reframe.core.exceptions import ReframeError, SkipTestError
 
 from netproof.errors import NetproofError
-from netproof.run import waiting
-from netproof.run.waiting import Wait, WaitsForNodes
+from netproof.run import mixins
+from netproof.run.mixins import Wait, WaitsForNodes
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
@@ -62,7 +62,7 @@ class Queued:
 class InPairs(Queued):
     """A job of pairs, which can do with fewer nodes."""
 
-    take_fewer = waiting.with_fewer
+    take_fewer = mixins.with_fewer
 
 
 @dataclass
@@ -82,8 +82,8 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Slurm:
         nodes = tuple(SlurmNode(f"gige-{n}", s, "") for n, s in enumerate(answers.states, 1))
         return {"gige": SlurmPartition("gige", "UP", nodes)}
 
-    monkeypatch.setattr(waiting, "_waits", {})
-    monkeypatch.setattr(waiting, "_spent_s", defaultdict(float))
+    monkeypatch.setattr(mixins, "_waits", {})
+    monkeypatch.setattr(mixins, "_spent_s", defaultdict(float))
     monkeypatch.setattr(slurm, "pending_reason", lambda jobid: answers.reason)
     monkeypatch.setattr(slurm, "partitions", partitions)
     monkeypatch.setattr(slurm, "take_fewer", lambda jobid, nodes: answers.asked.append(nodes))
@@ -133,16 +133,16 @@ def test_a_job_that_waits_for_another_job_does_not_wait_for_nodes(said):
 def test_the_jobs_of_a_partition_share_the_time_and_each_gets_a_moment(said):
     InPairs(number=1).looked(0, LIMIT_S)
     second = InPairs(number=2)
-    second.looked(LIMIT_S, LIMIT_S + waiting.SETTLE_S - 1)
+    second.looked(LIMIT_S, LIMIT_S + mixins.SETTLE_S - 1)
     assert said.asked == [3]
-    second.looked(LIMIT_S + waiting.SETTLE_S + 5)
+    second.looked(LIMIT_S + mixins.SETTLE_S + 5)
     assert said.asked == [3, 3]
 
 
 def test_nodes_that_are_taken_meanwhile_are_given_up_too(said):
     job = InPairs().looked(0, LIMIT_S, LIMIT_S + 10)
     said.states = ("idle", "idle", "allocated", "allocated")
-    job.looked(LIMIT_S + 10 + waiting.SETTLE_S)
+    job.looked(LIMIT_S + 10 + mixins.SETTLE_S)
     assert said.asked == [3, 2]
     assert job.netproof_busy["nodes"] == ["gige-3", "gige-4"]
 
@@ -151,8 +151,8 @@ def test_slurm_is_not_asked_at_every_look():
     wait = Wait("gige", defaultdict(float))
     assert wait.due(0)
     wait.look(0, for_nodes=True)
-    assert not wait.due(waiting.ASK_EVERY_S - 1)
-    assert wait.due(waiting.ASK_EVERY_S)
+    assert not wait.due(mixins.ASK_EVERY_S - 1)
+    assert wait.due(mixins.ASK_EVERY_S)
 
 
 def test_what_slurm_refuses_ends_the_job_with_the_reason(said, monkeypatch):
@@ -186,23 +186,23 @@ def test_a_slurm_that_is_silent_for_a_moment_is_asked_again(said, monkeypatch):
         patched.setattr(slurm, "partitions", silent)
         job.looked(0, LIMIT_S)
     assert (job.cancelled, said.asked) == (False, [])
-    job.looked(LIMIT_S + waiting.ASK_EVERY_S)
+    job.looked(LIMIT_S + mixins.ASK_EVERY_S)
     assert said.asked == [3]
 
 
 def test_a_reason_that_never_ends_ends_the_job_after_a_minute(said):
     said.reason = "QOSNotAllowed"
-    job = Queued().looked(0, waiting.SETTLE_S - 1)
+    job = Queued().looked(0, mixins.SETTLE_S - 1)
     assert not job.cancelled
     with pytest.raises(ReframeError, match="job 7 on gige is pending: QOSNotAllowed, which no end"):
-        job.looked(waiting.SETTLE_S + waiting.ASK_EVERY_S)
+        job.looked(mixins.SETTLE_S + mixins.ASK_EVERY_S)
     assert job.cancelled
 
 
 def test_another_reason_is_shown_once_after_a_minute(said, monkeypatch):
     shown: list[str] = []
     logger = SimpleNamespace(warning=shown.append)
-    monkeypatch.setattr(waiting, "getlogger", lambda: logger)
+    monkeypatch.setattr(mixins, "getlogger", lambda: logger)
     said.reason = "Licenses"
     job = Queued().looked(0, 60, 120)
     assert shown == ["job 7 on gige is pending: Licenses"]
