@@ -73,7 +73,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(plain, value))
     if dataclasses.is_dataclass(value):
-        return KEYS.get(type(value).__name__, _own)(value)
+        known = (KEYS[one.__name__] for one in type(value).__mro__ if one.__name__ in KEYS)
+        return next(known, _own)(value)
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, datetime):
