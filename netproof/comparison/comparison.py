@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from netproof.criteria import Finding, Level, slower
 from netproof.criteria.findings import CannotJudgeError, undefined
-from netproof.criteria.score import SEED, percentile_interval, resampled_medians, score
+from netproof.criteria.score import medians as medians_of
+from netproof.criteria.score import percentile_interval, samples, score
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError, listed
@@ -34,7 +35,7 @@ from netproof.measurement.cpu_use import costliest
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
 from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
-from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
+from netproof.measurement.landmarks import ASYMPTOTIC, asymptotic_mb_s
 from netproof.session import node_facts
 from netproof.session.measured import Measured
 from netproof.session.node_facts import NodeInJob
@@ -215,11 +216,11 @@ def _landmark_ratios(
 ) -> dict[str, LandmarkRatio]:
     """Return every landmark by name; ``peaks_from``: least bytes of a peak, for each side."""
     resampled: list[dict[str, Floats]] = [{}, {}]
-    if min(len(first.launches), len(second.launches)) > 1:
-        random = np.random.default_rng(SEED)
+    counts = len(first.launches), len(second.launches)
+    if min(counts) > 1:
         resampled = [
-            _resampled(one, peak_from, random)
-            for one, peak_from in zip((first, second), peaks_from, strict=True)
+            _resampled(one, peaks_from[side], counts, side)
+            for side, one in enumerate((first, second))
         ]
     found = {}
     for landmark in COMPARED:
@@ -230,7 +231,7 @@ def _landmark_ratios(
             continue
         interval = difference_interval = None
         if name in ASYMPTOTIC:
-            interval = _of_asymptotic(first, second, name)
+            interval = _of_asymptotic(first, second, share=name == "line_rate_share")
         elif name in resampled[0] and name in resampled[1]:
             ones, others = resampled[0][name], resampled[1][name]
             interval = percentile_interval(ones / others if smaller else others / ones)
@@ -240,23 +241,24 @@ def _landmark_ratios(
     return found
 
 
-def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | None:
+def _of_asymptotic(first: Measured, second: Measured, *, share: bool) -> Interval | None:
     """Return the interval of the ratio of two r∞, or of two shares of the line rate, over launches.
 
     None where a launch has no line, for a single launch, and where the ratio has no upper end.
     """
     sides: list[list[float]] = []
-    for measured in (first, second):
-        figures = (landmarks(one.curve, measured.line_rate_mb_s) for one in measured.launches)
-        sides.append([own for one in figures if (own := getattr(one, name)) is not None])
-        if len(sides[-1]) < len(measured.launches):
+    for side in (first, second):
+        own = [asymptotic_mb_s(one.curve) for one in side.launches]
+        rate = side.line_rate_mb_s if share else None
+        sides.append([one / (rate or 1) for one in own if one is not None])
+        if len(sides[-1]) < len(own):
             return None
     found = of_ratio(sides[1], sides[0])
     return found if found and found[1] < math.inf else None
 
 
 def _resampled(
-    measured: Measured, peak_from: int, random: np.random.Generator
+    measured: Measured, peak_from: int, counts: tuple[int, int], side: int
 ) -> dict[str, Floats]:
     """Return the case's landmarks above 0 in bootstrap samples of its launches."""
     curve, launches = measured.curve, measured.launches
@@ -267,7 +269,8 @@ def _resampled(
     ]
     times = np.array([launch.curve.time_us for launch in launches])[:, short]
     rates = np.array([launch.curve.bandwidth_mb_s or () for launch in launches])
-    medians = resampled_medians(np.hstack([times, rates]), random)
+    different, which = samples(counts)[side]
+    medians = medians_of(np.hstack([times, rates]), different)[which]
     found = {}
     if short:
         found["latency_us"] = np.median(medians[:, : len(short)], axis=1)

@@ -98,10 +98,10 @@ def _resampled_logs(
     """Return the mean logarithm of the times of one side in each bootstrap sample."""
     import numpy as np
 
-    different, which = _samples(counts)[side]
+    different, which = samples(counts)[side]
     columns = [launches[0].sizes.index(size) for size in sizes]
     times = np.array([curve.time_us for curve in launches])[:, columns]
-    logs: np.ndarray = np.log(_medians(times, different)).mean(axis=1)[which]
+    logs: np.ndarray = np.log(medians(times, different)).mean(axis=1)[which]
     return logs
 
 
@@ -110,7 +110,7 @@ Samples = tuple["np.ndarray", "np.ndarray"]
 
 
 @cache
-def _samples(counts: tuple[int, int]) -> tuple[Samples, ...]:
+def samples(counts: tuple[int, int]) -> tuple[Samples, ...]:
     """Return ``_drawn`` for each side, of so many launches; the same whatever these took."""
     import numpy as np
 
@@ -122,16 +122,7 @@ _FEW = 6
 """Launches that have fewer different samples, 462, than are drawn."""
 
 
-def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return the medians over the launches in bootstrap samples, in shape (RESAMPLES, sizes).
-
-    ``launches``: a row for each launch, a column for each size.
-    """
-    different, which = _drawn(len(launches), random)
-    return _medians(launches, different)[which]
-
-
-def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
+def medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """Return the medians of ``samples``, rows of places of launches, in shape (samples, sizes).
 
     Ranks fit in a byte, of which the CPU sorts many at once: 20 times as fast as of the values.
@@ -146,10 +137,10 @@ def _medians(launches: np.ndarray, samples: np.ndarray) -> np.ndarray:
             both = drawn[at], drawn[at + 1]
             drawn[at], drawn[at + 1] = np.minimum(*both), np.maximum(*both)
     ordered, columns = np.sort(launches, axis=0), np.arange(sizes)
-    medians: np.ndarray = ordered[drawn[count // 2], columns]
+    middle: np.ndarray = ordered[drawn[count // 2], columns]
     if count % 2 == 0:
-        medians = (ordered[drawn[count // 2 - 1], columns] + medians) / 2
-    return medians
+        middle = (ordered[drawn[count // 2 - 1], columns] + middle) / 2
+    return middle
 
 
 def _drawn(count: int, random: np.random.Generator) -> Samples:

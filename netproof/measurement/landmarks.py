@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 from statistics import NormalDist, median
 from typing import Any
@@ -164,6 +165,16 @@ def landmarks(
         undefined=reasons,
         intervals={name: intervals[name] for name in LANDMARK_NAMES if name in intervals},
     )
+
+
+@lru_cache(maxsize=16)
+def asymptotic_mb_s(curve: Curve) -> float | None:
+    """Return r∞ of one launch, as ``landmarks`` has it."""
+    sizes = top(curve.sizes)
+    times = curve.time_us[-len(sizes) :]
+    line, (factor, reason) = theil_sen(sizes, times), _bandwidth_factor((curve,), len(sizes))
+    defined = line and not (reason or _no_line(sizes, [times], line))
+    return factor * line[0] if line and defined else None
 
 
 def _intervals(

@@ -11,7 +11,7 @@ from netproof.criteria import CommonSizes, Level
 from netproof.criteria.findings import Below, Bounds, CannotJudgeError
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import MPI_LOSS, LineRateSettings, loss, losses
-from netproof.criteria.score import RESAMPLES, resampled_medians, score
+from netproof.criteria.score import RESAMPLES, SEED, medians, samples, score
 from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
 from netproof.criteria.slower import ENVELOPE, envelope
 from netproof.errors import NetproofError
@@ -137,8 +137,9 @@ def test_intervals_are_made_of_the_ratios_that_decide_and_not_of_every_pair(monk
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 7])
 def test_medians_of_bootstrap_samples_are_those_of_each_sample(count):
     launches = np.random.default_rng(count).lognormal(size=(count, 5))
-    found = resampled_medians(launches, np.random.default_rng(1))
-    drawn = np.random.default_rng(1).integers(0, count, (RESAMPLES, count))
+    different, which = samples((count, 1))[0]
+    found = medians(launches, different)[which]
+    drawn = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
     assert (found == np.median(launches[drawn], axis=1)).all()
 
 
