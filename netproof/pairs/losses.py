@@ -53,6 +53,11 @@ class Resent:
     count: int
     of: int
 
+    @property
+    def group(self) -> Hashable:
+        """Its launch, and which of the launch's pairs it was in, None if more sent at once."""
+        return self.launch, frozenset(self.nodes) if len(self.nodes) == 2 else None
+
     def partner(self, name: str) -> str | None:
         """Return the other one of two nodes, None of more."""
         return self.nodes[self.nodes[0] == name] if len(self.nodes) == 2 else None
@@ -99,7 +104,9 @@ def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLo
     alone = [one for one in counted if len(one.nodes) == 2]
     together = [one for one in counted if len(one.nodes) > 2]
     sent = alone if len({one.node for one in alone}) >= LEAST_NODES else together
-    names = sorted({name for one in sent for name in one.nodes})
+    # All of a group are among the same nodes, 9,000 at times.
+    spans = {one.group: one.nodes for one in sent}
+    names = sorted({name for nodes in spans.values() for name in nodes})
     if len(names) < LEAST_NODES:
         return ()
     ways = _ways(alone) if sent is alone else []
@@ -107,8 +114,7 @@ def port_losses(several: Iterable[Resent], beyond: float = -1.0) -> tuple[PortLo
     groups: dict[Hashable, list[Resent]] = defaultdict(list)
     for one in sent:
         if (one.node, one.partner(one.node)) not in taken:
-            pair = frozenset(one.nodes) if len(one.nodes) == 2 else None
-            groups[one.launch, pair].append(one)
+            groups[one.group].append(one)
     return (*ways, *_ports([*groups.values()], names, beyond))
 
 
