@@ -17,7 +17,7 @@ from enum import StrEnum
 from statistics import median_low
 
 from netproof.criteria import Level
-from netproof.errors import counted, listed, shortened
+from netproof.errors import counted, grouped, listed, shortened
 from netproof.session import node_facts
 from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
@@ -324,9 +324,7 @@ class _Partition:
     def _compared(self, fact: NodeFact) -> Iterator[NodeFinding]:
         """Yield the differences from what has to be, or from most nodes."""
         values = fact.values()
-        by_value: dict[str, list[str]] = defaultdict(list)
-        for node, value in values.items():
-            by_value[value].append(node)
+        by_value = grouped((value, node) for node, value in values.items())
         ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
         label = self._label(fact)
         site = {"mtu": str(self.site.mtu), "link_mbit_s": str(self.site.link_mbit_s)}

@@ -17,7 +17,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
-from netproof.errors import counted, listed
+from netproof.errors import counted, grouped, listed
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
 from netproof.measurement.landmarks import Landmarks
@@ -256,10 +256,7 @@ class Verdict:
     @cached_property
     def by_partition(self) -> Mapping[str, list[CaseVerdict]]:
         """Judged cases by their partition."""
-        found: dict[str, list[CaseVerdict]] = defaultdict(list)
-        for one in self.cases:
-            found[one.case.partition].append(one)
-        return found
+        return grouped((one.case.partition, one) for one in self.cases)
 
     @property
     def warns(self) -> bool:
@@ -317,10 +314,7 @@ def by_reason(
     skipped: Sequence[tuple[Case, SkipReason]],
 ) -> dict[tuple[str, str, SkipReason], list[Case]]:
     """Return the skipped cases by partition, environment and reason."""
-    found: dict[tuple[str, str, SkipReason], list[Case]] = defaultdict(list)
-    for case, reason in skipped:
-        found[case.partition, case.environment, reason].append(case)
-    return found
+    return grouped(((case.partition, case.environment, reason), case) for case, reason in skipped)
 
 
 def sentences_of_skipped(skipped: Sequence[tuple[Case, SkipReason]]) -> list[str]:
@@ -438,9 +432,7 @@ def _counted(cases: Sequence[Case]) -> str:
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:
-    together: dict[tuple[FailureKind, str], list[Failure]] = defaultdict(list)
-    for one in several:
-        together[one.kind, one.why].append(one)
+    together = grouped(((one.kind, one.why), one) for one in several)
     return [
         dataclasses.replace(
             alike[0],
@@ -504,9 +496,7 @@ class Crossover:
             ]
             not_red = [f"not red up to {settled[-1]} ranks"] if settled else []
             return "; ".join([*not_red, *rest])
-        alike: dict[str, list[str]] = defaultdict(list)
-        for one in self.red:
-            alike[broken(one)].append(str(one.case.ranks))
+        alike = grouped((broken(one), str(one.case.ranks)) for one in self.red)
         parts = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
         parts += [f"not at {' and '.join(fine)}"] if fine else []
         return f"red {'; '.join([*parts, *rest])}"
