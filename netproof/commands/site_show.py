@@ -124,9 +124,7 @@ def blocks(found: ShownMatrix) -> Iterator[Block]:
         "cases of a job, and how long it should take; ~ as similar jobs, ? not known, - no job",
         "faint",
     )
-    by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for partition in found.matrix.partitions:
-        by_names[found.pairs_in(partition)].append(partition)
+    by_names = grouped((found.pairs_in(name), name) for name in found.matrix.partitions)
     for names, several in by_names.items():
         those = "none: no environment has IMB, or rounds is 0"
         where = f"in {', '.join(names)}" if names else those

@@ -497,9 +497,7 @@ def _events(
     followed: Mapping[Series, Followed],
     shifts: Sequence[Shift],
 ) -> list[Event]:
-    by_place = grouped(
-        (shift.of.where, shift) for shift in shifts if shift.state is SeriesState.OPEN
-    )
+    by_place = grouped((one.of.where, one) for one in shifts if one.state is SeriesState.OPEN)
     found = []
     for place, several in by_place.items():
         drifting, left = _drifting(followed, several)

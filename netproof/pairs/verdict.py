@@ -24,7 +24,6 @@ from netproof.measurement import interval
 from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
-    NodeLoad,
     disturbed,
     others_share,
 )
@@ -452,9 +451,7 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
 
     It is one reason for all of them, however many there are.
     """
-    loads: dict[str, list[NodeLoad]] = defaultdict(list)
-    for load in (load for one in rounds.launches for load in one.loads):
-        loads[load.node].append(load)
+    loads = grouped((load.node, load) for one in rounds.launches for load in one.loads)
     most = {
         node: round(100 * others_share(several))
         for node, several in loads.items()

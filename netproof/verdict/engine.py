@@ -518,9 +518,8 @@ def across(
 
     ``baseline``: as in ``compare``.
     """
-    several: dict[Key, list[Finding]] = defaultdict(list)
-    for subject, finding in compared(subjects, baseline):
-        several[subject.case.key()].append(finding)
+    found = compared(subjects, baseline)
+    several = grouped((subject.case.key(), finding) for subject, finding in found)
     return {key: tuple(folded(found)) for key, found in several.items()}
 
 

@@ -465,12 +465,11 @@ class _Partition:
 
         Where one end's MTU is another, that finding has it.
         """
-        tried: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-        for one in self.nodes:
-            node = one.node
-            if node.path_to and node.path_asked_bytes and node.path_passed_bytes:
-                pair = (node.node, node.path_to)
-                tried[pair].append((node.path_asked_bytes, node.path_passed_bytes))
+        tried = grouped(
+            ((node.node, node.path_to), (node.path_asked_bytes, node.path_passed_bytes))
+            for node in (one.node for one in self.nodes)
+            if node.path_to and node.path_asked_bytes and node.path_passed_bytes
+        )
         several = list(found)
         for (source, target), sizes in sorted(tried.items()):
             stopped = [(asked, passed) for asked, passed in sizes if passed < asked]
@@ -515,13 +514,8 @@ class _Partition:
             return
         heard, answering = ({pair[end] for pair in answers} for end in (0, 1))
         never = sorted(asked.keys() - answers)
-        silent: dict[str, list[str]] = defaultdict(list)
-        unheard: dict[str, list[str]] = defaultdict(list)
-        for source, target in never:
-            if target not in answering:
-                silent[target].append(source)
-            elif source not in heard:
-                unheard[source].append(target)
+        silent = grouped((target, source) for source, target in never if target not in answering)
+        unheard = grouped(pair for pair in never if pair[1] in answering and pair[0] not in heard)
         pinged = {one.node.path_to for one in self.nodes if one.node.path_passed_bytes is not None}
         for target, sources in silent.items():
             why = f"{target}: answers no TCP connection of {_and(sources)}"

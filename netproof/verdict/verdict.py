@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
@@ -252,11 +252,6 @@ class Verdict:
     def stored_cases(self) -> tuple[StoredResult, ...]:
         """Stored results that it is compared with; none if not asked for."""
         return () if self.compared_with is None else self.compared_with.cases
-
-    @cached_property
-    def by_partition(self) -> Mapping[str, list[CaseVerdict]]:
-        """Judged cases by their partition."""
-        return grouped((one.case.partition, one) for one in self.cases)
 
     @property
     def warns(self) -> bool:
@@ -504,15 +499,9 @@ class Crossover:
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     """Return every function of every configuration that was measured, in the verdict's order."""
-    several: dict[tuple[Any, ...], list[CaseVerdict]] = defaultdict(list)
-    measured = set()
-    for one in verdict.cases:
-        case = one.case
-        where = (case.partition, case.environment)
-        key = (*where, case.benchmark, case.function, case.path, case.direction)
-        several[key].append(one)
-        if one.measured is not None:
-            measured.add(where)
+    alike = attrgetter("partition", "environment", "benchmark", "function", "path", "direction")
+    several = grouped((alike(one.case), one) for one in verdict.cases)
+    measured = {alike(one.case)[:2] for one in verdict.cases if one.measured is not None}
     return tuple(
         Crossover(tuple(sorted(cases, key=lambda one: one.case.ranks)))
         for key, cases in several.items()
