@@ -128,9 +128,8 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
-    for partition, launches in sorted(
-        _by_partition(one for one in several if one.undisturbed).items()
-    ):
+    quiet = _by_partition(one for one in several if one.undisturbed)
+    for partition, launches in sorted(quiet.items()):
         bounds: CountedSettings = launches[0].settings.retransmission
         shares = _shares_by_node(added(one.counters for one in launches)).values()
         if len(shares) < 2 or bounds.fail is None:
