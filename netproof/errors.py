@@ -1,9 +1,14 @@
-"""Errors that name a place and a remedy."""
+"""Errors that name a place and a remedy, and the helpers that every room shares."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 NO_REPORT = "is not there; ReFrame leaves no report where no test ran, and prints why"
 
@@ -37,6 +42,14 @@ def listed(names: Sequence[str]) -> str:
     # The last one takes no more room than its count.
     shown = names if more <= 1 else names[:3]
     return f"{', '.join(shown)}{f' and {more} more' if more > 1 else ''}"
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values by their keys, in the order of the first; a missing key has none."""
+    found: dict[K, list[V]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return found
 
 
 def line_of(found: re.Match[str]) -> int:

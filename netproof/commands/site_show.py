@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from netproof.errors import NetproofError, listed
+from netproof.errors import NetproofError, grouped, listed
 from netproof.present import documents
 from netproof.present.document import EVERY, Block, Cell, DataTable
 from netproof.present.wording import counted, duration, not_available
 from netproof.site import folders, site
-from netproof.site.matrix import PlannedJob, domain_of, jobs, matrix
+from netproof.site.matrix import domain_of, jobs, matrix
 from netproof.site.partition import pair_environments, time_limit_s
 from netproof.site.site import insist
 from netproof.store import Store
@@ -124,9 +124,7 @@ def blocks(found: ShownMatrix) -> Iterator[Block]:
         "cases of a job, and how long it should take; ~ as similar jobs, ? not known, - no job",
         "faint",
     )
-    by_names: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for partition in found.matrix.partitions:
-        by_names[found.pairs_in(partition)].append(partition)
+    by_names = grouped((found.pairs_in(name), name) for name in found.matrix.partitions)
     for names, several in by_names.items():
         those = "none: no environment has IMB, or rounds is 0"
         where = f"in {', '.join(names)}" if names else those
@@ -153,10 +151,7 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
     if found.unknown:
         yield Cell(f"how long it should take is not known: {found.unknown}", "warned")
         return
-    alike: dict[str, list[PlannedJob]] = defaultdict(list)
-    for job, one in found.expected.items():
-        if not one.measured:
-            alike[one.why].append(job)
+    alike = grouped((one.why, job) for job, one in found.expected.items() if not one.measured)
     for why, several in alike.items():
         yield Cell(f"{listed([*map(str, several)])}: {why}", "warned")
     for job, one in found.expected.items():

@@ -31,6 +31,7 @@ from netproof.criteria.findings import (
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion, Layer
 from netproof.criteria.score import NO_INTERVAL
+from netproof.errors import grouped
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
 from netproof.measurement.curve import Curve
@@ -69,10 +70,8 @@ def envelope(
     ``curves``: by configuration, of one function at the same ranks. After the GigE
     synthetic-benchmark report.
     """
-    holders: dict[int, list[tuple[float, str]]] = {}
-    for label, curve in curves.items():
-        for size, time in settings.times_or_reason(curve)[0].items():
-            holders.setdefault(size, []).append((time, label))
+    times = {label: settings.times_or_reason(curve)[0] for label, curve in curves.items()}
+    holders = grouped((size, (t, label)) for label, own in times.items() for size, t in own.items())
     return {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
 
 

@@ -26,7 +26,7 @@ import scipy
 
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.criteria.counters import MORE, TIMES, CountedSettings, sent_again
-from netproof.errors import NetproofError, shortened
+from netproof.errors import NetproofError, grouped, shortened
 from netproof.experiments import load_plan
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
 from netproof.experiments.tails import nearest_rank
@@ -430,9 +430,7 @@ def _slow_ports(
         few_of = f"{len(runs)} launches of bandwidth alone count"
         return [], [f"slow ports: {few_of}, and it takes {LEAST_ALONE}", *doubts]
     logs = [math.log(fmean(run.times_us)) for run in runs]
-    groups: dict[VictimPlace, list[float]] = {}
-    for run, log in zip(runs, logs, strict=True):
-        groups.setdefault(run.turn.place, []).append(log)
+    groups = grouped((run.turn.place, log) for run, log in zip(runs, logs, strict=True))
     off = [log - median(groups[run.turn.place]) for run, log in zip(runs, logs, strict=True)]
     free = len(runs) - len(groups)
     noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])

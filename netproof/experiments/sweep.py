@@ -28,7 +28,7 @@ import scipy
 from numpy.typing import NDArray
 
 from netproof.benchmarks.outputs import text_of
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.experiments import parameters, restoring
 from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
 from netproof.measurement.case import Case
@@ -400,9 +400,8 @@ class Sweep(JobRecord):
         """
         if not is_eager_limit(self.parameter):
             return None
-        several: dict[str | None, list[Curve]] = {}
-        for turn, launch in zip(self.turns, self.launches, strict=True):
-            several.setdefault(turn.value, []).append(launch.curve)
+        launched = zip(self.turns, self.launches, strict=True)
+        several = grouped((turn.value, launch.curve) for turn, launch in launched)
         default = median_curve(several.pop(None))
         found: dict[str | None, EagerLimit | None] = {None: eager_limit(default)}
         for value, curves in several.items():

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from statistics import median
 from typing import Any
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.history import accepted, series
 from netproof.history import values as stored_values
 from netproof.history.accepted import Acceptance
@@ -497,10 +497,7 @@ def _events(
     followed: Mapping[Series, Followed],
     shifts: Sequence[Shift],
 ) -> list[Event]:
-    by_place: dict[tuple[str, str], list[Shift]] = defaultdict(list)
-    for shift in shifts:
-        if shift.state is SeriesState.OPEN:
-            by_place[shift.of.where].append(shift)
+    by_place = grouped((one.of.where, one) for one in shifts if one.state is SeriesState.OPEN)
     found = []
     for place, several in by_place.items():
         drifting, left = _drifting(followed, several)

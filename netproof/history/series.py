@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.history import values as night_values
 from netproof.history.changes import LEAST_NOISE, Floats, logarithms
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
@@ -358,9 +358,7 @@ def _leave_other_sizes(
 
 
 def _pools(series: Sequence[Series]) -> tuple[Series, ...]:
-    groups: dict[tuple[str, str, Quantity], list[Series]] = defaultdict(list)
-    for one in series:
-        groups[(*one.where, one.quantity)].append(one)
+    groups = grouped(((*one.where, one.quantity), one) for one in series)
     return tuple(
         Series(
             tuple(one.case for one in members),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.intake import json_reading, writing
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
@@ -259,11 +259,7 @@ class JobOutcome:
 
 
 def _open(cases: Iterable[RepeatCase]) -> dict[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for one in cases:
-        if one.open:
-            found[one.case.environment].append(one.step)
-    return found
+    return grouped((one.case.environment, one.step) for one in cases if one.open)
 
 
 def run(job: RunningJob) -> None:

@@ -14,7 +14,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
 from netproof.criteria.settings import ConfirmSettings, dense_sizes, needed_sizes
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed, others_share
@@ -274,10 +274,8 @@ def compared(everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None) -> 
         for one in everyone
         if _fails_by_counters(one.subject) or failed(one, by_key, ended=True)
     }
-    groups: dict[tuple[Any, ...], list[Subject]] = {}
-    for subject in by_key.values():
-        if subject.measured.curve.sizes != (0,):
-            groups.setdefault(engine.group(subject.case), []).append(subject)
+    sized = (one for one in by_key.values() if one.measured.curve.sizes != (0,))
+    groups = grouped((engine.group(one.case), one) for one in sized)
     found = []
     for one in everyone:
         members = groups.get(engine.group(one.case), [])

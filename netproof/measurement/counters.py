@@ -8,7 +8,6 @@ sysfs-class-infiniband for ports. Every source is read whole, by the names that 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -17,7 +16,7 @@ from operator import ne, not_, or_
 from pathlib import Path
 from typing import NamedTuple
 
-from netproof.errors import NetproofError, ParseError, line_of, shortened
+from netproof.errors import NetproofError, ParseError, grouped, line_of, shortened
 
 INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "driver", "infiniband"
 """Kinds of sources."""
@@ -159,9 +158,7 @@ class Counters:
 
 def added(several: Iterable[Counters]) -> list[Counters]:
     """Return the sums over those that read the same of the same nodes; of TCP ``sent_again``."""
-    alike: dict[Hashable, list[Counters]] = defaultdict(list)
-    for one in several:
-        alike[id(one.names), tuple(map(_shape, one.nodes))].append(one)
+    alike = grouped(((id(one.names), tuple(map(_shape, one.nodes))), one) for one in several)
     sums = []
     for them in alike.values():
         nodes = tuple(map(_added, *(one.nodes for one in them)))

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from netproof.errors import ParseError, line_of
+from netproof.errors import ParseError, grouped, line_of
 
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
@@ -289,11 +289,8 @@ def _meanwhile(
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
     """Return the loads by machine; a node without a known machine is its own."""
-    machines: dict[tuple[str | None, str], list[NodeLoad]] = {}
-    for load in loads:
-        key = (load.machine, load.node if load.machine is None else "")
-        machines.setdefault(key, []).append(load)
-    return list(machines.values())
+    placed = (((one.machine, one.node if one.machine is None else ""), one) for one in loads)
+    return list(grouped(placed).values())
 
 
 _PACE = re.compile(

@@ -6,7 +6,7 @@ A slow port stays slow while all others are silent; what was shared with others 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +14,7 @@ from statistics import fmean
 
 import scipy
 
+from netproof.errors import grouped
 from netproof.measurement.interval import CONFIDENCE
 from netproof.pairs.accusation import SHARES, Accusation, Effect, Judgement, State, effect_of
 from netproof.pairs.model import Kind, Pair, PairObservation, Topology, table_of
@@ -48,10 +49,8 @@ def measured_alone(
     It stays slow if it certainly loses more than half of what it loses among others, and recovers
     if it certainly loses less, at an error of ``settings.missed`` each.
     """
-    seen: dict[Pair, list[PairObservation]] = defaultdict(list)
-    for one in observations:
-        if one.alone and not one.disturbed:
-            seen[min(one.nodes), max(one.nodes)].append(one)
+    alone = (one for one in observations if one.alone and not one.disturbed)
+    seen = grouped(((min(one.nodes), max(one.nodes)), one) for one in alone)
     accused = {pair: _accusation_of(pair, judgement) for pair in seen}
     good = [
         several

@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from netproof.errors import NetproofError, listed
+from netproof.errors import NetproofError, grouped, listed
 from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.alone import LEAST_LONE
 from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation, Topology
@@ -181,9 +181,7 @@ def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator
     sides: dict[str, list[list[str]]] = {}
     for members in _sides(topology, nodes).values():
         for side, below in members.items():
-            leaves: dict[str, list[str]] = defaultdict(list)
-            for node in below:
-                leaves[topology.leaf_of[node]].append(node)
+            leaves = grouped((topology.leaf_of[node], node) for node in below)
             sides[side] = list(leaves.values())
     each = _most_even([len(leaf) for several in sides.values() for leaf in several])
     fitting = {

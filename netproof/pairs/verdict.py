@@ -19,11 +19,11 @@ from typing import Any
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
+from netproof.errors import grouped
 from netproof.measurement import interval
 from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
-    NodeLoad,
     disturbed,
     others_share,
 )
@@ -159,10 +159,9 @@ def lone_pairs_of(
     """
     if len(rounds.nodes) >= LEAST_NODES:
         return ()
-    by_pair: dict[Pair, list[PairLaunch]] = defaultdict(list)
-    for one in rounds.launches:
-        for pair in one.pairs:
-            by_pair[min(pair.nodes), max(pair.nodes)].append(one)
+    by_pair = grouped(
+        ((min(pair.nodes), max(pair.nodes)), one) for one in rounds.launches for pair in one.pairs
+    )
     found = []
     for nodes, several in sorted(by_pair.items()):
         quiet = [one for one in several if not disturbed(one.loads, settings)]
@@ -381,9 +380,7 @@ def observations(
     """
     found = []
     for one in launches:
-        by_node: dict[str, list[NodeLoad]] = defaultdict(list)
-        for load in one.loads:
-            by_node[load.node].append(load)
+        by_node = grouped((load.node, load) for load in one.loads)
         for pair in () if one.stream else one.pairs:
             loads = [load for node in sorted(pair.nodes) for load in by_node[node]]
             found.append(
@@ -454,9 +451,7 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
 
     It is one reason for all of them, however many there are.
     """
-    loads: dict[str, list[NodeLoad]] = defaultdict(list)
-    for load in (load for one in rounds.launches for load in one.loads):
-        loads[load.node].append(load)
+    loads = grouped((load.node, load) for one in rounds.launches for load in one.loads)
     most = {
         node: round(100 * others_share(several))
         for node, several in loads.items()

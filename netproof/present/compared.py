@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.comparison import comparison
 from netproof.comparison.comparison import ComparedCase, ComparedSide, Comparison, Outcome
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
-from netproof.present.wording import benchmark_name, columns, first, grouped, number, sparkline
+from netproof.present.wording import benchmark_name, columns, first, number, sparkline
 from netproof.verdict.engine import group
 
 _DRAWN_RATIOS = (2.0, 10.0)
@@ -226,7 +225,7 @@ def _ratios_of_sides(several: Sequence[Comparison]) -> DataTable:
 
 def _ratios(compared: Comparison, fold: str) -> tuple[DataTable, float]:
     """Return a row for each case, by what both sides have in common, and the drawn scale's end."""
-    places = grouped(compared.cases, lambda one: place(compared, one.first.case))
+    places = grouped((place(compared, one.first.case), one) for one in compared.cases)
     ordered = [case for cases in places.values() for case in cases]
     least, largest = _DRAWN_RATIOS
     furthest = max((abs(math.log(r)) for case in ordered for r in case.ratios.values()), default=0)
@@ -295,9 +294,10 @@ def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
 def uncompared(compared: Comparison) -> list[str]:
     """Return the cases that are not in both, a sentence for each reason."""
     sentences = []
-    for (measured_by, why), several in grouped(compared.uncompared, itemgetter(1, 2)).items():
+    alike = grouped(((measured_by, why), case) for case, measured_by, why in compared.uncompared)
+    for (measured_by, why), several in alike.items():
         word = "not measured by either" if measured_by is None else f"only {measured_by} has"
-        places = grouped((case for case, *_ in several), lambda case: place(compared, case))
+        places = grouped((place(compared, case), case) for case in several)
         which = (
             f"{where} {', '.join(case.what() for case in cases)}".strip()
             for where, cases in places.items()
@@ -375,7 +375,7 @@ def _plots(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigur
     # A side's name stands for the switch.
     names = (comparisons[0].first.name, *(one.second.name for one in comparisons))
     looks, plots = Looks(names, tuple(dict.fromkeys(sides))), []
-    for members in grouped(cases, lambda both: group(both[1].first.case)).values():
+    for members in grouped((group(both[1].first.case), both) for both in cases).values():
         slower = any(
             one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
             for _, one in members

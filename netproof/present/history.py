@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
 from netproof.history.culprits import Culprits
@@ -18,7 +18,7 @@ from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html.charts import FILE_LINE, ChartFigure, shown, template
-from netproof.present.wording import columns, counted, first, grouped, number, readable, sparkline
+from netproof.present.wording import columns, counted, first, number, readable, sparkline
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
@@ -187,7 +187,7 @@ def _notes(verdict: HistoryVerdict) -> Sentences:
 def series(verdict: HistoryVerdict) -> Iterator[Block]:
     """Yield the series of some cases: a line each, the changes, and session by session."""
     sessions = verdict.nights.sessions
-    by_case = grouped(verdict.nights.series, lambda one: one.case)
+    by_case = grouped((one.case, one) for one in verdict.nights.series)
     yield _span(verdict)
     if verdict.too_few:
         yield Cell(verdict.too_few, "warned")

@@ -11,6 +11,7 @@ from rich.console import Console
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
+from netproof.errors import grouped
 from netproof.measurement.curve import spread
 from netproof.present.document import (
     Block,
@@ -25,7 +26,7 @@ from netproof.present.document import (
 from netproof.present.documents import plain, some
 from netproof.present.html.content import LEVELS
 from netproof.present.terminal import say
-from netproof.present.wording import file_name, grouped, number, size_in_words
+from netproof.present.wording import file_name, number, size_in_words
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
@@ -88,7 +89,7 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
         return one.why_undefined if same else id(one)
 
     found = []
-    for first, *others in grouped(findings, reason).values():
+    for first, *others in grouped((reason(one), one) for one in findings).values():
         if others:
             names = ", ".join(finding.criterion for finding in (first, *others))
             first = dataclasses.replace(first, reason=f"{names} undefined: {first.why_undefined}")
@@ -179,7 +180,7 @@ def page(judged: FilesVerdict) -> str:
     """Return the page: the findings, and a chart of each kind."""
     from netproof.present.html.folder import page_of
 
-    by_kind = grouped(judged.curves, lambda one: one.kind)
+    by_kind = grouped((one.kind, one) for one in judged.curves)
     look, sign, word = _HEADLINES[judged.status]
     everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
     shown: list[Block] = [

@@ -11,6 +11,7 @@ from netproof.benchmarks import registry
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.criteria.findings import figure
+from netproof.errors import grouped
 from netproof.present.compared import summary
 from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences
 from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
@@ -21,7 +22,6 @@ from netproof.present.wording import (
     case_cells,
     columns,
     counted,
-    grouped,
     number,
     readable,
     sparkline,
@@ -68,7 +68,7 @@ def scores(
     for row in rows:
         case = row[0].case
         function = Cell(benchmark_name(case), link=(links or {}).get(case.key(), ""))
-        for name, several in grouped(row, switch).items():
+        for name, several in grouped((switch(one), one) for one in row).items():
             cells = {one.case.environment: one for one in several}
             scored = (_score_cell(cells.get(one), links or {}) for one in environments)
             lines[name].append([function, str(case.ranks), *scored])
@@ -153,7 +153,8 @@ def traffic_blocks(
     yield DataTable(head, cells, EVERY[3:])
     if left := len(traffic) - len(rows):
         yield Cell(f"{left} more interfaces without errors, drops and carrier changes", "faint")
-    for place, found in grouped(results, lambda one: f"{one.partition} {one.environment}").items():
+    by_place = grouped((f"{one.partition} {one.environment}", one) for one in results)
+    for place, found in by_place.items():
         several = [one.transport for one in found if one.transport is not None]
         if not several:
             continue
@@ -231,7 +232,7 @@ def whole(judged: JudgedSession) -> Iterator[Block]:
     """Yield the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
     every: Row = [*verdict.cases, *verdict.stored_cases]
-    rows = list(grouped(every, lambda one: group(one.case)).values())
+    rows = list(grouped((group(one.case), one) for one in every).values())
     stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
     yield state(verdict)
     yield Sentences([f"labels {' '.join(stated.split())}"] if stated else [])
@@ -254,7 +255,8 @@ def whole(judged: JudgedSession) -> Iterator[Block]:
 def _crossovers(verdict: Verdict) -> Iterator[Block]:
     """Yield per configuration the rank count from which functions are red, and which are not."""
     alike = grouped(
-        crossovers(verdict), lambda one: (configuration(one.case), one.sentence(), bool(one.red))
+        ((configuration(one.case), one.sentence(), bool(one.red)), one)
+        for one in crossovers(verdict)
     )
     if any(red for _, _, red in alike):
         lines = [

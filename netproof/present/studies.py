@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from netproof.criteria.rate import loss
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.experiments import literature
 from netproof.experiments.literature import (
     ABSENT,
@@ -22,7 +22,7 @@ from netproof.experiments.literature import (
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
 from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, present
-from netproof.present.wording import file_name, grouped, number
+from netproof.present.wording import file_name, number
 
 if TYPE_CHECKING:
     from netproof.experiments.sweep import Sweep
@@ -301,7 +301,7 @@ def _part(
 
     missing = [] if part.not_measured is None else [part.not_measured]
     figures: list[ChartFigure] = []
-    groups = grouped(report.groups, lambda one: one.case.function)
+    groups = grouped((one.case.function, one) for one in report.groups)
     asked: list[tuple[str, str, list[list[ChartFigure]]]] = []
     if part.netpipe is not None:
         place = (part.netpipe.path, part.netpipe.direction)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from netproof.errors import grouped
 from netproof.experiments.parameters import BY_NAME, are_sizes
 from netproof.experiments.sweep import (
     LONG_SHARE,
@@ -21,7 +22,7 @@ from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html import figures
 from netproof.present.html.charts import ChartFigure, Rows, template
-from netproof.present.wording import benchmark_name, counted, first, grouped, size_in_words
+from netproof.present.wording import benchmark_name, counted, first, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
@@ -231,7 +232,7 @@ def _charts(sweep: Sweep) -> list[ChartFigure]:
     launches = zip(sweep.turns, sweep.launches, strict=True)
     found = {
         value: [launch.curve for _, launch in several]
-        for value, several in grouped(launches, lambda one: one[0].value).items()
+        for value, several in grouped((one[0].value, one) for one in launches).items()
     }
     together = {default_of(sweep): (median_curve(found[None]), found[None])}
     for value in sweep.table.values:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from netproof.errors import counted as counted
+from netproof.errors import grouped
 
 if TYPE_CHECKING:
     from netproof.criteria import Finding
@@ -70,7 +71,7 @@ def not_available(absences: Sequence[Absence]) -> list[str]:
     # The registry loads every parser.
     from netproof.benchmarks.registry import FEATURES
 
-    together = grouped(absences, lambda one: (one.partition, one.benchmark, one.reason))
+    together = grouped(((one.partition, one.benchmark, one.reason), one) for one in absences)
     return [
         f"{partition} {', '.join(one.environment for one in several)}"
         f" {FEATURES.get(benchmark, benchmark)}: {reason}"
@@ -118,7 +119,7 @@ def recurring_sentence(found: Recurring) -> str:
     parts = [
         f"{criterion}, {named([case for case, _ in several])}"
         f" ({_values([finding for _, finding in several])})"
-        for criterion, several in grouped(warnings, lambda one: one[1].criterion).items()
+        for criterion, several in grouped((one[1].criterion, one) for one in warnings).items()
     ]
     count = counted(len(warnings), "warning")
     return f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"
@@ -140,14 +141,6 @@ def first(several: Sequence[T], most: int, rest: str) -> list[T | str]:
     """Return at most so many, and in the words of ``rest`` how many more there are."""
     more = len(several) - most
     return [*several[:most], *([rest.format(more)] if more > 0 else [])]
-
-
-def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Return the items by their keys, in the order of their first."""
-    found: dict[K, list[T]] = {}
-    for one in items:
-        found.setdefault(key(one), []).append(one)
-    return found
 
 
 CASE = ("partition", "environment", "benchmark", "ranks")

@@ -13,7 +13,7 @@ from typing import Any
 
 from netproof import codec
 from netproof.benchmarks import registry
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, Payload
@@ -66,9 +66,7 @@ class Start:
 
 def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> dict[str, Use]:
     """Return what a launch took of each node, in rank order."""
-    several: dict[str, list[RankUse]] = {}
-    for use in ranks:
-        several.setdefault(use.node, []).append(use)
+    several = grouped((use.node, use) for use in ranks)
     there = {load.node: load for load in loads}
     machines = Counter(load.machine for load in loads)
     found: dict[str, Use] = {}

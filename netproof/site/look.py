@@ -19,7 +19,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria.rate import LineRateSettings
-from netproof.errors import NetproofError, shortened
+from netproof.errors import NetproofError, grouped, shortened
 from netproof.measurement.links import Link
 from netproof.site import slurm
 from netproof.site.site import OWN_ENVIRONMENT
@@ -269,11 +269,9 @@ def _lines_of(text: str) -> tuple[list[str], dict[str, list[list[str]]]]:
     if HEADER not in lines or END not in lines:
         raise NetproofError(f"a node's description is cut short: {shortened(repr(text))}")
     began, ended = lines.index(HEADER), lines.index(END)
-    found: dict[str, list[list[str]]] = defaultdict(list)
-    for line in lines[began + 1 : ended]:
-        key, *words = ("" if word == "-" else word for word in line.split("\t"))
-        found[key].append(words)
-    return lines[:began] + lines[ended + 1 :], found
+    described = (line.split("\t") for line in lines[began + 1 : ended])
+    rows = (["" if word == "-" else word for word in words] for words in described)
+    return lines[:began] + lines[ended + 1 :], grouped((key, words) for key, *words in rows)
 
 
 def node_of(text: str) -> LookedNode:

@@ -10,13 +10,12 @@ import math
 import re
 import shlex
 import subprocess
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-from netproof.errors import NetproofError, shortened
+from netproof.errors import NetproofError, grouped, shortened
 from netproof.intake import trust
 
 ANSWER_S = 60
@@ -161,10 +160,8 @@ def partitions() -> dict[str, SlurmPartition]:
 
 def partitions_of(shown: str, listed: str) -> dict[str, SlurmPartition]:
     """Return the partitions from scontrol's lines; ``listed``: partition, node, state, reason."""
-    nodes: dict[str, list[SlurmNode]] = defaultdict(list)
-    for line in listed.splitlines():
-        partition, *node = line.split("|", 3)
-        nodes[partition].append(node_of(*node))
+    rows = (line.split("|", 3) for line in listed.splitlines())
+    nodes = grouped((partition, node_of(*node)) for partition, *node in rows)
     lines = (dict(word.partition("=")[::2] for word in one.split()) for one in shown.splitlines())
     return {
         one["PartitionName"]: SlurmPartition(

@@ -9,6 +9,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
+from netproof.errors import grouped
 from netproof.measurement.case import Case
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, job_of, jobs
 from netproof.store import Store
@@ -61,9 +62,7 @@ def past(store: Store, matrix: Matrix) -> Past:
         return Past()
     wanted = {job: [case.key() for case in cases] for job, cases in jobs(matrix).items()}
     table, faults = questions.each(store, lambda these: questions.seconds(store, these), sessions)
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in table.to_pylist():
-        rows[row["session"]].append(row)
+    rows = grouped((row["session"], row) for row in table.to_pylist())
     sessions = [stored for stored in sessions if stored not in faults]
     unread = tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items())
     found = Past(sessions=len(sessions), unread=unread)
@@ -86,9 +85,7 @@ def past(store: Store, matrix: Matrix) -> Past:
                 took[job] = sum(known)
                 found.launches_s.setdefault(job, []).append(took[job])
         if took and set(took) == set(here):
-            domains: dict[str, list[float]] = defaultdict(list)
-            for job, seconds in took.items():
-                domains[domain_of(job, matrix)].append(seconds)
+            domains = grouped((domain_of(job, matrix), seconds) for job, seconds in took.items())
             fullest = max(domains.values(), key=sum)
             beyond_s = rows[stored.name][0]["session_s"] - sum(fullest)
             found.overhead_s.append(max(0.0, beyond_s) / len(fullest))

@@ -6,12 +6,11 @@ What nodes there are, and in which states, Slurm said when the run began.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
-from netproof.errors import listed
+from netproof.errors import grouped, listed
 from netproof.measurement.case import Case
 from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
@@ -128,9 +127,7 @@ def judge(
     ``deferred``: partitions with skipped cases.
     """
     known = {} if made is None else made.slurm
-    results: dict[str, list[CheckResult]] = defaultdict(list)
-    for one in session.results:
-        results[one.partition].append(one)
+    results = grouped((one.partition, one) for one in session.results)
     return tuple(
         _of_partition(name, site, results[name], known.get(name), bool(known), name in deferred)
         for name, site in partitions.items()

@@ -29,6 +29,7 @@ from netproof.criteria.interface import (
 )
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import ConfirmSettings, Settings
+from netproof.errors import grouped
 from netproof.intake.models import expression
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, Payload
@@ -485,9 +486,7 @@ def compared(
     expected and did not run, which is for the matrix to tell.
     """
     by_label = {str(one): one for one in subjects}
-    by_function: dict[Key, list[Subject]] = defaultdict(list)
-    for one in by_label.values():
-        by_function[group(one.case)].append(one)
+    by_function = grouped((group(one.case), one) for one in by_label.values())
     of_baseline = {
         str(one) for several in by_function.values() for one in _of_baseline(several, baseline)
     }
@@ -519,9 +518,8 @@ def across(
 
     ``baseline``: as in ``compare``.
     """
-    several: dict[Key, list[Finding]] = defaultdict(list)
-    for subject, finding in compared(subjects, baseline):
-        several[subject.case.key()].append(finding)
+    found = compared(subjects, baseline)
+    several = grouped((subject.case.key(), finding) for subject, finding in found)
     return {key: tuple(folded(found)) for key, found in several.items()}
 
 

@@ -28,7 +28,7 @@ from netproof.criteria.interface import CaseCurves, Layer
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
-from netproof.errors import NetproofError, ParseError
+from netproof.errors import NetproofError, ParseError, grouped
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
@@ -411,9 +411,7 @@ def _compare_sizes(
     curves: dict[str, CurveVerdict], more: dict[str, list[Finding]], notes: dict[str, None]
 ) -> None:
     """Add to ``more`` what only one of two sets has, and to ``notes`` which sizes are left out."""
-    by_kind: dict[CurveKind, list[CurveVerdict]] = defaultdict(list)
-    for one in curves.values():
-        by_kind[one.kind].append(one)
+    by_kind = grouped((one.kind, one) for one in curves.values())
     for kind, sides in by_kind.items():
         names = [one.case.name for one in sides]
         sizes = [set(one.case.curve.sizes) for one in sides]

@@ -17,7 +17,7 @@ from enum import StrEnum
 from statistics import median_low
 
 from netproof.criteria import Level
-from netproof.errors import counted, listed, shortened
+from netproof.errors import counted, grouped, listed, shortened
 from netproof.session import node_facts
 from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
@@ -324,9 +324,7 @@ class _Partition:
     def _compared(self, fact: NodeFact) -> Iterator[NodeFinding]:
         """Yield the differences from what has to be, or from most nodes."""
         values = fact.values()
-        by_value: dict[str, list[str]] = defaultdict(list)
-        for node, value in values.items():
-            by_value[value].append(node)
+        by_value = grouped((value, node) for node, value in values.items())
         ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
         label = self._label(fact)
         site = {"mtu": str(self.site.mtu), "link_mbit_s": str(self.site.link_mbit_s)}
@@ -467,12 +465,11 @@ class _Partition:
 
         Where one end's MTU is another, that finding has it.
         """
-        tried: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-        for one in self.nodes:
-            node = one.node
-            if node.path_to and node.path_asked_bytes and node.path_passed_bytes:
-                pair = (node.node, node.path_to)
-                tried[pair].append((node.path_asked_bytes, node.path_passed_bytes))
+        tried = grouped(
+            ((node.node, node.path_to), (node.path_asked_bytes, node.path_passed_bytes))
+            for node in (one.node for one in self.nodes)
+            if node.path_to and node.path_asked_bytes and node.path_passed_bytes
+        )
         several = list(found)
         for (source, target), sizes in sorted(tried.items()):
             stopped = [(asked, passed) for asked, passed in sizes if passed < asked]
@@ -517,13 +514,8 @@ class _Partition:
             return
         heard, answering = ({pair[end] for pair in answers} for end in (0, 1))
         never = sorted(asked.keys() - answers)
-        silent: dict[str, list[str]] = defaultdict(list)
-        unheard: dict[str, list[str]] = defaultdict(list)
-        for source, target in never:
-            if target not in answering:
-                silent[target].append(source)
-            elif source not in heard:
-                unheard[source].append(target)
+        silent = grouped((target, source) for source, target in never if target not in answering)
+        unheard = grouped(pair for pair in never if pair[1] in answering and pair[0] not in heard)
         pinged = {one.node.path_to for one in self.nodes if one.node.path_passed_bytes is not None}
         for target, sources in silent.items():
             why = f"{target}: answers no TCP connection of {_and(sources)}"

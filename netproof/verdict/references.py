@@ -72,7 +72,14 @@ class ReferenceFile:
         except (OSError, UnicodeDecodeError) as error:
             raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
         self.data = loaded(self.text, path)
-        self._insist_on_patterns()
+        for check, level in self.data.items():
+            for key in _keys_of(level, set()):
+                try:
+                    expression(f"^{key}$")
+                except NetproofError as error:
+                    # ReFrame could match it for ever; invalid ones are reported on look-up.
+                    if not isinstance(error.__cause__, re.error):
+                        raise self.fault(check, str(error), key) from error
 
     def find(self, check: str, case: Case) -> dict[str, Entry]:
         """Return the entries of a case by variable, as ReFrame finds them for the check's class.
@@ -126,17 +133,6 @@ class ReferenceFile:
                 check, f"{INDEX}: found {index!r}, expected a list of some of {', '.join(known)}"
             )
         return tuple(known[one] for one in index)
-
-    def _insist_on_patterns(self) -> None:
-        """Raise NetproofError for a key that ReFrame could match for ever."""
-        for check, level in self.data.items():
-            for key in _keys_of(level, set()):
-                try:
-                    expression(f"^{key}$")
-                except NetproofError as error:
-                    # Invalid expressions are reported when they are looked up.
-                    if not isinstance(error.__cause__, re.error):
-                        raise self.fault(check, str(error), key) from error
 
     def fault(self, check: str, reason: str, variable: str | None = None) -> NetproofError:
         """Return an error at the line of a check's variable, or of the check."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +17,7 @@ from netproof.criteria.counters import (
 )
 from netproof.criteria.findings import FLAGGED, Finding
 from netproof.criteria.settings import Settings
+from netproof.errors import grouped
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, added
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.losses import Resent, port_losses
@@ -128,9 +128,8 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
-    for partition, launches in sorted(
-        _by_partition(one for one in several if one.undisturbed).items()
-    ):
+    quiet = _by_partition(one for one in several if one.undisturbed)
+    for partition, launches in sorted(quiet.items()):
         bounds: CountedSettings = launches[0].settings.retransmission
         shares = _shares_by_node(added(one.counters for one in launches)).values()
         if len(shares) < 2 or bounds.fail is None:
@@ -158,9 +157,7 @@ def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
     for partition, launches in sorted(_by_partition(several).items()):
         counted: dict[tuple[str, str], dict[str, int | None]] = {}
         rails: set[tuple[str, str]] = set()
-        by_rails: dict[tuple[str, ...], list[Counters]] = defaultdict(list)
-        for seen in launches:
-            by_rails[seen.rails].append(seen.counters)
+        by_rails = grouped((seen.rails, seen.counters) for seen in launches)
         sums_of = [(names, one) for names, them in by_rails.items() for one in added(them)]
         for names, counters in sums_of:
             for node in counters.nodes:
@@ -180,10 +177,7 @@ def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
 
 
 def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
-    found: dict[str, list[Seen]] = defaultdict(list)
-    for one in several:
-        found[one.partition].append(one)
-    return found
+    return grouped((one.partition, one) for one in several)
 
 
 def _shares_by_node(several: Iterable[Counters]) -> dict[str, Share]:

@@ -11,13 +11,13 @@ from datetime import datetime
 from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
-from netproof.errors import counted, listed
+from netproof.errors import counted, grouped, listed
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
 from netproof.measurement.landmarks import Landmarks
@@ -253,14 +253,6 @@ class Verdict:
         """Stored results that it is compared with; none if not asked for."""
         return () if self.compared_with is None else self.compared_with.cases
 
-    @cached_property
-    def by_partition(self) -> Mapping[str, list[CaseVerdict]]:
-        """Judged cases by their partition."""
-        found: dict[str, list[CaseVerdict]] = defaultdict(list)
-        for one in self.cases:
-            found[one.case.partition].append(one)
-        return found
-
     @property
     def warns(self) -> bool:
         """Whether a case warns."""
@@ -317,10 +309,7 @@ def by_reason(
     skipped: Sequence[tuple[Case, SkipReason]],
 ) -> dict[tuple[str, str, SkipReason], list[Case]]:
     """Return the skipped cases by partition, environment and reason."""
-    found: dict[tuple[str, str, SkipReason], list[Case]] = defaultdict(list)
-    for case, reason in skipped:
-        found[case.partition, case.environment, reason].append(case)
-    return found
+    return grouped(((case.partition, case.environment, reason), case) for case, reason in skipped)
 
 
 def sentences_of_skipped(skipped: Sequence[tuple[Case, SkipReason]]) -> list[str]:
@@ -438,9 +427,7 @@ def _counted(cases: Sequence[Case]) -> str:
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:
-    together: dict[tuple[FailureKind, str], list[Failure]] = defaultdict(list)
-    for one in several:
-        together[one.kind, one.why].append(one)
+    together = grouped(((one.kind, one.why), one) for one in several)
     return [
         dataclasses.replace(
             alike[0],
@@ -504,9 +491,7 @@ class Crossover:
             ]
             not_red = [f"not red up to {settled[-1]} ranks"] if settled else []
             return "; ".join([*not_red, *rest])
-        alike: dict[str, list[str]] = defaultdict(list)
-        for one in self.red:
-            alike[broken(one)].append(str(one.case.ranks))
+        alike = grouped((broken(one), str(one.case.ranks)) for one in self.red)
         parts = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
         parts += [f"not at {' and '.join(fine)}"] if fine else []
         return f"red {'; '.join([*parts, *rest])}"
@@ -514,15 +499,9 @@ class Crossover:
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     """Return every function of every configuration that was measured, in the verdict's order."""
-    several: dict[tuple[Any, ...], list[CaseVerdict]] = defaultdict(list)
-    measured = set()
-    for one in verdict.cases:
-        case = one.case
-        where = (case.partition, case.environment)
-        key = (*where, case.benchmark, case.function, case.path, case.direction)
-        several[key].append(one)
-        if one.measured is not None:
-            measured.add(where)
+    alike = attrgetter("partition", "environment", "benchmark", "function", "path", "direction")
+    several = grouped((alike(one.case), one) for one in verdict.cases)
+    measured = {alike(one.case)[:2] for one in verdict.cases if one.measured is not None}
     return tuple(
         Crossover(tuple(sorted(cases, key=lambda one: one.case.ranks)))
         for key, cases in several.items()

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.measurement.case import Case
-from netproof.present.wording import file_name, grouped
+from netproof.present.wording import file_name
 from netproof.verdict import engine
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
@@ -156,10 +156,10 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     Raises NetproofError where two would have one file.
     """
     split = len(verdict.cases) > SPLIT_ABOVE
-    stored = grouped(verdict.stored_cases, lambda one: engine.group(one.case))
+    stored = grouped((engine.group(one.case), one) for one in verdict.stored_cases)
     several = grouped(
-        verdict.cases,
-        lambda one: (engine.group(one.case), one.case.partition if split else ""),
+        ((engine.group(one.case), one.case.partition if split else ""), one)
+        for one in verdict.cases
     )
     found: dict[str, Group] = {}
     for (key, partition), members in several.items():

@@ -11,11 +11,11 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import figure
+from netproof.errors import grouped
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
 from netproof.pairs.model import Topology
-from netproof.present import wording
 from netproof.present.document import EVERY, DataTable
 from netproof.present.html import content
 from netproof.present.html.charts import (
@@ -428,9 +428,9 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
     """Return a map of the rate and one of the latency; none if no pair measured among others."""
     among = (one for one in rounds.launches if not (one.alone or one.both_ways))
     pairs = (pair for launch in among for pair in launch.pairs)
-    curves = wording.grouped(pairs, lambda pair: tuple(sorted(pair.nodes)))
+    curves = grouped((tuple(sorted(pair.nodes)), pair) for pair in pairs)
     nodes = ordered(rounds)
-    groups, of_what = grouped(rounds, nodes) if len(nodes) > DRAWN_UP_TO else ({}, "nodes")
+    groups, of_what = node_groups(rounds, nodes) if len(nodes) > DRAWN_UP_TO else ({}, "nodes")
     sentences = ["Dark is slow. Empty: the pair was not measured among others."]
     if groups:
         sentences = [
@@ -479,7 +479,7 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
 def _cells(rows: Rows, groups: Mapping[str, Sequence[str]]) -> Rows:
     """Return of each two groups the median and the slowest pair; ``rows``: the slowest first."""
     group = {node: name for name, nodes in groups.items() for node in nodes}
-    pairs = wording.grouped(rows, lambda row: (group[row["node"]], group[row["partner"]]))
+    pairs = grouped(((group[row["node"]], group[row["partner"]]), row) for row in rows)
     return [
         {
             "node": one,
@@ -528,7 +528,7 @@ def ordered(rounds: PairRounds) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*placed, *rounds.nodes]))
 
 
-def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, list[str]], str]:
+def node_groups(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, list[str]], str]:
     """Return at most ``DRAWN_UP_TO`` groups of the ordered ``nodes`` by name, and what they are.
 
     They are leaf switches, or the lowest switches above them that are few enough; without a
@@ -546,4 +546,4 @@ def grouped(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, list[st
         of_what, size = "groups of nodes", -(-len(nodes) // DRAWN_UP_TO)
         blocks = [nodes[at : at + size] for at in range(0, len(nodes), size)]
         above = {node: f"{block[0]} to {block[-1]}" for block in blocks for node in block}
-    return wording.grouped(nodes, lambda node: above.get(node, OTHERS)), of_what
+    return grouped((above.get(node, OTHERS), node) for node in nodes), of_what

@@ -205,7 +205,9 @@ def replacing(folder: Path) -> Iterator[Path]:
     aside.mkdir()
     try:
         yield aside
-        _write_manifest(aside)
+        files = sorted(str(path.relative_to(aside)) for path in aside.rglob("*") if path.is_file())
+        document = {"format": FORMAT, "files": [*files, MANIFEST]}
+        (aside / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         for path in (*aside.rglob("*"), aside):
             _to_disk(path)
         _link_foreign(target, aside)
@@ -243,12 +245,6 @@ def _written_before(folder: Path) -> tuple[Path, ...]:
     if strays:
         raise NetproofError(f"{manifest}: names {strays[0]}, which is not in the folder")
     return files
-
-
-def _write_manifest(folder: Path) -> None:
-    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    document = {"format": FORMAT, "files": [*files, MANIFEST]}
-    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def _link_foreign(target: Path, aside: Path) -> None:

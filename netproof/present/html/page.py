@@ -17,6 +17,7 @@ from netproof.criteria import Level
 from netproof.diagnosis import diagnosis
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import NO_EARLIER
+from netproof.errors import grouped
 from netproof.present import compared, studies, terminal
 from netproof.present.diagnosis import headline, rows
 from netproof.present.document import Block, Cell, DataTable, Links, Part, Sentences
@@ -39,7 +40,7 @@ from netproof.present.html.report import (
 )
 from netproof.present.session import cpu_blocks, scores
 from netproof.present.verdict import power_blocks, remarks, repeated_table, state
-from netproof.present.wording import counted, file_name, grouped
+from netproof.present.wording import counted, file_name
 from netproof.session.measured import MeasuredAgain
 from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.verdict import (
@@ -91,7 +92,7 @@ def _write_csv(figure: ChartFigure, path: Path) -> None:
     Repeated measurements are in a file of their own.
     """
     place = itemgetter("configuration", "size_bytes")
-    flagged = grouped((one for mark in MARKS for one in figure.data.get(mark, ())), place)
+    flagged = grouped((place(one), one) for mark in MARKS for one in figure.data.get(mark, ()))
     least = {one["size_bytes"]: one["time_us"] for one in figure.data.get("envelope", ())}
     rows = []
     for one in figure.rows:
@@ -109,7 +110,7 @@ def _write_csv(figure: ChartFigure, path: Path) -> None:
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
     """Yield every page of a report: its file and its text."""
-    by_page = grouped(report.groups, lambda one: one.page)
+    by_page = grouped((one.page, one) for one in report.groups)
     costs, system = cpu_rows(report.judged.verdict), report.system
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
@@ -329,8 +330,9 @@ def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> Iterator[Bloc
         yield "All expected cases ran."
         return
     rows = []
-    for (name, why), found in grouped(whys, lambda one: (configuration(one[0]), one[1])).items():
-        more = [Cell(content.named(case)) for case, _ in found]
+    alike = grouped(((configuration(case), why), case) for case, why in whys)
+    for (name, why), found in alike.items():
+        more = [Cell(content.named(case)) for case in found]
         rows.append((name, str(len(found)), Cell(why, more=more)))
     yield Cell(f"What did not run: {counted(len(whys))}", "heading", name="not-run")
     yield DataTable(("configuration", "cases", "why"), rows, (1,))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against, alone, envelope_of_cases
-from netproof.errors import NetproofError, listed
+from netproof.errors import NetproofError, grouped, listed
 from netproof.history.selection import Quantity
 from netproof.measurement.case import Case
 from netproof.pairs.accusation import State
@@ -27,7 +27,6 @@ from netproof.present.wording import (
     columns,
     counted,
     file_name,
-    grouped,
     number,
     readable,
     sparkline,
@@ -122,7 +121,7 @@ class Report:
     @cached_property
     def _envelopes(self) -> dict[tuple[object, ...], tuple[dict[int, tuple[float, str]], bool]]:
         found = {}
-        for key, several in grouped(self.groups, lambda one: engine.group(one.case)).items():
+        for key, several in grouped((engine.group(one.case), one) for one in self.groups).items():
             cases = {content.label(one): one for group in several for one in group.every}
             found[key] = envelope_of_cases(cases, self.judged.matrix)
         return found
@@ -156,8 +155,11 @@ class Report:
     @cached_property
     def netpipe(self) -> dict[tuple[str, str, str], list[CaseVerdict]]:
         """NetPIPE's cases by path, direction and partition."""
-        cases = (one for one in self.judged.verdict.cases if registry.of(one.case).by_protocol)
-        return grouped(cases, lambda one: (one.case.path, one.case.direction, one.case.partition))
+        return grouped(
+            ((one.case.path, one.case.direction, one.case.partition), one)
+            for one in self.judged.verdict.cases
+            if registry.of(one.case).by_protocol
+        )
 
     def pair(self, key: tuple[str, str, str]) -> list[ChartFigure]:
         """Return NetPIPE's throughput and signature of a path, direction and partition."""
@@ -511,6 +513,6 @@ def _nodes(nodes: Mapping[tuple[str, str], Node]) -> Iterator[Block]:
         several = ((group, getattr(one, group)) for group in _IN_FULL)
         return tuple((f"{g} {key}", str(value)) for g, of in several for key, value in of.items())
 
-    for shared, alike in grouped(nodes.values(), settings).items():
+    for shared, alike in grouped((settings(one), one) for one in nodes.values()).items():
         fold = f"{listed([one.node for one in alike])}: {', '.join(_IN_FULL)}"
         yield DataTable(("setting", "value"), shared, fold=fold)
