@@ -251,8 +251,18 @@ class _Reader:
                 lines.refuse(reason, TableError)
             lines.expect(_RULE, "the rule above a table, or IMB's last line")
             yield from doubted
-            doubted = self._announced_table()
+            title = lines.expect(_TITLE, "the name of a benchmark")
+            function = _known(lines, title[2])
+            empty = self._place(function, lines.number, multi=bool(title[1]))
+            lines.expect(_RULE, "the rule below a table's title")
+            remark = "" if self._part != "P2P" else "IMB-P2P"
+            while (mode := lines.match(_MODE)) or lines.match(_HASH):
+                remark = mode[1].lower() if mode else remark
+            header = _read_header(lines, function)
+            doubted = self._rows(replace(empty, remark=remark), header)
             for one in doubted:
+                if self._lengths is not None:
+                    _check_ends(lines, function, one.rows, self._lengths)
                 kind = (one.function, one.ranks, one.groups, one.group, one.remark)
                 first = seen.setdefault(kind, one.first_line)
                 if first != one.first_line:
@@ -269,27 +279,20 @@ class _Reader:
         _check_all_there(lines, announced, tables)
         yield from doubted
 
-    def _announced_table(self) -> list[Table]:
-        """Return one table, or with ``-multi 1`` one per group; ParseError for anything else."""
-        lines = self._lines
-        title = lines.expect(_TITLE, "the name of a benchmark")
-        function = _known(lines, title[2])
-        empty = self._place(function, lines.number, multi=bool(title[1]))
-        lines.expect(_RULE, "the rule below a table's title")
-        remark = "" if self._part != "P2P" else "IMB-P2P"
-        while (mode := lines.match(_MODE)) or lines.match(_HASH):
-            remark = mode[1].lower() if mode else remark
-        header = _read_header(lines, function)
-        tables = self._rows(replace(empty, remark=remark), header)
-        for table in tables:
-            if self._lengths is not None:
-                _check_ends(lines, function, table.rows, self._lengths)
-        return tables
-
     def _place(self, function: str, first_line: int, *, multi: bool) -> Table:
         """Return a table without rows, with its groups, and the ranks of each."""
-        lines = self._lines
-        groups, ranks = _read_ranks(lines, multi=multi)
+        lines, groups = self._lines, 1
+        if multi:
+            groups, ranks = _read_groups(lines)
+        else:
+            if found := lines.match(_MAPPED):
+                while lines.match(_RANK_ROW) or lines.match(_HASH):
+                    pass
+                lines.skip_blank()
+            else:
+                found = lines.expect(_PROCESSES, "the number of processes")
+            if not (ranks := int(found[1])):
+                lines.refuse("a benchmark of 0 processes")
         if function in SINGLE_TRANSFER and ranks != 2 and self._part == "MPI1":
             lines.refuse(f"{function} runs between 2 ranks")
         waiting = int(found[1]) if (found := lines.match(_WAITING)) else 0
@@ -425,18 +428,8 @@ def _known(lines: Lines, function: str, fault: type[ParseError] = TableError) ->
     return function
 
 
-def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
+def _read_groups(lines: Lines) -> tuple[int, int]:
     """Return the groups that run at once, and the ranks of each."""
-    if not multi:
-        if found := lines.match(_MAPPED):
-            while lines.match(_RANK_ROW) or lines.match(_HASH):
-                pass
-            lines.skip_blank()
-        else:
-            found = lines.expect(_PROCESSES, "the number of processes")
-        if not int(found[1]):
-            lines.refuse("a benchmark of 0 processes")
-        return 1, int(found[1])
     found = lines.expect(_GROUPS, "the number of groups and their processes")
     groups, ranks = int(found[1]), int(found[2])
     if groups < 2 or not ranks:

@@ -26,7 +26,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import Lines, Row, TableError, half_a_unit, is_rate, numbers
+from netproof.benchmarks.fixed import (
+    Lines,
+    Row,
+    TableError,
+    check_order,
+    half_a_unit,
+    is_rate,
+    numbers,
+)
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ITS_OWN,
@@ -91,6 +99,10 @@ _BOTH_WAYS = re.compile(
     r"Passing data in both directions simultaneously\."
     r"|Bidirectional mode using [0-9]+ pairs of processes\. *"
 )
+
+
+_Printed = tuple[float, float]
+"""A printed number and its error."""
 
 
 def _output(
@@ -188,14 +200,14 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
         if line != form.format(*figures):
             lines.refuse(f"is no row as NetPIPE {named} writes it: {', '.join(columns)}")
         if newer:
-            _check_rate(lines, moved, rate, 0.0005, time, 0.005, newer=True)
+            _check_rate(lines, moved, (rate, 0.0005), (time, 0.005), newer=True)
             least, most = extremes
             # Rates of the longest and the shortest time, which may have been below its least value.
             of_shortest = moved * BITS_PER_BYTE / 1000 / SHORTEST_US_5
             if least > rate or (most < rate and abs(most - of_shortest) > 0.0005 * (1 + 1e-9)):
                 lines.refuse("expected minimum <= average <= maximum of the rates")
         else:
-            _check_rate(lines, int(moved), rate, 0.5e-6, us(time), 0.5e-2)
+            _check_rate(lines, int(moved), (rate, 0.5e-6), (us(time), 0.5e-2))
             time = round(us(time), 2)
         if moved != int(moved):
             lines.refuse("a message of no whole number of bytes")
@@ -260,8 +272,8 @@ def _read_rows_5(lines: Lines, bidirectional: bool) -> list[Row]:
     return rows
 
 
-def _printed_5(row: re.Match[str], at: int) -> tuple[float, float]:
-    """Return a number, whose unit is in the next group, and the error of its three decimals."""
+def _printed_5(row: re.Match[str], at: int) -> _Printed:
+    """Return a number of three decimals, whose unit is in the next group."""
     unit = _UNITS[row[at + 1]]
     return float(row[at]) * unit, 0.0005 * unit
 
@@ -283,40 +295,26 @@ def _visited(printed: Sequence[re.Match[str]]) -> tuple[int, ...] | None:
     return None
 
 
-def _append(
-    lines: Lines, points: list[Row], size: int, time_us: float, *, may_be_empty: bool = False
-) -> None:
-    if size < 1 and not may_be_empty:
+def _append(lines: Lines, points: list[Row], size: int, time_us: float, least: int = 1) -> None:
+    if size < least:
         lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
-    if points and size <= points[-1].size:
-        lines.refuse(f"{size} bytes after {points[-1].size}: sizes must increase")
+    if points:
+        check_order(lines, points[-1].size, size, "")
     points.append(Row(lines.number, size, {"usec": time_us}, time_us))
 
 
 def _check_rate(
-    lines: Lines,
-    moved: float,
-    rate: float,
-    rate_error: float,
-    time_us: float,
-    time_error: float,
-    *,
-    newer: bool = False,
+    lines: Lines, moved: float, rate: _Printed, time_us: _Printed, *, newer: bool = False
 ) -> None:
-    """Raise ParseError unless a rate follows from bytes and time, both printed with these errors.
-
-    It is in Mbps of 2²⁰ bit/s, ``newer`` in Gbit/s.
-    """
-    if time_us <= 0:
+    """Raise ParseError unless a rate, in Mbps of 2²⁰ bit/s, ``newer`` in Gbit/s, follows."""
+    if time_us[0] <= 0:
         lines.refuse("a time of 0, which no message takes")
     amount = moved * BITS_PER_BYTE / 1000 if newer else us(moved * BITS_PER_BYTE / MEBI)
-    if not is_rate(rate, rate_error, amount, time_us, time_error):
-        made, unit = amount / time_us, "Gbit/s" if newer else "Mbps of 2^20 bit/s"
-        reason = (
-            f"the rate does not follow from {moved:.0f} bytes and time: {made:.6g} {unit} would"
-        )
+    if not is_rate(*rate, amount, *time_us):
+        made, unit = amount / time_us[0], "Gbit/s" if newer else "Mbps of 2^20 bit/s"
+        reason = f"does not follow from {moved:.0f} bytes and time: {made:.6g} {unit} would"
         pairs = "; that of several pairs of ranks at once is not read"
-        lines.refuse(f"{reason}{pairs if newer and rate > made else ''}")
+        lines.refuse(f"the rate {reason}{pairs if newer and rate[0] > made else ''}")
 
 
 PROTOCOLS = ("tcp", "mpi")
@@ -461,9 +459,8 @@ class Netpipe(Benchmark):
         """Return the run of 3.7.2, 2.4 or 5.x whose main loop begins here."""
         for number, earlier in enumerate(before, lines.number + 1 - len(before)):
             if _BOTH_WAYS.fullmatch(earlier) and not bidirectional:
-                raise ParseError(
-                    lines.path, number, earlier, "is a bidirectional run, read as one way"
-                )
+                reason = "is a bidirectional run, read as one way"
+                raise ParseError(lines.path, number, earlier, reason)
         if lines.match(LOOP_5):
             rows = _read_rows_5(lines, bidirectional)
             return _output(lines, "5", rows, bidirectional=bidirectional, ended=True)
@@ -491,8 +488,8 @@ class Netpipe(Benchmark):
                 f" {rate:8.2f} Mbps in {time:10.2f} usec"
             ):
                 lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
-            _check_rate(lines, size * 2 if bidirectional else size, rate, 0.005, time, error)
-            _append(lines, points, size, time, may_be_empty=older is not None)
+            _check_rate(lines, size * (1 + bidirectional), (rate, 0.005), (time, error))
+            _append(lines, points, size, time, least=0 if older else 1)
         if not points:
             lines.refuse_next("the first size", "is no row as NetPIPE 3.7.2 prints them")
         return _output(lines, release, points, bidirectional=bidirectional)
