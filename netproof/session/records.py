@@ -18,7 +18,7 @@ import os
 import socket
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
+from netproof.session.measured import Launch, Measured
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 KEY = "netproof_record"
@@ -380,7 +380,10 @@ def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
     found = {}
     for one in values["cases"]:
         if MEASURED in one:
-            one[MEASURED] = {**values["shared"], **one[MEASURED]}
+            own = one[MEASURED] = {**values["shared"], **one[MEASURED]}
+            # Plain launches are most of a session's memory. What they lack is said with the case.
+            with suppress(NetproofError):
+                own["launches"] = codec.decode(tuple[Launch, ...], own["launches"], "")
         found[_key({**test, "netproof_case": one["case"]})] = one
     return found
 

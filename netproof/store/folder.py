@@ -27,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, loading, trust, writing
 
@@ -429,13 +430,14 @@ MOST_BYTES = 20_000_000_000
 
 
 def packed(lines: Iterable[Any]) -> bytes:
-    """Return values of JSON, a line each, compressed."""
+    """Return values of JSON, or dataclasses in them, a line each, compressed."""
     import pyarrow as pa  # Nothing that reads reports alone has to load it.
 
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as out:
         for line in lines:
-            out.write(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+            text = json.dumps(line, separators=(",", ":"), allow_nan=False, default=codec.encode)
+            out.write(text.encode() + b"\n")
     compressed: bytes = sink.getvalue().to_pybytes()
     return compressed
 
