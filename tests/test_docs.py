@@ -12,7 +12,7 @@ from docs import from_code
 from netproof.commands.cli import app
 from netproof.measurement import twin
 from netproof.measurement.landmark_table import LANDMARKS
-from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.site.partition import ENVIRONMENT_KEYS, PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

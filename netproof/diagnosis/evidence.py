@@ -25,7 +25,7 @@ from netproof.pairs.model import Kind
 from netproof.session.measured import Measured, RankUse
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 from netproof.site.slurm import fold, unfold
 from netproof.verdict.limits import size_of
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind

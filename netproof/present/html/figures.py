@@ -32,7 +32,7 @@ from netproof.present.html.content import Group
 from netproof.present.wording import file_name
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 from netproof.verdict.limits import Limits
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 

@@ -26,8 +26,7 @@ from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.session.provenance import OfSession, Requeued, Software
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairQuantity, PairSettings
-from netproof.site.partition import Partition
+from netproof.site.partition import PairQuantity, PairSettings, Partition
 from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
