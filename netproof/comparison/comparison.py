@@ -34,8 +34,14 @@ from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import costliest
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
-from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
-from netproof.measurement.landmarks import ASYMPTOTIC, asymptotic_mb_s
+from netproof.measurement.landmarks import (
+    ASYMPTOTIC,
+    LANDMARKS,
+    LATENCY_BELOW,
+    RATES,
+    Better,
+    asymptotic_mb_s,
+)
 from netproof.session import node_facts
 from netproof.session.measured import Measured
 from netproof.session.node_facts import NodeInJob

@@ -18,7 +18,7 @@ from netproof.criteria.registry import SHOWING
 from netproof.errors import counted
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import Side
-from netproof.measurement.landmark_table import LATENCY_BELOW
+from netproof.measurement.landmarks import LATENCY_BELOW
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind

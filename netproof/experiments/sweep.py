@@ -35,7 +35,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Variance, in_common, moderated
-from netproof.measurement.landmark_table import EagerLimit, eager_limit, eager_limit_alongside
+from netproof.measurement.landmarks import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch

@@ -26,8 +26,7 @@ from netproof.measurement.disturbance import (
     Scheduled,
     disturbed,
 )
-from netproof.measurement.landmark_table import RATES, readings
-from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.landmarks import RATES, Landmarks, landmarks, readings
 from netproof.measurement.links import link_of
 
 
