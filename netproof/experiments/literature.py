@@ -15,11 +15,9 @@ from netproof.criteria.rate import loss
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, yaml_reading
 from netproof.intake.models import Maybe, Positive, PositiveWhole, Several, Text, Written, YesOrNo
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import MEBI, Case, Curve, bandwidth_mb_s, line_rate_share, mb_s, us
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
-from netproof.measurement.units import MEBI, bandwidth_mb_s, line_rate_share, mb_s, us
 from netproof.site import folders
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import json_reading
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.session import plan
 from netproof.session.job_files import Incomplete, JobFolder
 from netproof.session.measured import Launch

@@ -31,8 +31,7 @@ from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, grouped
 from netproof.experiments import parameters, restoring
 from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.case import Case, Curve, median_curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Variance, in_common, moderated
 from netproof.measurement.landmarks import EagerLimit, eager_limit, eager_limit_alongside

@@ -21,9 +21,8 @@ from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve, line_rate_share
 from netproof.measurement.interval import CONFIDENCE, Interval, of_median, of_middle
-from netproof.measurement.units import line_rate_share
 
 KIB = 1024
 

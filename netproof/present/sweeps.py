@@ -16,7 +16,7 @@ from netproof.experiments.sweep import (
     Sweep,
     SweepRow,
 )
-from netproof.measurement.curve import median_curve
+from netproof.measurement.case import median_curve
 from netproof.measurement.landmarks import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some

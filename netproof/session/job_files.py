@@ -17,9 +17,8 @@ from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, ParseError, shortened
 from netproof.intake import json_reading, writing
 from netproof.measurement import counters, disturbance, twin
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Payload
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case

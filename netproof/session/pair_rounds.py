@@ -20,9 +20,8 @@ from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.job_files import Incomplete, JobFolder

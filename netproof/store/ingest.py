@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from netproof.errors import NetproofError
 from netproof.intake import loading
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
 from netproof.session.provenance import OfSession

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from netproof.measurement import twin
+from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import NodeCost
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.measurement.landmarks import LANDMARKS, EagerLimit
 from netproof.session.measured import Crash, Peer, RankUse

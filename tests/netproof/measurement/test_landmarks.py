@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made_curves import POWERS, curve, line, link
 
 from netproof.measurement import twin
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.landmarks import LANDMARK_NAMES, LANDMARKS, RATES, Better, landmarks
 from netproof.measurement.links import Link
 
