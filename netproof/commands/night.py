@@ -28,7 +28,7 @@ from netproof.commands.reframe import measure
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError, shortened
 from netproof.history import history_verdict as history
-from netproof.intake import trust, writing
+from netproof.intake import disk, trust
 from netproof.present.document import Sentences
 from netproof.present.html.report import Report
 from netproof.present.verdict import junit as as_junit
@@ -153,7 +153,7 @@ def run(night: Night) -> int:
     if night.junit:
         with _noting(night):
             night.junit.parent.mkdir(parents=True, exist_ok=True)
-            writing.replace(night.junit, _junit(night))
+            disk.replace(night.junit, _junit(night))
     text = summary(night)
     _say(text)
     status = night.status
@@ -401,7 +401,7 @@ def held(path: Path, started: datetime) -> AbstractContextManager[int]:
     """Return the lock of a night, as ``writing.locked``; it says who has it since when."""
     since = f"{started:%Y-%m-%d %H:%M:%S %Z}"
     holder = f"process {os.getpid()} on {socket.gethostname()} since {since}"
-    return writing.locked(path, holder, "another night is still running, and goes on untouched")
+    return disk.locked(path, holder, "another night is still running, and goes on untouched")
 
 
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:

@@ -31,7 +31,7 @@ def derive(
 
     with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
-        from netproof.intake import writing
+        from netproof.intake import disk
         from netproof.verdict import derive as deriving
         from netproof.verdict.references import diff, edited
 
@@ -50,7 +50,7 @@ def derive(
     text = edited(references, {(one.check, one.case): one.entries for one in made if one.entries})
     changed = diff(path, references.text, text)
     if write and changed:
-        writing.replace(path, text)
+        disk.replace(path, text)
     out, errors = terminal.console(), terminal.console(stderr=True)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in changed:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.intake import loading, yaml_reading
+from netproof.intake import disk, yaml_reading
 
 TCP, MPI = "tcp", "mpi"
 EAGER_LIMIT = "eager-limit"
@@ -150,7 +150,7 @@ class MpiLibrary:
         return {str(first + place): name for place, name in known.items()}
 
 
-_KNOWN = yaml_reading.yaml_value(loading.read_text(_FILE), _FILE)
+_KNOWN = yaml_reading.yaml_value(disk.read_text(_FILE), _FILE)
 _LIBRARIES = codec.decode(tuple[MpiLibrary, ...], _KNOWN["libraries"], f"{_FILE}: libraries")
 _PARAMETERS = codec.decode(tuple[Parameter, ...], _KNOWN["parameters"], f"{_FILE}: parameters")
 BY_NAME = {one.name: one for one in _PARAMETERS}

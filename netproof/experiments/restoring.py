@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netproof.errors import NetproofError
-from netproof.intake import trust, writing
-from netproof.intake.loading import read_text
+from netproof.intake import disk, trust
+from netproof.intake.disk import read_text
 from netproof.session import session
 
 ANSWER_S = 120
@@ -69,7 +69,7 @@ def restore(
             failed += f"{node}\t{name}\t{value}\n"
             reasons.append(str(error))
     if failed:
-        writing.replace(record, failed)
+        disk.replace(record, failed)
         raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
     record.unlink(missing_ok=True)
     return several

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from netproof.errors import NetproofError
 from netproof.experiments import load, load_plan, parameters, restoring, tails
-from netproof.intake import writing
+from netproof.intake import disk
 from netproof.jobs.job import RunningJob, ended_within
 from netproof.session.plan import Step
 from netproof.site import slurm
@@ -158,7 +158,7 @@ def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[
             raise NetproofError(f"{node}: the hook printed {value!r} for {name}, no value")
     lines = "".join(f"{node}\t{name}\t{value}\n" for node, value in own.items())
     (job.folder / restoring.OWN_FILE).write_text(lines)
-    writing.replace(record, lines)
+    disk.replace(record, lines)
 
     def forget_carriers() -> None:
         # A card that is reset interrupts its carrier, which is no fault of the network.
