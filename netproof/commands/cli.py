@@ -7,18 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands import (
-    compare,
-    entry,
-    files,
-    history,
-    measure,
-    references,
-    reframe,
-    sessions,
-    sites,
-    stores,
-)
+from netproof.commands import entry, history, measure, references, reframe, sessions, sites, stores
 from netproof.commands.options import described, help_of
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
@@ -91,11 +80,11 @@ VERBS = {
     "measure study": measure.study,
     "verdict": sessions.verdict,
     "report": sessions.report,
-    "compare": compare.compare,
+    "compare": sessions.compare,
     "history show": history.show,
     "history accept": history.accept,
     "diagnose": sessions.diagnose,
-    "judge": files.judge,
+    "judge": sessions.judge,
     "store add": stores.add,
     "store export": stores.export,
     "store check": stores.check,
