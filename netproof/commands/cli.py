@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands import entry, history, measure, references, reframe, sessions, sites, stores
+from netproof.commands import entry, measure, reframe, sessions, sites, stores
 from netproof.commands.options import described, help_of
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
@@ -68,8 +68,8 @@ VERBS = {
     "site init": sites.init,
     "site check": sites.check,
     "site show": sites.show,
-    "references derive": references.derive,
-    "references risk": references.risk,
+    "references derive": stores.derive,
+    "references risk": stores.risk,
     "run": reframe.run,
     "nightly": reframe.nightly,
     "measure tune": measure.tune,
@@ -81,8 +81,8 @@ VERBS = {
     "verdict": sessions.verdict,
     "report": sessions.report,
     "compare": sessions.compare,
-    "history show": history.show,
-    "history accept": history.accept,
+    "history show": stores.show,
+    "history accept": stores.accept,
     "diagnose": sessions.diagnose,
     "judge": sessions.judge,
     "store add": stores.add,
@@ -97,7 +97,7 @@ for _verb, _function in VERBS.items():
         _typers[_above] = typer.Typer(
             help=help_of(_above),
             rich_markup_mode=None,
-            cls=history.HistoryVerbs if _named else TyperGroup,
+            cls=stores.HistoryVerbs if _named else TyperGroup,
             no_args_is_help=not _named,
         )
         app.add_typer(_typers[_above], name=_above)
