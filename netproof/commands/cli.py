@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands import entry, measure, reframe, sessions, sites, stores
+from netproof.commands import measure, options, reframe, sessions, sites, stores
 from netproof.commands.options import described, help_of
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
@@ -47,7 +47,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _netproof(
     debug: Annotated[  # entry.run takes it, wherever it stands.
-        bool, typer.Option(entry.DEBUG, help="Of an error, show where in netproof it came up.")
+        bool, typer.Option(options.DEBUG, help="Of an error, show where in netproof it came up.")
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print it.")
@@ -107,4 +107,4 @@ for _verb, _function in VERBS.items():
 
 def main() -> None:
     """Run the command; exit 2, without a verdict, whatever stops it."""
-    entry.run(app, "netproof")
+    options.run(app, "netproof")
