@@ -31,7 +31,7 @@ from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError, listed
 from netproof.measurement import twin
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.cpu_use import costliest
+from netproof.measurement.disturbance import costliest
 from netproof.measurement.interval import Interval, of_ratio
 from netproof.measurement.landmarks import (
     ASYMPTOTIC,
