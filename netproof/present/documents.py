@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import math
 from collections import Counter
@@ -73,7 +74,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(plain, value))
     if dataclasses.is_dataclass(value):
-        known = (KEYS[one.__name__] for one in type(value).__mro__ if one.__name__ in KEYS)
+        known = (KEYS[one.__name__] for one in inspect.getmro(type(value)) if one.__name__ in KEYS)
         return next(known, _own)(value)
     if isinstance(value, Path):
         return str(value)
