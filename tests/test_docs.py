@@ -11,8 +11,8 @@ from typer.main import get_command
 from docs import from_code
 from netproof.commands.cli import app
 from netproof.measurement import twin
-from netproof.measurement.landmark_table import LANDMARKS
-from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.measurement.landmarks import LANDMARKS
+from netproof.site.partition import ENVIRONMENT_KEYS, PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

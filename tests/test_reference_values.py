@@ -19,7 +19,7 @@ from netproof.benchmarks import registry
 from netproof.benchmarks.registry import check_name
 from netproof.measurement import twin
 from netproof.measurement.case import Case
-from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.landmarks import LANDMARKS
 from netproof.run.mixins import Referenced
 from netproof.site import site
 from netproof.site.matrix import matrix

@@ -32,7 +32,7 @@ from netproof.measurement.case import Case
 from netproof.session import session
 from netproof.session.measured import Measured, of_record
 from netproof.site import matrix, site
-from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.site.partition import ENVIRONMENT_KEYS, PARTITION_KEYS
 from netproof.verdict.references import ReferenceFile
 
 _CASES = tuple(

@@ -27,7 +27,7 @@ from ci.evaluation.markdown import markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import UPLINK_OF, Kind, PairObservation, PairTable, Topology
 from netproof.pairs.rounds import Mode, next_round, rounds_of_all, tournament
-from netproof.site.pair_settings import PairQuantity, PairSettings
+from netproof.site.partition import PairQuantity, PairSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

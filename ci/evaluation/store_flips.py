@@ -26,7 +26,7 @@ from ci.evaluation.markdown import markdown
 from netproof.commands import stores
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.present import documents
 from netproof.session import records, session
 from netproof.store import Store, StoredSession, questions
@@ -84,7 +84,7 @@ def places(folder: Path, report: Path) -> list[Place]:
     """Copy a session into ``folder``, and return its copies."""
     test = next(
         test
-        for run in json_reading.json_file(report)["runs"]
+        for run in disk.json_file(report)["runs"]
         for test in run["testcases"]
         if test.get(records.KEY)
     )

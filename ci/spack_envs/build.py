@@ -18,7 +18,7 @@ from typing import Any
 from ci.spack_envs import fabrics, lock, toolchains
 from ci.spack_envs.program import Spack
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.site import spack
 from netproof.site.spack import RECORDS, BuildRecord, Combination, SpackFileError
 
@@ -268,7 +268,7 @@ def stored_fault(stored: Path, now: dict[str, Any], noted: Path | None = None) -
     for path in (stored / "spack.lock", noted):
         if not path.exists():
             return f"there is no {path}"
-    made_of = json_reading.json_file(noted)
+    made_of = disk.json_file(noted)
     if made_of.get("lock") != spack.sha256(stored / "spack.lock"):
         return f"it is not the one that {noted.name} describes"
     return lock.stale(made_of, now)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ci.spack_envs import lock
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.site import spack
 from netproof.site.spack import FABRICS, Combination, Mpi, SpackFileError
 
@@ -43,7 +43,7 @@ def in_lock(path: Path, package: str) -> dict[str, Said]:
     another form of lock than Spack 1 writes.
     """
     try:
-        content = json_reading.json_file(path)
+        content = disk.json_file(path)
         nodes = content["concrete_specs"]
         node = next(
             nodes[root["hash"]]

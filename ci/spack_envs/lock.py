@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.site.spack import SpackFileError
 
 
@@ -21,7 +21,7 @@ def roots(path: Path) -> dict[str, dict[str, str]]:
     compiler that built nothing. Raises SpackFileError for another form than Spack 1 writes.
     """
     try:
-        content = json_reading.json_file(path)
+        content = disk.json_file(path)
         specs = content["concrete_specs"]
         found = {}
         for root in content["roots"]:
@@ -138,7 +138,7 @@ def _named(node: dict[str, Any]) -> str:
 
 def _specs(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        return json_reading.json_file(path)["concrete_specs"]
+        return disk.json_file(path)["concrete_specs"]
     except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
         raise SpackFileError(path, "", f"is no lock of Spack 1: {error!r}") from error
 

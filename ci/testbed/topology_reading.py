@@ -25,7 +25,7 @@ from ci.testbed.topology import (
     default_shape,
 )
 from netproof.errors import NetproofError, shortened
-from netproof.intake import loading, yaml_reading
+from netproof.intake import disk, yaml_reading
 
 MAX_NODES = 200
 MAX_SWITCHES = 100
@@ -77,7 +77,7 @@ def load(path: Path) -> Topology:
     Raises TopologyError with file, line, key and remedy for unknown, missing or wrong entries.
     """
     try:
-        text = loading.read_text(path)
+        text = disk.read_text(path)
         document = yaml_reading.yaml_value(text, path)
     except yaml_reading.NoYamlError as error:
         why = f"{path}:{error.line or 1}: not valid YAML: {shortened(error.reason)}"

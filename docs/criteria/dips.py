@@ -13,7 +13,7 @@ from netproof.criteria.findings import Below, Level
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DIP, dips
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.session import session
 
 SESSIONS = Path(__file__).resolve().parents[2] / "tests" / "data" / "sessions"

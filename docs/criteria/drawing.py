@@ -14,7 +14,7 @@ from netproof.criteria import Bounds, Finding
 from netproof.criteria.interface import CaseCurves, ComparedCases
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 HERE = Path(__file__).resolve().parent
 PASSES, FAILS, OTHER = "#2a7f62", "#c0392b", "#7f8c8d"

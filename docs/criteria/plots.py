@@ -36,7 +36,7 @@ from netproof.criteria.interface import CaseCurves
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import ConfirmSettings
 from netproof.criteria.shape import JUMP
-from netproof.measurement.curve import median_curve
+from netproof.measurement.case import median_curve
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.links import line_rate_mb_s
 from netproof.verdict import confirmations

@@ -35,9 +35,8 @@ from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
 from netproof.criteria.counters import sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.slower import FLOOR
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve, median_curve
 from netproof.measurement.counters import Counters, Payload, counters
-from netproof.measurement.curve import Curve, median_curve
 
 JOBS = HERE.parents[1] / "tests" / "data" / "jobs"
 FROM_THE_LINK = 4096

@@ -22,7 +22,7 @@ from netproof.benchmarks.interface import (
     Table,
     up_to_fault,
 )
-from netproof.measurement.units import MEBI
+from netproof.measurement.case import MEBI
 
 ALONE, CONGESTORS, CONGESTED, FACTORS = (
     "Isolated Network Tests",

@@ -41,9 +41,7 @@ from netproof.benchmarks.interface import (
     up_to_fault,
 )
 from netproof.errors import ParseError
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.units import MEBI
+from netproof.measurement.case import MEBI, Case, Curve
 
 MEGA = 10**6
 SMALLEST_TIMED_BYTES = 4

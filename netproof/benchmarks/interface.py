@@ -22,9 +22,8 @@ from netproof.benchmarks.fixed import (
 )
 from netproof.errors import NetproofError, ParseError
 from netproof.intake.models import Written
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Payload
-from netproof.measurement.curve import Curve
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""

@@ -14,7 +14,7 @@ from typing import Any
 from netproof.benchmarks.fixed import Row
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
 from netproof.errors import ParseError
-from netproof.measurement.units import BITS_PER_BYTE
+from netproof.measurement.case import BITS_PER_BYTE
 
 _FROM_OTHER = "_bidir_reverse"
 """End of the keys of the second direction."""

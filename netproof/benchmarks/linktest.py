@@ -12,7 +12,7 @@ from typing import Any
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
-from netproof.measurement.units import MEBI
+from netproof.measurement.case import MEBI
 
 _STEP = re.compile(
     r" *(Serial|Parallel) +PingPong for step +([0-9]{1,9}): +avg= *(\S+)us \( *(\S+) MB/s\)"

@@ -19,7 +19,7 @@ from netproof.benchmarks.interface import (
     Table,
     up_to_fault,
 )
-from netproof.measurement.units import MEBI
+from netproof.measurement.case import MEBI
 
 _START = re.compile(r"START mpiGraph(?: v(\S+))? *")
 _ASKED = ("MsgSize", "Times", "Window", "Procs")

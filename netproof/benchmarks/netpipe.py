@@ -49,9 +49,7 @@ from netproof.benchmarks.interface import (
     Where,
 )
 from netproof.errors import NetproofError, ParseError, listed
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
+from netproof.measurement.case import BITS_PER_BYTE, MEBI, Case, Curve, bandwidth_mb_s, us
 
 MOST_SAMPLES = 8000
 """Sizes, less 3, after which NetPIPE 3.7.2 stops."""

@@ -44,8 +44,7 @@ from netproof.benchmarks.interface import (
     Table,
     Words,
 )
-from netproof.measurement.case import Case
-from netproof.measurement.units import MEBI
+from netproof.measurement.case import MEBI, Case
 
 SIZE, ITERATIONS, VALIDATION = "# Size", "Iterations", "Validation"
 MEAN, LATENCY, LEAST, MOST = "Avg Latency(us)", "Latency (us)", "Min Latency(us)", "Max Latency(us)"

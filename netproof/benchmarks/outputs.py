@@ -23,7 +23,7 @@ from netproof.benchmarks.fixed import (
 )
 from netproof.benchmarks.interface import Benchmark, Output, Table
 from netproof.errors import NetproofError, ParseError, counted, shortened
-from netproof.intake import json_reading, loading
+from netproof.intake import disk
 
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
 """Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
@@ -75,7 +75,7 @@ _COMPRESSED = {
 def text_of(path: Path) -> str:
     """Return an output file's content as ``shown``; ParseError where nothing can be read."""
     try:
-        content = loading.read_bytes(path)
+        content = disk.read_bytes(path)
     except OSError as fault:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
     for mark, unpack in _COMPRESSED.items():
@@ -187,8 +187,8 @@ def _documents(text: str, path: str) -> tuple[Output, ...]:
 def _document(text: str, path: str) -> Output | None:
     """Return the output in a JSON text, None where it is not JSON; ParseError for another's."""
     try:
-        content = json_reading.json_value(text, path)
-    except json_reading.NoJsonError as fault:
+        content = disk.json_value(text, path)
+    except disk.NoJsonError as fault:
         if not re.match(r'\s*\{\s*"', text):
             return None
         reason = f"{fault.reason}: the file is cut short or damaged"

@@ -23,7 +23,7 @@ from netproof.benchmarks.interface import (
     Table,
 )
 from netproof.errors import ParseError
-from netproof.measurement.units import BITS_PER_BYTE, MEBI
+from netproof.measurement.case import BITS_PER_BYTE, MEBI
 
 _VERBS = ("send", "write", "read", "atomic")
 _TITLE = re.compile(

@@ -7,18 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from netproof.commands import (
-    compare,
-    entry,
-    files,
-    history,
-    measure,
-    references,
-    reframe,
-    sessions,
-    sites,
-    stores,
-)
+from netproof.commands import measure, options, reframe, sessions, sites, stores
 from netproof.commands.options import described, help_of
 
 EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
@@ -58,7 +47,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _netproof(
     debug: Annotated[  # entry.run takes it, wherever it stands.
-        bool, typer.Option(entry.DEBUG, help="Of an error, show where in netproof it came up.")
+        bool, typer.Option(options.DEBUG, help="Of an error, show where in netproof it came up.")
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print it.")
@@ -79,8 +68,8 @@ VERBS = {
     "site init": sites.init,
     "site check": sites.check,
     "site show": sites.show,
-    "references derive": references.derive,
-    "references risk": references.risk,
+    "references derive": stores.derive,
+    "references risk": stores.risk,
     "run": reframe.run,
     "nightly": reframe.nightly,
     "measure tune": measure.tune,
@@ -91,11 +80,11 @@ VERBS = {
     "measure study": measure.study,
     "verdict": sessions.verdict,
     "report": sessions.report,
-    "compare": compare.compare,
-    "history show": history.show,
-    "history accept": history.accept,
+    "compare": sessions.compare,
+    "history show": stores.show,
+    "history accept": stores.accept,
     "diagnose": sessions.diagnose,
-    "judge": files.judge,
+    "judge": sessions.judge,
     "store add": stores.add,
     "store export": stores.export,
     "store check": stores.check,
@@ -108,7 +97,7 @@ for _verb, _function in VERBS.items():
         _typers[_above] = typer.Typer(
             help=help_of(_above),
             rich_markup_mode=None,
-            cls=history.HistoryVerbs if _named else TyperGroup,
+            cls=stores.HistoryVerbs if _named else TyperGroup,
             no_args_is_help=not _named,
         )
         app.add_typer(_typers[_above], name=_above)
@@ -118,4 +107,4 @@ for _verb, _function in VERBS.items():
 
 def main() -> None:
     """Run the command; exit 2, without a verdict, whatever stops it."""
-    entry.run(app, "netproof")
+    options.run(app, "netproof")

@@ -47,13 +47,13 @@ def _measured(where: Where, asked: Experiment) -> Path:
     where ReFrame leaves no report.
     """
     from netproof import codec
-    from netproof.experiments import restoring
+    from netproof.experiments import parameters
     from netproof.experiments.tuning import TuningAsked
 
     planned = where.insist(asked)
     if isinstance(asked, TuningAsked):
         _restored(where)
-        record = restoring.record_of(folders.of_reports(), where.system, where.partition)
+        record = parameters.record_of(folders.of_reports(), where.system, where.partition)
         asked = dataclasses.replace(asked, record=str(record.absolute()))
     settings = {f"{asked.TEST}.asked": json.dumps(codec.encode(asked))}
     subject, words = asked.subject or where.partition, asked.words(planned)
@@ -229,11 +229,11 @@ def algorithms(
 
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
-    from netproof.experiments import restoring
+    from netproof.experiments import parameters
     from netproof.present import terminal
 
-    record = restoring.record_of(folders.of_reports(), where.system, where.partition)
-    restored = restoring.restore(
+    record = parameters.record_of(folders.of_reports(), where.system, where.partition)
+    restored = parameters.restore(
         record, where.settings.tuning_hook, where.matrix.entries[where.partition]["access"]
     )
     for node, name, value in restored:
@@ -339,12 +339,12 @@ def _results(
 
     Adds to ``not_swept`` why the newest of a setting has no result.
     """
-    from netproof.experiments import restoring, sweep
+    from netproof.experiments import parameters, sweep
     from netproof.session.session import folder_of
 
     if reports:
         return [one for path in reports for one in sweep.results(path)]
-    folder = folder_of(folders.of_reports(), restoring.FOLDER)
+    folder = folder_of(folders.of_reports(), parameters.FOLDER)
     results: list[Sweep] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = sweep.newest(folder, system, study.sweeps)

@@ -23,12 +23,12 @@ from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
-from netproof.commands import entry
+from netproof.commands import options
 from netproof.commands.reframe import measure
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError, shortened
 from netproof.history import history_verdict as history
-from netproof.intake import trust, writing
+from netproof.intake import disk, trust
 from netproof.present.document import Sentences
 from netproof.present.html.report import Report
 from netproof.present.verdict import junit as as_junit
@@ -144,23 +144,23 @@ def run(night: Night) -> int:
         night.faults.append(str(error))
     except Exception as error:
         # People are notified of every night.
-        if entry.debugging():
+        if options.debugging():
             traceback.print_exc()
         night.faults.append(
-            f"an error of netproof's own: {shortened(repr(error))}; {entry.DEBUG} shows where"
+            f"an error of netproof's own: {shortened(repr(error))}; {options.DEBUG} shows where"
         )
     night.ended = _now()
     if night.junit:
         with _noting(night):
             night.junit.parent.mkdir(parents=True, exist_ok=True)
-            writing.replace(night.junit, _junit(night))
+            disk.replace(night.junit, _junit(night))
     text = summary(night)
     _say(text)
     status = night.status
     if night.hook:
         fault = _tell(night.hook, text)
         if fault:
-            entry.say(f"nightly: the hook {night.hook!r} {fault}: nobody may have been notified")
+            options.say(f"nightly: the hook {night.hook!r} {fault}: nobody may have been notified")
             status = CANNOT if status == PASSED else status
     return status
 
@@ -306,7 +306,7 @@ def _choose(night: Night, expected: Matrix, store: Store) -> dict[PlannedJob, Sk
     leaving = cannot_run(jobs(expected), expected)
     known = durations.past(store, expected)
     for sentence in known.unread:
-        entry.say(f"nightly: {sentence}")
+        options.say(f"nightly: {sentence}")
     possible = [job for job in jobs(expected) if job not in leaving]
     if not possible:
         raise NetproofError(
@@ -389,7 +389,7 @@ def _say(text: str) -> None:
     except OSError as error:
         # Python would try to write the rest again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        entry.say(f"nightly: standard output cannot be written: {error.strerror}")
+        options.say(f"nightly: standard output cannot be written: {error.strerror}")
 
 
 def lock_of(store: Path, system: str) -> Path:
@@ -401,7 +401,7 @@ def held(path: Path, started: datetime) -> AbstractContextManager[int]:
     """Return the lock of a night, as ``writing.locked``; it says who has it since when."""
     since = f"{started:%Y-%m-%d %H:%M:%S %Z}"
     holder = f"process {os.getpid()} on {socket.gethostname()} since {since}"
-    return writing.locked(path, holder, "another night is still running, and goes on untouched")
+    return disk.locked(path, holder, "another night is still running, and goes on untouched")
 
 
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:

@@ -1,4 +1,9 @@
-"""The verbs on a session: ``verdict``, ``report`` and ``diagnose``."""
+"""The verbs on sessions and output files: verdict, report, diagnose, compare and judge.
+
+Two sides are compared, or every value of a dimension against the first one: the partition, the
+environment, or a label of stored sessions. Everything else is held fixed, since a case's
+counterpart has all of it in common.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,16 +20,20 @@ from netproof.commands.options import (
     Form,
     VerdictForm,
     alongside,
+    insist_on_reports,
     printed,
     session_and_system,
     verb,
 )
 from netproof.commands.reframe import Where
 from netproof.errors import NetproofError
+from netproof.measurement.links import Transport
 from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS
 
 if TYPE_CHECKING:
     from netproof.history.series import Nights
+    from netproof.session.session import Session
+    from netproof.store import Store
 
 PAIRS = "pairs.py"
 
@@ -212,3 +221,246 @@ def diagnose(
     session_line = f"session {judged.session.path}"
     printed(form, lambda: shown.document(judged, diagnoses), lambda: [*lines, session_line])
     return diagnosis.status(diagnoses)
+
+
+Pair = tuple[str, str]
+
+LABEL = "label="
+
+
+@verb("cannot compare")
+def compare(
+    first: Path | None = None,
+    second: Path | None = None,
+    store: Path | None = None,
+    label: tuple[str, str] | None = None,
+    partition: tuple[str, str] | None = None,
+    environment: tuple[str, str] | None = None,
+    by: str | None = None,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
+) -> int:
+    """Compare sessions, partitions or environments."""
+    if by is None:
+        insist_on_reports([name for name in (first, second) if name is not None], store)
+    elif second is not None or label is not None:
+        raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
+    from netproof.present import terminal
+
+    failed: dict[str, str] = {}
+    with terminal.working("reading the sessions"):
+        if by is None:
+            sessions = _sessions(first, second, store, label)
+        else:
+            values = _values(by, first, store, partition, environment)
+    from netproof.comparison import comparison
+    from netproof.present import compared
+
+    if by is None:
+        pair = comparison.sides(*sessions, partition, environment, label)
+        only = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
+        several, title = [only], f"{only.second.name} against {only.first.name}"
+        document = compared.document(only)
+    else:
+        with terminal.working("comparing"):
+            several = []
+            earliest, *others = values
+            for value in others:
+                both = (earliest, value)
+                try:
+                    sides = comparison.sides(
+                        values[earliest],
+                        values[value],
+                        both if by == "partition" else partition,
+                        both if by == "environment" else environment,
+                        both if by.startswith(LABEL) else None,
+                    )
+                    several.append(comparison.compare(*sides))
+                except NetproofError as error:
+                    failed[value] = str(error)
+            if not several:
+                raise NetproofError("; ".join(failed.values()))
+        title = f"By {by}: {', '.join(values)}"
+        document = {
+            "by": by,
+            "values": list(values),
+            "comparisons": [compared.document(one) for one in several],
+            "not_compared": failed,
+        }
+    printed(
+        form,
+        lambda: document,
+        lambda: compared.blocks(several, failed),
+        page,
+        lambda: compared.page(title, several, failed, every=by is not None),
+    )
+    return 0
+
+
+def _sessions(
+    first: Path | None, second: Path | None, store: Path | None, labels: Pair | None
+) -> tuple[Session, Session | None]:
+    if labels:
+        if first is not None:
+            raise NetproofError("name sessions or labels, not both")
+        opened = _labels_in(store)
+        from netproof.store import questions
+
+        one, other = (questions.with_label(opened, label) for label in labels)
+        return questions.load(opened, one), questions.load(opened, other)
+    if first is None:
+        raise NetproofError("name a session, or two with --label")
+    from netproof.verdict import session_verdict
+
+    found = session_verdict.find(first, store)
+    return found, None if second is None else session_verdict.find(second, store)
+
+
+def _labels_in(store: Path | None) -> Store:
+    if store is None:
+        raise NetproofError("labels are looked up in a store: name it with --store")
+    from netproof.store import Store
+
+    return Store(store)
+
+
+def _values(
+    by: str,
+    name: Path | None,
+    store: Path | None,
+    partitions: Pair | None,
+    environments: Pair | None,
+) -> dict[str, Session]:
+    """Return the session of each value of a dimension, in order; at least two."""
+    for option, pair in (("partition", partitions), ("environment", environments)):
+        if pair and (pair[0] != pair[1] or by == option):
+            raise NetproofError(
+                f"--{option} {' '.join(pair)}: what is compared is by {by}; --{option} can hold"
+                " another dimension fixed, the same value twice"
+            )
+    if by.startswith(LABEL):
+        if name is not None:
+            raise NetproofError("by a label the store's sessions are compared; name none")
+        opened, label = _labels_in(store), by.removeprefix(LABEL)
+        from netproof.store import questions
+
+        newest = questions.labelled(opened, label).items()
+        sessions = {f"{label}={value}": questions.load(opened, one) for value, one in newest}
+    elif by in ("partition", "environment"):
+        if name is None:
+            raise NetproofError(f"by {by} one session is looked at: name it")
+        from netproof.verdict import session_verdict
+
+        stored = session_verdict.find(name, store)
+        cases = [result.case for result in stored.results if result.case is not None]
+        sessions = dict.fromkeys((getattr(case, by) for case in cases), stored)
+    else:
+        raise NetproofError(f"{by!r} is no dimension: partition, environment, or label=KEY")
+    if len(sessions) < 2:
+        only = f"one {by} only, {next(iter(sessions))}" if sessions else "no case to compare"
+        raise NetproofError(f"there is {only}")
+    return sessions
+
+
+@verb("cannot judge")
+def judge(
+    files: list[Path],
+    against: list[Path] | None = None,
+    parse: bool = False,
+    pattern: str | None = None,
+    names: Path | None = None,
+    baseline: str | None = None,
+    link: str | None = None,
+    mtu: int | None = None,
+    transport: Transport = Transport.TCP,
+    least: str | None = None,
+    fail_above: str | None = None,
+    bidirectional: bool = False,
+    printed_by: str | None = None,
+    page: Path | None = None,
+    form: Form = Form.TEXT,
+) -> int:
+    """Judge output files from any harness."""
+    from netproof.verdict import file_names
+
+    if parse:
+        judges = against, pattern, names, baseline, link, least, fail_above, page
+        if any(judges) or form is Form.JSON:
+            raise typer.BadParameter(
+                "--parse judges nothing: only --bidirectional and --from go with it"
+            )
+        return _parse(file_names.files_in(files), bidirectional, printed_by)
+    there = [*files, *(against or [])]
+    missing = [path for path in there if not path.exists()]
+    if missing and (against or missing == there):
+        raise NetproofError(f"{missing[0]}: is not there")
+    from netproof.benchmarks.outputs import form as form_of
+    from netproof.present import documents, judged_files, terminal
+    from netproof.verdict import files as outputs
+
+    if pattern is not None and names is not None:
+        raise NetproofError("--as and --names both say what is a configuration: give one")
+    if against and (names is not None or baseline is not None):
+        raise NetproofError("--against names two sets: --names and --baseline are for other ones")
+    if baseline is not None and pattern is None and names is None:
+        raise NetproofError("--baseline names a configuration: --as or --names says what is one")
+    of_path = None if pattern is None else file_names.Pattern(pattern, of_sets=bool(against))
+    sets = file_names.Sets(files, against, of_path) if against else None
+    named = sets or (of_path if names is None else file_names.NameList(names))
+    if link is None and (mtu is not None or transport is not Transport.TCP):
+        raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
+    if least is not None and link is None:
+        raise NetproofError("--least is a share of the line rate: give the link's with --link")
+    if fail_above is not None and named is None:
+        raise NetproofError("--fail-above compares: --against, --as or --names says what with what")
+    with terminal.working(f"reading {len(files)} files"):
+        judged = outputs.judge(
+            file_names.files_in(files) if sets is None else sets.paths,
+            named=named,
+            bidirectional=bidirectional,
+            form=None if printed_by is None else form_of(printed_by),
+            link=None if link is None else outputs.link(link, mtu, transport),
+            least_share=None if least is None else outputs.share(least),
+            baseline=baseline,
+            fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
+        )
+    if page is not None:
+        from netproof.present.html.folder import write_page
+
+        page = write_page(page, lambda: judged_files.page(judged))
+    if form is Form.JSON:
+        documents.write(judged_files.document(judged), sys.stdout)
+    else:
+        judged_files.print_files(judged, terminal.console())
+        if page is not None:
+            terminal.say(terminal.console(), f"report {page}")
+    return judged.status
+
+
+def _parse(files: list[Path], bidirectional: bool, printed_by: str | None) -> int:
+    """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
+    import json
+
+    from netproof.benchmarks import outputs
+
+    form = None if printed_by is None else outputs.form(printed_by)
+    entries: list[dict[str, Any]] = []
+    faults: list[str] = []
+    for path in files:
+        try:
+            text = outputs.text_of(path)
+            log = outputs.read(text, str(path), bidirectional=bidirectional, form=form)
+        except NetproofError as fault:
+            faults.append(str(fault))
+            continue
+        faults += log.faults
+        for output in log.outputs:
+            if bidirectional and not output.of.by_protocol:
+                faults.append(f"{path}: {output.of.label}'s output has no direction: leave it out")
+            else:
+                # A file with a failed measurement is printed all the same.
+                entries.append(output.document(faults))
+    sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
+    for sentence in faults:
+        sys.stderr.write(f"netproof: {sentence}\n")
+    return 2 if faults else 0

@@ -22,7 +22,7 @@ from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
-from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
+from netproof.measurement.landmarks import LANDMARKS, RATES, Better
 from netproof.present.document import Block, Cell, Sentences
 from netproof.present.wording import counted
 from netproof.session import plan

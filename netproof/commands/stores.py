@@ -1,20 +1,33 @@
-"""The verbs on a store: ``store add``, ``store export`` and ``store check``."""
+"""The verbs on a store, its references and its history: store, references and history.
+
+``history`` is ``history show`` without its name.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from netproof.commands.options import subjects, verb
+from netproof.commands.options import Form, printed, session_and_system, subjects, verb
 from netproof.errors import NetproofError, counted
-from netproof.verdict import CANNOT, FAILED, PASSED
+from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
+    from netproof.history.accepted import Acceptance
+    from netproof.history.history_verdict import HistoryVerdict
+    from netproof.present.document import Block
+    from netproof.session.session import Session
     from netproof.store import Store, StoredSession
     from netproof.store.ingest import Ingested
+    from netproof.verdict.references import ReferenceFile
 
 
 class Format(StrEnum):
@@ -134,3 +147,278 @@ def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:
         except NetproofError as error:
             return (str(error),)
     return tuple(map(str, found))
+
+
+@verb("cannot derive references")
+def derive(
+    arguments: list[str],
+    write: bool = False,
+    allow_looser: bool = False,
+    risk: float = 0.05,
+    floor: float = 0.1,
+    spread_limit: float = 0.1,
+    per_size: bool = False,
+) -> int:
+    """Derive references and show what changes."""
+    sessions, system = subjects(arguments, most=None)
+    from netproof.present import terminal
+
+    with terminal.working(f"deriving references of {len(sessions)} sessions"):
+        loaded, references, name, partition = _loaded(sessions, system)
+        from netproof.intake import disk
+        from netproof.verdict import derive as deriving
+        from netproof.verdict.references import diff, edited
+
+        made = deriving.derived(
+            loaded,
+            references,
+            name,
+            partition,
+            risk=risk,
+            floor=floor,
+            spread_limit=spread_limit,
+            allow_looser=allow_looser,
+            per_size=per_size,
+        )
+    path = references.path
+    text = edited(references, {(one.check, one.case): one.entries for one in made if one.entries})
+    changed = diff(path, references.text, text)
+    if write and changed:
+        disk.replace(path, text)
+    out, errors = terminal.console(), terminal.console(stderr=True)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in changed:
+        head = line.startswith(("---", "+++"))
+        terminal.say(out, line, "bold" if head else styles.get(line[:1], ""))
+    for one in made:
+        if one.reason:
+            terminal.say(errors, f"{one.case}: no references: {one.reason}", "yellow")
+        elif one.unchanged or one.kept:
+            terminal.say(errors, f"{one.case}:")
+            for variable, reason in one.unchanged.items():
+                terminal.say(errors, f"  {variable}: left as it is: {reason}", "yellow")
+            for variable, why in one.kept.items():
+                terminal.say(errors, f"  {variable}: {why}")
+    terminal.say(
+        errors,
+        f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
+        f" them without references; {sum(len(one.entries) for one in made)} entries change,"
+        f" {sum(len(one.unchanged) for one in made)} are left as they are",
+        "bold",
+    )
+    least = deriving.FEW_LAUNCHES
+    few = sum(one.launches < least for one in made if not one.reason)
+    if few:
+        terminal.say(
+            errors,
+            f"{few} cases have fewer than {least} launches in a session: one slow launch is then"
+            f" the session's value, which no bound foresees; measure with -S launches={least}",
+            "yellow",
+        )
+    shown = os.path.relpath(path)
+    if not changed:
+        terminal.say(errors, f"{shown} stays as it is")
+    elif write:
+        terminal.say(errors, f"{shown} is written")
+    else:
+        terminal.say(errors, f"nothing is written; --write changes {shown}")
+    return INCONCLUSIVE if any(one.outside for one in made) else PASSED
+
+
+def _loaded(
+    reports: Sequence[Path], system: str | None
+) -> tuple[list[Session], ReferenceFile, str, str | None]:
+    """Return sessions and references, and the names of system and partition (None: all)."""
+    from netproof.site import folders
+    from netproof.verdict.references import ReferenceFile
+
+    def of_system(system: str) -> tuple[ReferenceFile, str, str | None]:
+        name, _, partition = system.partition(":")
+        return ReferenceFile(folders.of_references() / f"{name}.yaml"), name, partition or None
+
+    # What is wrong with the references of a system that was named is said at once.
+    named = system and of_system(system)
+    from netproof.session import session
+
+    sessions = [session.load(report) for report in reports]
+    if named:
+        return sessions, *named
+    from netproof.verdict.derive import system_of
+
+    return sessions, *of_system(system_of(sessions))
+
+
+@verb("no risks")
+def risk(
+    arguments: list[str],
+    margin: float = 0.1,
+    form: Form = Form.TEXT,
+) -> int:
+    """Print what buyer and seller risk by each bound."""
+    sessions, system = subjects(arguments, most=None)
+    from netproof.present import terminal
+
+    with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
+        loaded = _loaded(sessions, system)
+        from netproof.verdict.derive import risks_of_sessions
+
+        found, without = risks_of_sessions(*loaded, margin)
+    from netproof.present import documents
+    from netproof.present.verdict import of_risk, risk_blocks
+
+    printed(
+        form,
+        lambda: {
+            "margin": margin,
+            "risks": [{**documents.plain(one.case), **of_risk(one)} for one in found],
+            "without": [{**documents.plain(case), "why": why} for case, why in without.items()],
+        },
+        lambda: risk_blocks(found, without, margin),
+    )
+    return INCONCLUSIVE if without or not found else PASSED
+
+
+class HistoryVerbs(TyperGroup):
+    """Run ``show`` for ``netproof history`` without the name of a command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the command there that is meant."""
+        named = args[:1]
+        if not named or named[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+def _selection(
+    case: list[str] | None, system: str | None, environment: str | None, quantity: Quantity | None
+) -> tuple[str | None, Selection]:
+    """Return system and series of a command; a bad expression is a fault of its arguments."""
+    name, _, partition = (system or "").partition(":")
+    try:
+        return name or None, Selection(tuple(case or ()), partition or None, environment, quantity)
+    except NetproofError as error:
+        raise typer.BadParameter(str(error), param_hint="--case") from error
+
+
+@verb("cannot follow")
+def show(
+    store: Path,
+    arguments: list[str] | None = None,
+    case: list[str] | None = None,
+    environment: str | None = None,
+    quantity: Quantity | None = None,
+    last: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"How many sessions are looked back on; {NEWEST_SESSIONS} or up to"
+            f" {STRIDE - 1} more if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    since: datetime | None = None,
+    label: list[str] | None = None,
+    plot: Path | None = None,
+    form: Form = Form.TEXT,
+) -> int:
+    """Show what changed, or the series of cases."""
+    session, system = session_and_system(arguments, store)
+    system, selection = _selection(case, system, environment, quantity)
+    from netproof.store import Store
+
+    opened = Store(store)
+    from netproof.history import history_verdict
+    from netproof.present import terminal
+    from netproof.present.history import document, overview, series, write
+    from netproof.session.session import label_of
+
+    with terminal.working("following the series"):
+        verdict = history_verdict.judge(
+            opened,
+            system,
+            None if session is None else str(session),
+            last=last,
+            since=since.date() if since else None,
+            labels=dict(map(label_of, label or ())),
+        )
+    shown = verdict if selection.everything else verdict.of(selection)
+    if plot is not None:
+        write(shown, plot)
+    for sentence in shown.nights.unread:
+        terminal.say(terminal.console(stderr=True), sentence, "yellow")
+    if verdict.not_kept:
+        sentence = f"the next history takes as long as this one: {verdict.not_kept}"
+        terminal.say(terminal.console(stderr=True), sentence, "yellow")
+    answer = overview if selection.everything else series
+    plotted = [] if plot is None else [f"plot {plot}"]
+    printed(
+        form,
+        lambda: document(shown, series=not selection.everything),
+        lambda: [*answer(shown), *plotted],
+    )
+    return shown.status
+
+
+@verb("not accepted")
+def accept(
+    store: Path,
+    arguments: list[str],
+    reason: str,
+    name: str,
+    case: list[str] | None = None,
+    environment: str | None = None,
+    quantity: Quantity | None = None,
+) -> int:
+    """Record in the store that a change is intended."""
+    session, system = session_and_system(arguments, store)
+    if session is None:
+        raise typer.BadParameter("name the first SESSION at the new level, or newest")
+    system, selection = _selection(case, system, environment, quantity)
+    from netproof.store import Store
+
+    opened = Store(store)
+    from netproof.history import accepted, history_verdict, series
+    from netproof.present import terminal
+    from netproof.present.document import show
+
+    with terminal.working("following the series"):
+        first = series.named(opened, str(session), system)
+        verdict = history_verdict.judge(opened, first.system)
+        covered = verdict.of(selection)
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+    acceptance = accepted.Acceptance(first.system, first.name, reason, name, when, selection)
+    path = accepted.put(opened, acceptance)
+    after = history_verdict.judge_with(verdict, opened, acceptance)
+    lines = (
+        f"accepted: {acceptance}",
+        f"{len(covered.nights.series)} series of {covered.system} start again with session"
+        f" {first.name}; each takes {history_verdict.least_nights()} nights until a change in it"
+        " can be found again",
+        f"to take it back, remove {path}",
+    )
+    show([*lines, *_left(acceptance, covered, after)], terminal.console())
+    return 0
+
+
+def _left(
+    acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict
+) -> Iterator[Block]:
+    """Yield the open changes covered: those that end, those still open ``after``, those lost."""
+    from netproof.present.document import Cell
+    from netproof.present.history import since_when
+
+    open_after = {shift.of for event in after.events for shift in event.shifts}
+    for event in covered.events:
+        later = event.session > acceptance.first
+        what = f"{since_when(event)}, {len(event.shifts)} changes"
+        if any(shift.of in open_after for shift in event.shifts):
+            yield Cell(f"stays open{', since it began later' * later}: {what}", "warned")
+        elif later:
+            why = f"from {acceptance.session} to it there are too few nights to compare it with"
+            remedy = "If it is not meant, take this back"
+            yield Cell(f"ENDS THOUGH IT BEGAN LATER: {what}: {why}. {remedy}", "failed")
+        else:
+            yield Cell(f"ends: {what}", "passed")
+    if not covered.events:
+        none = "no change of these is open now: what is found later from there on is new"
+        yield Cell(none, "warned")

@@ -30,12 +30,17 @@ from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError, listed
 from netproof.measurement import twin
-from netproof.measurement.case import Case
-from netproof.measurement.cpu_use import costliest
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
+from netproof.measurement.disturbance import costliest
 from netproof.measurement.interval import Interval, of_ratio
-from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
-from netproof.measurement.landmarks import ASYMPTOTIC, asymptotic_mb_s
+from netproof.measurement.landmarks import (
+    ASYMPTOTIC,
+    LANDMARKS,
+    LATENCY_BELOW,
+    RATES,
+    Better,
+    asymptotic_mb_s,
+)
 from netproof.session import node_facts
 from netproof.session.measured import Measured
 from netproof.session.node_facts import NodeInJob

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from netproof.criteria.findings import FLAGGED, Above, CannotJudgeError, Finding, Level, undefined
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion, Shows
+from netproof.measurement.case import MEBI
 from netproof.measurement.counters import (
     CARRIER,
     DRIVER,
@@ -30,7 +31,6 @@ from netproof.measurement.counters import (
     NodeCounters,
     added,
 )
-from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
 

@@ -11,8 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
-from netproof.measurement.units import mbit_s
+from netproof.measurement.case import Curve, mbit_s
 
 READABLE = (1e-15, 1e24)
 """Least and largest time in µs or bandwidth in MB/s that enters a ratio."""

@@ -23,8 +23,8 @@ from netproof.criteria.findings import (
     then,
     undefined,
 )
+from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.counters import Counters, Payload
-from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
 

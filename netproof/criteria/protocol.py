@@ -14,7 +14,7 @@ from typing import NamedTuple
 from netproof.criteria.findings import Bounds, Finding, Level, in_brackets
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement import interval as intervals
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 NEAR = 8
 """Largest factor between a step and the sizes that are compared below and above it."""

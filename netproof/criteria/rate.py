@@ -25,9 +25,8 @@ from netproof.criteria.findings import (
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.errors import NetproofError
 from netproof.measurement import interval as intervals
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import MEBI, Curve, line_rate_share
 from netproof.measurement.interval import Interval
-from netproof.measurement.units import MEBI, line_rate_share
 
 MPI_LOSS = Bounds(0.2, 0.5)
 """Losses between the peaks.

@@ -23,7 +23,7 @@ from netproof.criteria.findings import (
     then,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.interval import CONFIDENCE
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from netproof.criteria.findings import (
 )
 from netproof.criteria.interface import CaseCurves, Criterion, Layer
 from netproof.measurement import interval as intervals
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 INVERSION = Bounds(2.0, 10.0)
 """Multiples of a larger message's time.

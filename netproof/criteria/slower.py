@@ -34,7 +34,7 @@ from netproof.criteria.score import NO_INTERVAL
 from netproof.errors import grouped
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.links import Link
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from netproof.errors import counted
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 from netproof.site.slurm import fold
 from netproof.verdict.engine import group
 from netproof.verdict.verdict import CaseVerdict

@@ -18,14 +18,14 @@ from netproof.criteria.registry import SHOWING
 from netproof.errors import counted
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import Side
-from netproof.measurement.landmark_table import LATENCY_BELOW
+from netproof.measurement.landmarks import LATENCY_BELOW
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
 from netproof.session.measured import Measured, RankUse
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 from netproof.site.slurm import fold, unfold
 from netproof.verdict.limits import size_of
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind

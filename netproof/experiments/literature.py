@@ -13,13 +13,11 @@ from pydantic import Field
 
 from netproof.criteria.rate import loss
 from netproof.errors import NetproofError, shortened
-from netproof.intake import loading, yaml_reading
+from netproof.intake import disk, yaml_reading
 from netproof.intake.models import Maybe, Positive, PositiveWhole, Several, Text, Written, YesOrNo
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import MEBI, Case, Curve, bandwidth_mb_s, line_rate_share, mb_s, us
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
-from netproof.measurement.units import MEBI, bandwidth_mb_s, line_rate_share, mb_s, us
 from netproof.site import folders
 
 if TYPE_CHECKING:
@@ -237,7 +235,7 @@ def load(name: str, directory: Path = DIRECTORY) -> Study:
         )
     path = directory / f"{name}.yaml"
     try:
-        values = yaml_reading.yaml_value(loading.read_text(path), path)
+        values = yaml_reading.yaml_value(disk.read_text(path), path)
         if not isinstance(values, dict):
             raise NetproofError(f"expected a study's keys, found {shortened(repr(values))}")
         return Study.of_site(values)

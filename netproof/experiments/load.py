@@ -45,8 +45,7 @@ from netproof.session import job_files, node_facts
 from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.session.session import MeasuredJob
-from netproof.site.pair_settings import PairSettings
-from netproof.site.partition import Partition
+from netproof.site.partition import PairSettings, Partition
 
 AGGRESSORS_FILE = "aggressors.tsv"
 AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"

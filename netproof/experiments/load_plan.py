@@ -24,9 +24,8 @@ from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
-from netproof.intake import json_reading
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.intake import disk
+from netproof.measurement.case import Case, Curve
 from netproof.session import plan
 from netproof.session.job_files import Incomplete, JobFolder
 from netproof.session.measured import Launch
@@ -270,7 +269,7 @@ def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
     path = folder / TURNS_FILE
     try:
-        document = json_reading.json_file(path)
+        document = disk.json_file(path)
     except OSError as error:
         raise NetproofError(
             f"{path}: the job did not come to draw its launches: {error.strerror}; see {folder}'s"

@@ -29,13 +29,12 @@ from numpy.typing import NDArray
 
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, grouped
-from netproof.experiments import parameters, restoring
+from netproof.experiments import parameters
 from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.case import Case, Curve, median_curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Variance, in_common, moderated
-from netproof.measurement.landmark_table import EagerLimit, eager_limit, eager_limit_alongside
+from netproof.measurement.landmarks import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Launch
@@ -499,8 +498,8 @@ def _lines_with(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[
 
 def own_values(folder: Path) -> tuple[str, ...]:
     """Return the nodes' values when a job began, each once; Incomplete and NetproofError."""
-    file = folder / restoring.OWN_FILE
-    found = restoring.read(file)
+    file = folder / parameters.OWN_FILE
+    found = parameters.read(file)
     if not found:
         raise Incomplete(f"{file}: is not there: the job did not note what its nodes had")
     return tuple(sorted({value for _, _, value in found}))

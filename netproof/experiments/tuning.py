@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from netproof.benchmarks import imb, netpipe, registry
 from netproof.errors import NetproofError
-from netproof.experiments import parameters, restoring, sweep
+from netproof.experiments import parameters, sweep
 from netproof.experiments.experiment import Experiment
 from netproof.experiments.sweep import Sweep
 from netproof.session import plan
@@ -24,7 +24,7 @@ class SweepAsked(Experiment):
     values: tuple[str, ...] = ()
     rounds: int
 
-    FOLDER: ClassVar[str] = restoring.FOLDER
+    FOLDER: ClassVar[str] = parameters.FOLDER
     FIGURES_AT_ONCE = True
 
     def sweep(self, planned: JobPlan) -> Sweep:

@@ -16,7 +16,7 @@ from netproof import codec
 from netproof.errors import NetproofError
 from netproof.history.selection import Selection
 from netproof.history.series import Series
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.store import Store, StoredSession
 from netproof.store.folder import ACCEPTED
 
@@ -105,7 +105,7 @@ def nights(
 
 def _read(path: Path, system: str) -> Acceptance:
     try:
-        values = json_reading.json_file(path)
+        values = disk.json_file(path)
         stated = values.pop("format", None) if isinstance(values, dict) else None
         if stated != FORMAT:
             raise NetproofError(

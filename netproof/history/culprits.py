@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.comparison.comparison import of_extras
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.session.node_facts import OF_ITS_OWN, facts, memory_alike
 from netproof.store import Store, StoredSession, questions
@@ -197,7 +197,7 @@ def _of_cases(
 
 def _of_extras(one: Row, other: Row) -> Differences:
     for column in ("partition_extras", "environment_extras"):
-        was, now = (json_reading.json_value(row[column], column) for row in (one, other))
+        was, now = (disk.json_value(row[column], column) for row in (one, other))
         found = of_extras(was, now)
         yield from _differing(
             ((f"{key} in the site's file", *pair) for key, *pair in found), own=True

@@ -39,7 +39,7 @@ class Quantity(StrEnum):
     @property
     def rising_is_worse(self) -> bool:
         """Check whether larger is worse: for a time, and not for a rate or a score."""
-        from netproof.measurement.landmark_table import LANDMARKS, Better
+        from netproof.measurement.landmarks import LANDMARKS, Better
 
         landmark = LANDMARKS.get(self)
         return landmark.better is Better.SMALLER if landmark else self is not Quantity.SCORE
@@ -47,7 +47,7 @@ class Quantity(StrEnum):
     @property
     def label(self) -> str:
         """Return its name in a sentence."""
-        from netproof.measurement.landmark_table import LANDMARKS
+        from netproof.measurement.landmarks import LANDMARKS
 
         landmark = LANDMARKS.get(self)
         return landmark.title if landmark else _TITLES[self]

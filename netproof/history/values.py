@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from netproof.errors import NetproofError
 from netproof.history.followers import Followers, SeriesPast, read_past
 from netproof.history.selection import Quantity
-from netproof.intake import json_reading, loading
+from netproof.intake import disk
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
@@ -86,7 +86,7 @@ def mark(store: Store, stored: StoredSession) -> str:
     try:
         found = [(folder / f"{name}{store_folder.PARQUET}").stat() for name in READ]
         parts = [f"{one.st_size}:{one.st_mtime_ns}" for one in found]
-        parts.append(loading.read_bytes(folder / store_folder.CHECKSUMS).hex())
+        parts.append(disk.read_bytes(folder / store_folder.CHECKSUMS).hex())
     except (OSError, NetproofError):
         return ""
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
@@ -150,7 +150,7 @@ def _baselines(store: Store, sessions: Sequence[StoredSession]) -> dict[str, Sco
     )
     ask = partial(questions.ask, only=["cases"], query=query)
     for row in _answer(store, ask, sessions)[0].to_pylist():
-        environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
+        environment = disk.json_value(row["extras"], store.folder).get("baseline")
         if environment:
             found[row["session"]] = ScoreBaseline(row["partition"], environment)
     return found
@@ -183,7 +183,7 @@ MOST_BYTES = 2_000_000_000
 def load(store: Store, system: str) -> NightValues:
     """Read the values and state of a system; NOTHING where they are missing or cannot be used."""
     try:
-        content = loading.read_bytes(store.followed(system), MOST_BYTES)
+        content = disk.read_bytes(store.followed(system), MOST_BYTES)
         head, _, rest = content.partition(b"\n")
         if head != _head(rest):
             return NOTHING

@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from netproof.errors import NetproofError, shortened, without_middle
-from netproof.intake.loading import shown
+from netproof.intake.disk import shown
 
 MOST_QUOTED = 80
 """Characters quoted from a faulty value."""

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from netproof.errors import NetproofError, shortened
-from netproof.intake.loading import (
+from netproof.intake.disk import (
     TOO_DEEP,
     YAML_CHARACTERS,
     YAML_VALUES,

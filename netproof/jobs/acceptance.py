@@ -22,7 +22,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, grouped
-from netproof.intake import json_reading, writing
+from netproof.intake import disk
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
@@ -181,7 +181,7 @@ class JobOutcome:
         if not why:
             return found
         try:
-            known = json_reading.json_file(self.folder / OPEN_FILE)
+            known = disk.json_file(self.folder / OPEN_FILE)
         except (NetproofError, OSError):
             # It did not come to the end of the first launches.
             known = _open(undecided(found))
@@ -328,7 +328,7 @@ def _until_decided(
             whole, around = one.whole and allowed and not one.faults, one.around and allowed
             cases[place] = replace(one, whole=whole, around=around)
         known = _open(cases)
-        writing.replace(outcome.folder / OPEN_FILE, json.dumps(known) + "\n")
+        disk.replace(outcome.folder / OPEN_FILE, json.dumps(known) + "\n")
         if not known:
             return cases
         units = outcome.units(cases, number)

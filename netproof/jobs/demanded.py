@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from netproof.errors import NetproofError
-from netproof.experiments import load, load_plan, parameters, restoring, tails
-from netproof.intake import writing
+from netproof.experiments import load, load_plan, parameters, tails
+from netproof.intake import disk
 from netproof.jobs.job import RunningJob, ended_within
 from netproof.session.plan import Step
 from netproof.site import slurm
@@ -152,13 +152,13 @@ def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[
     hook = job.partition.tuning_hook
     if record.exists():
         raise NetproofError(f"{record}: an earlier sweep ended before everything was restored")
-    own = {node: restoring.ask(node, [*hook, "get", name]) for node in job.nodes}
+    own = {node: parameters.ask(node, [*hook, "get", name]) for node in job.nodes}
     for node, value in own.items():
         if len(value.split()) != 1:
             raise NetproofError(f"{node}: the hook printed {value!r} for {name}, no value")
     lines = "".join(f"{node}\t{name}\t{value}\n" for node, value in own.items())
-    (job.folder / restoring.OWN_FILE).write_text(lines)
-    writing.replace(record, lines)
+    (job.folder / parameters.OWN_FILE).write_text(lines)
+    disk.replace(record, lines)
 
     def forget_carriers() -> None:
         # A card that is reset interrupts its carrier, which is no fault of the network.
@@ -168,11 +168,11 @@ def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[
     def put(value: str) -> None:
         forget_carriers()
         for node in job.nodes:
-            restoring.put(node, hook, name, value or own[node])
+            parameters.put(node, hook, name, value or own[node])
 
     try:
         yield put
     finally:
         job.end_all()
         forget_carriers()
-        restoring.restore(record, hook, ())
+        parameters.restore(record, hook, ())

@@ -24,7 +24,7 @@ from types import FrameType
 from netproof.benchmarks import registry
 from netproof.benchmarks.fixed import of_program
 from netproof.errors import NetproofError
-from netproof.intake import writing
+from netproof.intake import disk
 from netproof.session import job_files, node_facts, plan
 from netproof.session.job_files import JobReport
 from netproof.session.plan import JobPlan, Step
@@ -179,7 +179,7 @@ class RunningJob:
                     (aside / _STATES).write_text("".join(f"{line}\n" for line in states))
             else:
                 names = sorted(path.name for path in folder.iterdir())
-                writing.replace(inputs, "".join(f"{name}\n" for name in names))
+                disk.replace(inputs, "".join(f"{name}\n" for name in names))
             listed.write_text(f"{os.environ['SLURM_JOB_NODELIST']}\n")
 
     def _note_nodes(self) -> None:

@@ -15,8 +15,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
 from netproof.criteria.settings import ConfirmSettings, dense_sizes, needed_sizes
 from netproof.errors import NetproofError, grouped
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed, others_share
 from netproof.session import node_facts
 from netproof.session.job_files import JobFolder

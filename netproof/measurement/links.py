@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.measurement.units import mb_s
+from netproof.measurement.case import mb_s
 
 ETHERNET_OVERHEAD_BYTES = 38
 """Preamble 8, header 14, frame check sequence 4, inter-frame gap 12."""

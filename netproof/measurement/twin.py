@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from netproof.measurement import interval
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.interval import Interval
 
 NAMES = ("paired_mb_s", "paired_share")

@@ -43,7 +43,7 @@ from netproof.pairs.search import (
     posterior_of_node,
     unusual,
 )
-from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
+from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings
 
 
 class State(StrEnum):

@@ -18,7 +18,7 @@ from netproof.errors import grouped
 from netproof.measurement.interval import CONFIDENCE
 from netproof.pairs.accusation import SHARES, Accusation, Effect, Judgement, State, effect_of
 from netproof.pairs.model import Kind, Pair, PairObservation, Topology, table_of
-from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
+from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings
 
 
 class Recovery(StrEnum):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,7 +15,7 @@ from netproof.pairs.alone import LEAST_LONE
 from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation, Topology
 from netproof.pairs.search import LEAST_ROUNDS
 from netproof.session.pair_rounds import PlannedLaunch
-from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
+from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings
 
 Pairs = tuple[Pair, ...]
 

@@ -34,7 +34,7 @@ from netproof.pairs.model import (
     round_weights,
     taken,
 )
-from netproof.site.pair_settings import DEFAULTS
+from netproof.site.partition import DEFAULTS
 
 MOST_THINGS = 24
 """Things that are looked for at most: more of them are no exceptions."""

@@ -37,8 +37,7 @@ from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
-from netproof.site.partition import Partition
+from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings, Partition
 from netproof.site.slurm import fold
 
 MOST_NAMED = 6

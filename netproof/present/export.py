@@ -14,9 +14,7 @@ from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.units import BITS_PER_BYTE, MEBI
+from netproof.measurement.case import BITS_PER_BYTE, MEBI, Case, Curve
 from netproof.present import terminal
 from netproof.present.wording import counted
 from netproof.store import Store, StoredSession, questions

@@ -12,7 +12,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import grouped
-from netproof.measurement.curve import spread
+from netproof.measurement.case import spread
 from netproof.present.document import (
     Block,
     Cell,

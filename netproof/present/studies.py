@@ -19,7 +19,7 @@ from netproof.experiments.literature import (
     StudyPart,
     named,
 )
-from netproof.measurement.units import line_rate_share, mb_s, mbit_s
+from netproof.measurement.case import line_rate_share, mb_s, mbit_s
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
 from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, present
 from netproof.present.wording import file_name, number

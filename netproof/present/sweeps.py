@@ -16,8 +16,8 @@ from netproof.experiments.sweep import (
     Sweep,
     SweepRow,
 )
-from netproof.measurement.curve import median_curve
-from netproof.measurement.landmark_table import EagerLimit
+from netproof.measurement.case import median_curve
+from netproof.measurement.landmarks import EagerLimit
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html import figures

@@ -29,7 +29,7 @@ from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.jobs.acceptance import JobOutcome
 from netproof.measurement.case import Case
-from netproof.measurement.landmark_table import LANDMARKS, Better
+from netproof.measurement.landmarks import LANDMARKS, Better
 from netproof.run.jobs import (
     PartitionJob,
     environments_of,

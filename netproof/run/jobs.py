@@ -28,7 +28,7 @@ from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
-from netproof.intake import json_reading, trust
+from netproof.intake import disk, trust
 from netproof.measurement.case import Case
 from netproof.run.mixins import (
     Launched,
@@ -465,7 +465,7 @@ class ExperimentJob(Job):
     def question(self) -> Experiment:
         """Return what is asked of this job; NetproofError for what is no such experiment."""
         place = f"-S {self.experiment.TEST}.asked"
-        values = json_reading.json_value(self.asked, place)
+        values = disk.json_value(self.asked, place)
         values |= {"nodes": self.nodes} if self.nodes else {}
         return codec.decode(self.experiment, values, place)
 

@@ -35,8 +35,8 @@ from netproof.intake import trust
 from netproof.session import provenance, records
 from netproof.session.plan import SkipReason, partition_of
 from netproof.site import slurm
-from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import (
+    PARTITION_KEYS,
     Partition,
     ScoreBaseline,
     pair_environments,

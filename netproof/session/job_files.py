@@ -15,11 +15,10 @@ from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.fixed import of_program
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, ParseError, shortened
-from netproof.intake import json_reading, writing
+from netproof.intake import disk
 from netproof.measurement import counters, disturbance, twin
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Payload
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
@@ -61,13 +60,13 @@ class JobReport:
 
     def write(self, folder: Path) -> None:
         """Write it to the job's folder."""
-        writing.replace(folder / JOB_FILE, json.dumps(codec.encode(self)) + "\n")
+        disk.replace(folder / JOB_FILE, json.dumps(codec.encode(self)) + "\n")
 
     @classmethod
     def read(cls, folder: Path) -> JobReport:
         """Return the report of a job's folder; NetproofError where it is damaged, and OSError."""
         path = folder / JOB_FILE
-        return codec.decode(cls, json_reading.json_file(path), f"{path}: is no report of a job")
+        return codec.decode(cls, disk.json_file(path), f"{path}: is no report of a job")
 
 
 class Incomplete(NetproofError):

@@ -15,19 +15,21 @@ from netproof import codec
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, grouped
 from netproof.measurement import twin
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve, insist_alike, median_curve, spread
 from netproof.measurement.counters import Counters, Payload
-from netproof.measurement.cpu_use import NO_STARTS, NodeCost, Use, interrupts_s, node_costs
-from netproof.measurement.curve import Curve, insist_alike, median_curve, spread
 from netproof.measurement.disturbance import (
+    NO_STARTS,
     DisturbanceSettings,
+    NodeCost,
     NodeLoad,
     Pace,
     Scheduled,
+    Use,
     disturbed,
+    interrupts_s,
+    node_costs,
 )
-from netproof.measurement.landmark_table import RATES, readings
-from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.landmarks import RATES, Landmarks, landmarks, readings
 from netproof.measurement.links import link_of
 
 

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 from netproof import codec
 from netproof.errors import NetproofError, shortened
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.session import job_files
 
 NODE_HEADER = "netproof-node 4"
@@ -169,7 +169,7 @@ def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
     """
     path = folder / JOB_NODES_FILE
     try:
-        noted = codec.decode(dict[str, tuple[str, ...]], json_reading.json_file(path), "its nodes")
+        noted = codec.decode(dict[str, tuple[str, ...]], disk.json_file(path), "its nodes")
     except (NetproofError, OSError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}; see {folder}'s *.err") from error
     if not noted.get(jobid):
@@ -180,7 +180,7 @@ def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
 def clock_window(path: Path) -> tuple[float, float] | str:
     """Both moments of a job's ``CLOCK_FILE`` in seconds, or why they are not known."""
     try:
-        return codec.decode(tuple[float, float], json_reading.json_file(path), "moments")
+        return codec.decode(tuple[float, float], disk.json_file(path), "moments")
     except (NetproofError, OSError) as error:
         return f"{path}: cannot be read: {error}"
 
@@ -225,7 +225,7 @@ def facts_of(path: Path, header: str) -> dict[str, Any]:
     if number is None:
         raise NetproofError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
     place, text = f"{path}:{number + 1}", lines[number].removeprefix(header)
-    return codec.decode(dict[str, Any], json_reading.json_value(text, place), place)
+    return codec.decode(dict[str, Any], disk.json_value(text, place), place)
 
 
 def _instead(path: Path, lines: Sequence[str]) -> str:

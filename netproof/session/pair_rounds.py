@@ -19,10 +19,9 @@ from netproof import codec
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, writing
-from netproof.measurement.case import Case
+from netproof.intake import disk
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.job_files import Incomplete, JobFolder
@@ -113,14 +112,14 @@ def write_planned(folder: Path, planned: Planned) -> None:
     """Leave in a job's folder what was planned so far."""
     # A decision waits for it: json is ten times slower if it indents.
     document = json.dumps(codec.encode(planned))
-    writing.replace(folder / PLANNED_FILE, document + "\n")
+    disk.replace(folder / PLANNED_FILE, document + "\n")
 
 
 def read_planned(folder: Path) -> Planned:
     """Return the rounds planned so far, none without a launch; raise Incomplete if damaged."""
     path = folder / PLANNED_FILE
     try:
-        document = json_reading.json_file(path)
+        document = disk.json_file(path)
         return codec.decode(Planned, document, "a plan")
     except FileNotFoundError:
         return Planned()

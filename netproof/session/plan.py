@@ -18,7 +18,7 @@ from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError, shortened
-from netproof.intake import json_reading, trust, writing
+from netproof.intake import disk, trust
 from netproof.measurement.case import Case
 from netproof.site.partition import Partition
 
@@ -119,7 +119,7 @@ class JobPlan:
     @classmethod
     def read(cls, path: Path) -> JobPlan:
         """Return the plan in a file; NetproofError where it is damaged, and OSError."""
-        planned = codec.decode(cls, json_reading.json_file(path), f"{path}: is no plan of a job")
+        planned = codec.decode(cls, disk.json_file(path), f"{path}: is no plan of a job")
         partition_of(planned.extras, f"{path}: is no plan of a job")
         return planned
 
@@ -394,14 +394,14 @@ class SkipReason:
 def write_left(path: Path, cases: Mapping[Case, SkipReason]) -> None:
     """Write the file; OSError where it cannot be written."""
     entries = [{"case": list(case.key()), **codec.encode(left)} for case, left in cases.items()]
-    writing.replace(path, json.dumps(entries, indent=1) + "\n")
+    disk.replace(path, json.dumps(entries, indent=1) + "\n")
 
 
 def read_left(path: Path) -> dict[tuple[Any, ...], SkipReason]:
     """The cases to leave by key, and why; NetproofError if damaged or others can write it."""
     trust.insist(path, f"{LEFT}'s file")
     try:
-        entries = json_reading.json_file(path)
+        entries = disk.json_file(path)
         cases = [tuple(entry.pop("case")) for entry in entries]
         reasons = codec.decode(list[SkipReason], entries, "why cases were left")
         return dict(zip(cases, reasons, strict=True))

@@ -25,7 +25,7 @@ from typing import Any
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading, trust, writing
+from netproof.intake import disk, trust
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
@@ -73,7 +73,7 @@ def make_folder(reports: Path) -> Path:
         "time_start_unix": began.timestamp(),
         "workdir": os.getcwd(),
     }
-    writing.replace(folder / HEADER, sealed(header))
+    disk.replace(folder / HEADER, sealed(header))
     return folder
 
 
@@ -98,7 +98,7 @@ def cases_of(
 
     Its number is by its own word.
     """
-    noted = json_reading.json_file(folder / node_facts.JOB_NODES_FILE)
+    noted = disk.json_file(folder / node_facts.JOB_NODES_FILE)
     shared = {
         "partition_extras": planned.extras,
         "environment_extras": planned.environment_extras,
@@ -130,7 +130,7 @@ def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dic
             several = [_part(path, one) for one in values[key][below]]
             values[key] = {**values[key], below: several}
     text = sealed({"format": FORMAT, "test": dict(test), "values": values})
-    writing.replace(path, text)
+    disk.replace(path, text)
     return {"path": f"{path.parent.name}/{path.name}", "sha256": _sha256(text.encode())}
 
 
@@ -146,7 +146,7 @@ def _part(path: Path, value: Any) -> str:
     target = path.with_suffix("") / f"{sha256[:32]}.json"
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
-        writing.replace(target, text)
+        disk.replace(target, text)
     return sha256
 
 
@@ -165,7 +165,7 @@ def _unsealed(path: Path, content: bytes) -> Any:
     body, seal = content[:-_SEAL], content[-_SEAL:]
     if seal != b',"sha256":"%b"}\n' % _sha256(body).encode():
         raise NetproofError(f"{path}: is damaged or cut short: {_OTHER}")
-    return json_reading.sealed_value(body + b"}", path)
+    return disk.sealed_value(body + b"}", path)
 
 
 _OTHER = (
@@ -252,7 +252,7 @@ def document_of(folder: Path) -> dict[str, Any]:
     header that is damaged.
     """
     try:
-        header = _unsealed(folder / HEADER, loading.read_bytes(folder / HEADER))
+        header = _unsealed(folder / HEADER, disk.read_bytes(folder / HEADER))
     except FileNotFoundError:
         raise NetproofError(
             f"{folder}: is a folder, and no session's: it has no {HEADER}; give a report in it"
@@ -416,7 +416,7 @@ def _read_part(record: Path, sha256: str) -> Any:
     path = record.with_suffix("") / f"{sha256[:32]}.json"
     content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
     with _of_records(path):
-        part = json_reading.sealed_value(content, path)
+        part = disk.sealed_value(content, path)
         _unfold(part["value"], part["counter_names"])
         return part["value"]
 
@@ -424,7 +424,7 @@ def _read_part(record: Path, sha256: str) -> Any:
 def _content(path: Path, sha256: str | None, remedy: str) -> bytes:
     """Return a file's bytes; NetproofError where it is missing or has another SHA-256."""
     try:
-        content = loading.read_bytes(path)
+        content = disk.read_bytes(path)
     except OSError as error:
         raise NetproofError(f"{path}: cannot be read: {error.strerror}; {remedy}") from error
     if sha256 is not None and _sha256(content) != sha256:

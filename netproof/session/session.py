@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Self
 from netproof import codec
 from netproof.criteria import Finding
 from netproof.errors import NO_REPORT, NetproofError
-from netproof.intake import json_reading, trust
-from netproof.intake.json_reading import NoJsonError
+from netproof.intake import disk, trust
+from netproof.intake.disk import NoJsonError
 from netproof.measurement.case import Case
 from netproof.session import measured, provenance, records
 from netproof.session.measured import Measured
@@ -220,7 +220,7 @@ def _document(path: Path) -> dict[str, Any]:
     if path.name == records.HEADER:
         return records.document_of(path.parent)
     try:
-        document: dict[str, Any] = json_reading.json_file(path)
+        document: dict[str, Any] = disk.json_file(path)
     except FileNotFoundError as error:
         raise NetproofError(f"{path}: {NO_REPORT}") from error
     except OSError as error:
@@ -251,7 +251,7 @@ def _report_of(folder: Path) -> Path | None:
     """The report that refers to the records of a session's folder; None where none does."""
     for path in reports(folder.parent):
         with suppress(NetproofError, OSError, KeyError, TypeError):
-            runs = json_reading.json_file(path)["runs"]
+            runs = disk.json_file(path)["runs"]
             tests = [test for run in runs for test in run["testcases"] if test.get(records.KEY)]
             if any(test[records.KEY]["path"].startswith(f"{folder.name}/") for test in tests):
                 return path

@@ -19,7 +19,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
 from netproof.measurement import twin
-from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.landmarks import LANDMARKS
 from netproof.site import slurm
 from netproof.site.look import (
     Interface,

@@ -26,9 +26,11 @@ from netproof.criteria.settings import gone
 from netproof.errors import NetproofError, counted, without_middle
 from netproof.intake import models, trust
 from netproof.intake.models import Written, expression
-from netproof.site.keys import CONTROL, EnvironmentExtras, PartitionExtras
-from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import (
+    CONTROL,
+    EnvironmentExtras,
+    PairSettings,
+    PartitionExtras,
     fewest_ranks_feature,
     makes_pairs,
     ranks_feature,

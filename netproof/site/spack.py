@@ -21,7 +21,7 @@ from typing import Any
 
 from netproof import codec
 from netproof.errors import NetproofError, shortened
-from netproof.intake import json_reading, loading, trust
+from netproof.intake import disk, trust
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("NETPROOF_SPACK_ENVS") or PROJECT / "spack-envs").resolve()
@@ -69,7 +69,7 @@ def parsed(path: Path) -> Any:
     from ruamel.yaml.error import YAMLError
 
     try:
-        return _value(loading.read_text(path), path)
+        return _value(disk.read_text(path), path)
     except (NetproofError, OSError, UnicodeDecodeError, YAMLError) as error:
         why = " ".join(str(error).removeprefix(f"{path}:").split())
         raise SpackFileError(path, "", f"cannot be read: {why}") from error
@@ -331,7 +331,7 @@ def state(combination: Combination, folder: Path = FOLDER, site: str | None = No
     own = build_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
     if failed.exists():
-        failure = json_reading.json_file(failed)
+        failure = disk.json_file(failed)
         return BuildState(
             "failed",
             f"failed {failure['when']}: {failure['error']} (log: {failure['log']})",
@@ -403,7 +403,7 @@ def _record(own: Path) -> BuildRecord | None:
     if not path.exists():
         return None
     try:
-        return codec.decode_part(BuildRecord, json_reading.json_file(path), "a build")
+        return codec.decode_part(BuildRecord, disk.json_file(path), "a build")
     except NetproofError as error:
         remedy = f"run ci/spack-envs clean {own.name}, and build it again"
         raise SpackFileError(path, "", f"is no record of a build, {error}; {remedy}") from error

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading, trust, writing
+from netproof.intake import disk, trust
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,7 +107,7 @@ def _read(path: Path, length: int | None = None) -> bytes:
         size = path.stat().st_size
         if length is not None and size != length:
             raise Damaged(path, f"it has {size} bytes, and {length} were written")
-        return loading.read_bytes(path, length)
+        return disk.read_bytes(path, length)
     except OSError as error:
         raise Damaged(path, error.strerror) from error
     except Damaged:
@@ -191,7 +191,7 @@ class Store:
         marker = self.folder / MARKER
         trust.insist(marker, "the store", data=True)
         try:
-            found = json_reading.json_file(marker)["format"]
+            found = disk.json_file(marker)["format"]
         except FileNotFoundError:
             raise NetproofError(
                 f"{self.folder}: is no store, it has no {MARKER}; 'netproof store add' makes one"
@@ -226,7 +226,7 @@ class Store:
                         f"{folder}: is no store and not empty, it has {sorted(others)[0]!r};"
                         " name a folder of its own for the store"
                     )
-                writing.replace(marker, json.dumps({"format": FORMAT}) + "\n")
+                disk.replace(marker, json.dumps({"format": FORMAT}) + "\n")
             except OSError as error:
                 raise _failure(folder, error) from error
         return cls(folder)
@@ -272,15 +272,15 @@ class Store:
                 }
                 files |= others
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
-                    writing.replace(incoming / name, content)
-                writing.make_folder(target.parent)
+                    disk.replace(incoming / name, content)
+                disk.make_folder(target.parent)
                 try:
                     incoming.rename(target)
                 except OSError as error:
                     if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
                         return False
                     raise
-                writing.sync(target.parent)
+                disk.sync(target.parent)
                 return True
             finally:
                 shutil.rmtree(incoming, ignore_errors=True)
@@ -336,8 +336,8 @@ class Store:
         Raise NetproofError where the file system refuses.
         """
         try:
-            writing.make_folder(target.parent)
-            writing.replace(target, content)
+            disk.make_folder(target.parent)
+            disk.replace(target, content)
         except OSError as error:
             raise _failure(self.folder, error, command) from error
 
@@ -453,7 +453,7 @@ def unpacked(
     """
     import pyarrow as pa
 
-    longest, total = loading.most_bytes(), 0
+    longest, total = disk.most_bytes(), 0
     try:
         with io.BufferedReader(pa.CompressedInputStream(pa.py_buffer(content), "zstd")) as file:
             while line := file.readline(longest + 2):
@@ -464,7 +464,7 @@ def unpacked(
                     raise NetproofError(f"{place}: has a line that is cut, or longer than is read")
                 if containing in line or total == len(line):
                     # Checksums say that netproof wrote it, and the codec says what it may be.
-                    yield json_reading.sealed_value(line, place)
+                    yield disk.sealed_value(line, place)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise NetproofError(f"{place}: cannot be unpacked: {error}") from error
 

@@ -17,9 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from netproof.errors import NetproofError
-from netproof.intake import loading
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.intake import disk
+from netproof.measurement.case import Case, Curve
 from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
 from netproof.session.provenance import OfSession
@@ -124,7 +123,7 @@ def report_sha256(store: Store, stored: StoredSession) -> str:
 
 
 def _sha256(report: Path) -> str:
-    return hashlib.sha256(loading.read_bytes(report)).hexdigest()
+    return hashlib.sha256(disk.read_bytes(report)).hexdigest()
 
 
 def place(stored: Session) -> StoredSession:

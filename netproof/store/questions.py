@@ -21,7 +21,7 @@ from netproof.criteria.findings import READABLE
 from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.measurement.landmark_table import RATES
+from netproof.measurement.landmarks import RATES
 from netproof.session import session
 from netproof.session.records import PAIRS
 from netproof.session.session import GOOD_RESULTS, Session, label_of

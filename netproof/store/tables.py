@@ -17,11 +17,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from netproof.measurement import twin
+from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters, Payload
-from netproof.measurement.cpu_use import NodeCost
-from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad, Pace
-from netproof.measurement.landmark_table import LANDMARKS, EagerLimit
+from netproof.measurement.disturbance import NodeCost, NodeLoad, Pace
+from netproof.measurement.landmarks import LANDMARKS, EagerLimit
 from netproof.session.measured import Crash, Peer, RankUse
 from netproof.session.node_facts import Node
 

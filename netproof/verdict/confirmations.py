@@ -14,7 +14,7 @@ from netproof.criteria.findings import FLAGGED, CannotJudgeError, sizes_in_words
 from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.criteria.settings import ConfirmSettings, needed_sizes
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.session.measured import Crash, MeasuredAgain
 from netproof.verdict import engine

@@ -24,7 +24,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import interval, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side, Variance
-from netproof.measurement.landmark_table import LANDMARKS, Better
+from netproof.measurement.landmarks import LANDMARKS, Better
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session

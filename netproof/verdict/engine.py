@@ -31,9 +31,8 @@ from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITE
 from netproof.criteria.settings import ConfirmSettings, Settings
 from netproof.errors import grouped
 from netproof.intake.models import expression
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters, Payload
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
     NodeLoad,

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from netproof.errors import NetproofError, shortened
-from netproof.intake import loading
+from netproof.intake import disk
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
 MANIFEST = "netproof-report.json"
@@ -89,7 +89,7 @@ class NameList:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            rows = list(csv.DictReader(io.StringIO(loading.read_text(path)), strict=True))
+            rows = list(csv.DictReader(io.StringIO(disk.read_text(path)), strict=True))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
         self._names: dict[Path, tuple[str, str]] = {}

@@ -29,7 +29,7 @@ from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError, ParseError, grouped
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.case import Curve, median_curve
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, engine
 from netproof.verdict.file_names import NameList, Pattern, Sets, differing_in_a_number

@@ -13,8 +13,7 @@ from netproof.errors import counted
 from netproof.measurement import interval, landmarks, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
-from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES
-from netproof.measurement.landmarks import ASYMPTOTIC
+from netproof.measurement.landmarks import ASYMPTOTIC, LANDMARKS, LATENCY_BELOW, RATES
 from netproof.session.measured import Measured
 from netproof.verdict.references import XFAIL, NotThere
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from netproof.criteria import Level
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix

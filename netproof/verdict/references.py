@@ -22,7 +22,7 @@ from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError, shortened
-from netproof.intake import loading, trust, yaml_reading
+from netproof.intake import disk, trust, yaml_reading
 from netproof.intake.models import expression
 from netproof.measurement.case import Case
 
@@ -63,7 +63,7 @@ class ReferenceFile:
         trust.insist(path, "references")
         try:
             # Line ends are not changed.
-            self.text = loading.read_text(path)
+            self.text = disk.read_text(path)
         except FileNotFoundError as error:
             raise NetproofError(
                 f"{path}: is not there; copy {path.parent / 'example.yaml'} and put your system's"

@@ -13,7 +13,7 @@ from typing import Any
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
-from netproof.intake import loading
+from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.session import records, session
 from netproof.session.session import Session
@@ -244,7 +244,7 @@ def _stored_verdict(
     try:
         opened = Store(store)
         alike = opened.path(place).exists() and (
-            hashlib.sha256(loading.read_bytes(read.path)).hexdigest()
+            hashlib.sha256(disk.read_bytes(read.path)).hexdigest()
             == ingesting.report_sha256(opened, place)
         )
         return (stored.on_session(read, opened, place) if alike else None), ""

@@ -24,7 +24,7 @@ from netproof import codec
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted, listed
-from netproof.intake import loading
+from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
@@ -101,7 +101,7 @@ class StoredBounds:
         }
         path = references / f"{matrix.cases[0].system}.yaml"
         try:
-            content = loading.read_bytes(path)
+            content = disk.read_bytes(path)
         except OSError as error:
             raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
         return cls(

@@ -19,7 +19,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import counted, grouped, listed
 from netproof.measurement.case import Case
-from netproof.measurement.cpu_use import NodeCost, costliest
+from netproof.measurement.disturbance import NodeCost, costliest
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session.measured import Measured, MeasuredAgain

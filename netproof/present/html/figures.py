@@ -12,9 +12,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import figure
 from netproof.errors import grouped
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve, median_curve, spread
-from netproof.measurement.units import mbit_s
+from netproof.measurement.case import Case, Curve, mbit_s, median_curve, spread
 from netproof.pairs.model import Topology
 from netproof.present.document import EVERY, DataTable
 from netproof.present.html import content
@@ -32,7 +30,7 @@ from netproof.present.html.content import Group
 from netproof.present.wording import file_name
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 from netproof.verdict.limits import Limits
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 

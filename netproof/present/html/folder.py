@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.present import terminal
 from netproof.present.document import Block, Part
 from netproof.present.html.report import MAIN
@@ -226,7 +226,7 @@ def _written_before(folder: Path) -> tuple[Path, ...]:
         return ()
     manifest = folder / MANIFEST
     try:
-        document = json_reading.json_file(manifest)
+        document = disk.json_file(manifest)
         if document["format"] != FORMAT:
             raise NetproofError(
                 f"{manifest}: is of format {document['format']}, and this netproof knows {FORMAT};"

@@ -12,7 +12,7 @@ from rich.console import Console
 from ci.evaluation import power
 from netproof import codec
 from netproof.criteria import Level
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.site.matrix import Matrix

@@ -9,8 +9,7 @@ import pytest
 from netproof.benchmarks import outputs, registry
 from netproof.benchmarks.fixed import BEGINS, ENDED, ROW, of_program
 from netproof.errors import ParseError
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 
 JOBS = Path(__file__).parents[2] / "data" / "jobs"
 RECORDED = [

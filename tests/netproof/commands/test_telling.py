@@ -15,7 +15,7 @@ from netproof.commands import night as command
 from netproof.commands.cli import app
 from netproof.commands.night import Night
 from netproof.criteria import Level
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
@@ -273,7 +273,7 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
 def of_two_nodes() -> PairsVerdict:
     """Recorded rounds of pairs as those of a job of two of its nodes."""
     folder, where = JOBS / "pairs", ("testbed", "fast-ethernet", "mpich")
-    partition = Partition.model_validate(json_reading.json_file(folder / "plan.json")["extras"])
+    partition = Partition.model_validate(disk.json_file(folder / "plan.json")["extras"])
     launches, _, _ = pair_rounds.read(folder, where, partition.max_message_bytes)
     nodes = launches[0].pairs[0].nodes
     one = dataclasses.replace(launches[0], pairs=launches[0].pairs[:1])

@@ -12,7 +12,7 @@ from made_sides import first_launches, of, timed, with_launches, with_results, w
 from netproof import codec
 from netproof.comparison import comparison
 from netproof.comparison.comparison import Outcome, Range, compare, sides
-from netproof.measurement.curve import median_curve
+from netproof.measurement.case import median_curve
 from netproof.measurement.landmarks import landmarks
 
 

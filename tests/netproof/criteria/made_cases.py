@@ -10,7 +10,7 @@ from netproof.criteria.findings import Bounds, Finding
 from netproof.criteria.interface import CaseCurves, ComparedCases
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 Launches = Curve | Sequence[Curve]
 

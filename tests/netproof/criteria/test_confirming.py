@@ -18,7 +18,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.settings import ConfirmSettings, Settings, dense_sizes
 from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.verdict import confirmations
 from netproof.verdict.confirmations import (
     Bend,

@@ -13,7 +13,7 @@ from netproof.criteria import Level
 from netproof.criteria.consistency import GUIDELINE, GUIDELINES
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.registry import BY_FINDING
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 
 def agreement(own, others, where="x"):

@@ -13,8 +13,8 @@ from netproof.criteria.counters import Share, sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CRITERIA
 from netproof.criteria.settings import Settings
+from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
-from netproof.measurement.curve import Curve
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (

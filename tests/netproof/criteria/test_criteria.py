@@ -16,7 +16,7 @@ from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
 from netproof.criteria.slower import ENVELOPE, envelope
 from netproof.errors import NetproofError
 from netproof.measurement import interval
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.links import Link
 

@@ -14,7 +14,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import CannotJudgeError
 from netproof.criteria.score import score
 from netproof.criteria.slower import envelope
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 WHERE = "case"
 inversion, jump, roughness = (partial(only, name) for name in ("inversion", "jump", "roughness"))

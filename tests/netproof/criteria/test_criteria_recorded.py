@@ -13,7 +13,7 @@ from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.score import score as score_of
 from netproof.criteria.settings import ConfirmSettings
 from netproof.criteria.shape import JUMP
-from netproof.measurement.curve import median_curve
+from netproof.measurement.case import median_curve
 from netproof.measurement.links import Link
 from netproof.verdict import confirmations
 

@@ -13,7 +13,7 @@ from made_cases import along, only
 
 from netproof.criteria import Level
 from netproof.criteria.protocol import EARLY_RENDEZVOUS
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 RECORDED = Path(__file__).parents[3] / "docs" / "criteria" / "sessions" / "eager-limit.json"
 POWERS = tuple(2**exponent for exponent in range(20))

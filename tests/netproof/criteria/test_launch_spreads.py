@@ -14,7 +14,7 @@ from made_cases import along, only
 from netproof.criteria import Level
 from netproof.criteria.findings import Bounds, Finding, folded, ranges_in_words
 from netproof.criteria.launches import LAUNCH_SPREAD
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 23))
 

@@ -12,7 +12,7 @@ from made_cases import along
 
 from netproof.criteria import Level
 from netproof.criteria.findings import Below, Bounds
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 ROOT = Path(__file__).resolve().parents[3]
 POWERS = tuple(2**exponent for exponent in range(2, 21))

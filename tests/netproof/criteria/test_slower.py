@@ -15,7 +15,7 @@ from netproof.criteria.findings import Above
 from netproof.criteria.interface import Layer
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import FLOOR
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 
 def judged(own: list[Curve], pairs=None, others=None, **settings):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.criteria import Finding, Level
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.disturbance import DisturbanceSettings
@@ -26,8 +26,7 @@ from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.session.provenance import OfSession, Requeued, Software
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairQuantity, PairSettings
-from netproof.site.partition import Partition
+from netproof.site.partition import PairQuantity, PairSettings, Partition
 from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
@@ -83,7 +82,7 @@ def in_job(folder: str = "same", **changes: Mapping[str, Any]) -> list[Node]:
 def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> PairsVerdict:
     """Recorded rounds of pairs, as often as asked for, nodes slower by so many times."""
     partition = Partition.model_validate(
-        json_reading.json_file(DATA / "jobs" / "pairs" / "plan.json")["extras"]
+        disk.json_file(DATA / "jobs" / "pairs" / "plan.json")["extras"]
     )
     where = ("testbed", "fast-ethernet", "mpich")
     launches, _, _ = pair_rounds.read(DATA / "jobs" / "pairs", where, partition.max_message_bytes)
@@ -116,7 +115,7 @@ def few(count: int = 2, least: float | None = None, **slow: float) -> PairsVerdi
 def rounds_that_lose() -> PairsVerdict:
     """Recorded rounds of a switch whose buffers hold 16,000 bytes."""
     folder = DATA / "jobs" / "small-buffer"
-    partition = Partition.model_validate(json_reading.json_file(folder / "plan.json")["extras"])
+    partition = Partition.model_validate(disk.json_file(folder / "plan.json")["extras"])
     where = ("testbed", "gige", "intelmpi")
     launches, _, _ = pair_rounds.read(folder, where, partition.max_message_bytes)
     made = PairRounds(*where, NODES, launches, "1", "quick", 1)

@@ -41,7 +41,7 @@ from netproof.diagnosis.diagnosis import (
 )
 from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.pairs.accusation import State
 from netproof.pairs.alone import Recovery

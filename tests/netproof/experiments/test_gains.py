@@ -19,7 +19,7 @@ from netproof.experiments.sweep import (
     tuned,
     turns,
 )
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 SIZES = tuple(2**power for power in range(18))
 VALUES = ("16384", "65536", "131072", "1048576")

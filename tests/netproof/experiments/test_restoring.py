@@ -7,25 +7,25 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.experiments import restoring
+from netproof.experiments import parameters
 
 
 def test_reports_of_sweeps_and_the_record_are_in_a_folder_of_their_own(tmp_path):
-    record = restoring.record_of(tmp_path, "cluster", "ib")
+    record = parameters.record_of(tmp_path, "cluster", "ib")
     assert record == tmp_path / "tuning" / "not-restored-cluster-ib.tsv"
-    assert restoring.record_of(tmp_path / "tuning", "cluster", "ib") == record
+    assert parameters.record_of(tmp_path / "tuning", "cluster", "ib") == record
 
 
 def test_without_a_record_nothing_is_left(tmp_path):
     record = tmp_path / "none.tsv"
-    assert restoring.read(record) == ()
-    assert restoring.restore(record, [], []) == ()
+    assert parameters.read(record) == ()
+    assert parameters.restore(record, [], []) == ()
 
 
 def test_a_record_names_node_setting_and_value(tmp_path):
     record = tmp_path / "record.tsv"
     record.write_text("node1\tmtu\t1500\nnode2\tmtu\t9000\n")
-    assert restoring.read(record) == (
+    assert parameters.read(record) == (
         ("node1", "mtu", "1500"),
         ("node2", "mtu", "9000"),
     )
@@ -36,7 +36,7 @@ def test_a_damaged_record_is_refused_and_stays(tmp_path, text):
     record = tmp_path / "record.tsv"
     record.write_text(text)
     with pytest.raises(NetproofError, match=r"record\.tsv:1: is no line of node"):
-        restoring.restore(record, ["hook"], [])
+        parameters.restore(record, ["hook"], [])
     assert record.read_text() == text
 
 
@@ -44,7 +44,7 @@ def test_without_a_hook_what_is_left_is_for_a_person(tmp_path):
     record = tmp_path / "record.tsv"
     record.write_text("node1\tmtu\t1500\n")
     with pytest.raises(NetproofError, match="has no tuning_hook any more"):
-        restoring.restore(record, [], [])
+        parameters.restore(record, [], [])
     assert record.exists()
 
 
@@ -53,5 +53,5 @@ def test_a_node_that_does_not_answer_stays_in_the_record(tmp_path, monkeypatch):
     record.write_text("node1\tmtu\t1500\n")
     monkeypatch.setenv("PATH", str(Path("/nowhere")))
     with pytest.raises(NetproofError, match="cannot be restored: node1: there is no srun"):
-        restoring.restore(record, ["hook"], [])
+        parameters.restore(record, ["hook"], [])
     assert record.read_text() == "node1\tmtu\t1500\n"

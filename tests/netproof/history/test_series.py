@@ -12,7 +12,7 @@ from netproof.criteria.score import score as score_of
 from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
-from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.case import Curve, median_curve
 from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading, models, yaml_reading
+from netproof.intake import disk, models, yaml_reading
 
 DEEP = 100_000
 
@@ -49,7 +49,7 @@ def bomb(*, merged: bool) -> str:
 )
 def test_json_that_is_none_or_too_much_is_refused(text, said):
     with pytest.raises(NetproofError, match=said):
-        json_reading.json_value(text, "x")
+        disk.json_value(text, "x")
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_json_that_is_none_or_too_much_is_refused(text, said):
 )
 def test_all_other_json_is_what_json_says(value):
     text = json.dumps(value)
-    assert json_reading.json_value(text, "x") == json.loads(text)
+    assert disk.json_value(text, "x") == json.loads(text)
 
 
 @pytest.mark.slow
@@ -99,11 +99,11 @@ def test_bombs_take_less_than_200_mib(tmp_path):
     (tmp_path / "bomb.json").write_text("[" * 1_000_000)
     program = (
         "import resource, sys; from netproof.errors import NetproofError\n"
-        "from netproof.intake import json_reading, yaml_reading\n"
+        "from netproof.intake import disk, yaml_reading\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for name in sys.argv[1:]:\n"
         "    text = open(name).read()\n"
-        "    read = yaml_reading.yaml_value if 'yaml' in name else json_reading.json_value\n"
+        "    read = yaml_reading.yaml_value if 'yaml' in name else disk.json_value\n"
         "    try: read(text, 'x')\n"
         "    except NetproofError: pass\n"
         "    else: sys.exit(1)\n"
@@ -163,7 +163,7 @@ def test_an_expression_as_sites_write_them_is_taken_and_ends(text, search):
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, make):
     make(tmp_path / "x")
     with pytest.raises(NetproofError, match=r"x: cannot be read: it is a .* and no file"):
-        loading.read_bytes(tmp_path / "x")
+        disk.read_bytes(tmp_path / "x")
 
 
 def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp_path, monkeypatch):
@@ -171,14 +171,14 @@ def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp
         file.truncate(10**12)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(NetproofError, match="larger than the 512 MB that are read"):
-        loading.read_bytes(tmp_path / "x")
+        disk.read_bytes(tmp_path / "x")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10 * 1024
     (tmp_path / "x").write_bytes(b"12")
-    monkeypatch.setenv(loading.VARIABLE, "0.000001")
+    monkeypatch.setenv(disk.VARIABLE, "0.000001")
     with pytest.raises(NetproofError, match="raises that"):
-        loading.read_bytes(tmp_path / "x")
-    monkeypatch.setenv(loading.VARIABLE, "0.000002")
-    assert loading.read_bytes(tmp_path / "x") == b"12"
-    monkeypatch.setenv(loading.VARIABLE, "much")
+        disk.read_bytes(tmp_path / "x")
+    monkeypatch.setenv(disk.VARIABLE, "0.000002")
+    assert disk.read_bytes(tmp_path / "x") == b"12"
+    monkeypatch.setenv(disk.VARIABLE, "much")
     with pytest.raises(NetproofError, match="NETPROOF_MOST_MB is 'much'"):
-        loading.read_bytes(tmp_path / "x")
+        disk.read_bytes(tmp_path / "x")

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from netproof.intake import writing
+from netproof.intake import disk
 
 
 def test_writing_replaces_the_file_behind_a_link_and_keeps_its_permissions(tmp_path):
@@ -15,7 +15,7 @@ def test_writing_replaces_the_file_behind_a_link_and_keeps_its_permissions(tmp_p
     target.write_text("old")
     target.chmod(0o640)
     link.symlink_to(target)
-    writing.replace(link, "new\r\n")
+    disk.replace(link, "new\r\n")
     assert target.read_bytes() == b"new\r\n"
     assert link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
@@ -31,6 +31,6 @@ def test_a_write_that_fails_leaves_the_file_and_nothing_alongside_it(tmp_path, m
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(OSError, match="no space left"):
-        writing.replace(path, "new")
+        disk.replace(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["testbed.yaml"]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.jobs.pair_rounds import Decider
 from netproof.session import pair_rounds
 from netproof.session.plan import PLAN_FILE, JobPlan
@@ -46,7 +46,7 @@ class MadeJob:
         self.deciding_s: list[float] = []
         self.folder.mkdir(parents=True)
         (self.folder / "job_nodes.json").write_text(json.dumps({JOBID: self.nodes}))
-        planned = json_reading.json_file(RECORDED / PLAN_FILE)
+        planned = disk.json_file(RECORDED / PLAN_FILE)
         planned["asked"]["mode"] = "quick"
         planned["extras"]["criteria"] = {"disturbance": {"others": 1.0, "steal": 1.0}}
         (self.folder / PLAN_FILE).write_text(json.dumps(planned))

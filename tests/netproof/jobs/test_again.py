@@ -15,8 +15,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.settings import ConfirmSettings, needed_sizes
 from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import netpipe_sweeps
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.session import session
 from netproof.session.job_files import JobFolder
 from netproof.session.measured import MeasuredAgain

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.experiments import load, restoring, tails
+from netproof.experiments import load, parameters, tails
 from netproof.jobs import demanded
 from netproof.jobs.job import RunningJob
 from netproof.session import job_files
@@ -194,7 +194,7 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
     assert (tmp_path / "tuning.1.out").read_text() == "9000\n9000\n"
     own = "n1\tmtu\t1500\nn2\tmtu\t4000\n"
     assert (tmp_path / "tuning.1.err").read_text() == own
-    assert (tmp_path / restoring.OWN_FILE).read_text() == own
+    assert (tmp_path / parameters.OWN_FILE).read_text() == own
     assert not record.exists()
     assert [(tmp_path / f"value.{node}").read_text() for node in ("n1", "n2")] == [
         "1500\n",

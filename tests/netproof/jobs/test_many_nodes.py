@@ -9,7 +9,7 @@ import pytest
 from made_job import JOBID, MadeJob
 
 from netproof import codec
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.jobs import pair_rounds
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
@@ -44,7 +44,7 @@ def judged(job: MadeJob, others: float = 1.0) -> PairsVerdict:
 
 
 def question(job: MadeJob) -> dict:
-    return json_reading.json_file(job.folder / PLAN_FILE)
+    return disk.json_file(job.folder / PLAN_FILE)
 
 
 @pytest.mark.slow

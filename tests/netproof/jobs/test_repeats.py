@@ -11,8 +11,8 @@ import pytest
 from netproof.criteria import Finding, Level
 from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import RepeatCase, netpipe_sweeps
+from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.session import session
 from netproof.session.measured import Measured, MeasuredAgain, Peer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 POWERS = tuple(2**n for n in range(23))
 

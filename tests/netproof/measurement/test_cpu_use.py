@@ -7,16 +7,16 @@ import dataclasses
 import pytest
 
 from netproof.measurement.counters import Payload
-from netproof.measurement.cpu_use import (
+from netproof.measurement.disturbance import (
     FIGURES,
     NO_STARTS,
     NodeCost,
+    NodeLoad,
     Use,
     costliest,
     interrupts_s,
     node_costs,
 )
-from netproof.measurement.disturbance import NodeLoad
 
 NAMES = (
     *("ranks", "wall_s", "cpu_s", "user_s", "system_s", "interrupts_s", "sharing", "awake_s"),

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from made_curves import POWERS, curve, link
 
-from netproof.measurement.curve import Curve
-from netproof.measurement.landmark_table import eager_limit, eager_limit_alongside
-from netproof.measurement.landmarks import landmarks
+from netproof.measurement.case import Curve
+from netproof.measurement.landmarks import eager_limit, eager_limit_alongside, landmarks
 
 CURVES = Path(__file__).parents[2] / "data" / "curves"
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from made_curves import POWERS, curve, line, link
 
 from netproof.measurement import twin
-from netproof.measurement.curve import Curve, median_curve
-from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
-from netproof.measurement.landmarks import LANDMARK_NAMES, landmarks
+from netproof.measurement.case import Curve, median_curve
+from netproof.measurement.landmarks import LANDMARK_NAMES, LANDMARKS, RATES, Better, landmarks
 from netproof.measurement.links import Link
 
 

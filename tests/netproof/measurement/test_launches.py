@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve, median_curve, spread
+from netproof.measurement.case import Curve, median_curve, spread
 
 
 def launch(*times, sizes=(1, 64, 1024), bandwidth=None):

@@ -17,7 +17,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve, line_rate_share
 from netproof.measurement.links import (
     ETHERNET_OVERHEAD_BYTES,
     Link,
@@ -26,7 +26,6 @@ from netproof.measurement.links import (
     link_of,
     messages,
 )
-from netproof.measurement.units import line_rate_share
 from netproof.site import site
 from netproof.site.partition import Partition
 

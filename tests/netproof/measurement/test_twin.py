@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.measurement import twin
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 
 SIZES = (65536, 131072, 262144, 393216, 524288)
 factors = st.floats(0.2, 5.0)

@@ -11,7 +11,7 @@ from netproof.pairs.accusation import Judgement, judge
 from netproof.pairs.model import UPLINK_OF, PairObservation, Topology
 from netproof.pairs.rounds import Mode, Pairs, next_round
 from netproof.session.pair_rounds import PlannedLaunch
-from netproof.site.pair_settings import DEFAULTS, PairSettings
+from netproof.site.partition import DEFAULTS, PairSettings
 
 Slower = Callable[[str, str, int], float]
 """The share of its rate that a pair has in a round."""

@@ -14,7 +14,7 @@ from netproof.pairs.accusation import State, judge
 from netproof.pairs.model import Kind, PairObservation
 from netproof.pairs.rounds import Mode, random_round, tournament
 from netproof.pairs.search import MOST_JOINT_LOOKS, nominal_levels, scale_factors
-from netproof.site.pair_settings import PairQuantity, PairSettings
+from netproof.site.partition import PairQuantity, PairSettings
 
 
 def told(judgement):

@@ -23,7 +23,7 @@ from netproof.pairs.rounds import (
     stream_rounds,
 )
 from netproof.session.pair_rounds import PlannedLaunch
-from netproof.site.pair_settings import PairQuantity, PairSettings
+from netproof.site.partition import PairQuantity, PairSettings
 
 
 def first(mode=Mode.QUICK, count=8, **given):

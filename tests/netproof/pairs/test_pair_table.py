@@ -7,7 +7,7 @@ import math
 import pytest
 
 from netproof.pairs.model import PairObservation, table_of
-from netproof.site.pair_settings import PairQuantity
+from netproof.site.partition import PairQuantity
 
 
 def test_a_table_has_what_can_be_compared():

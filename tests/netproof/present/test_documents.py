@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 from netproof.measurement.landmarks import LANDMARK_NAMES
 from netproof.present import documents
-from netproof.site.keys import PARTITION_KEYS
-from netproof.site.pair_settings import PairSettings
+from netproof.site.partition import PARTITION_KEYS, PairSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"

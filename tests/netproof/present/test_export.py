@@ -16,7 +16,7 @@ from netproof.commands.cli import app
 from netproof.commands.stores import Format
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.present.export import csv_cell, export, netpipe_text
 from netproof.session import session
 from netproof.session.session import CheckResult

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from rich.console import Console
 
 from netproof.measurement.case import Case
-from netproof.measurement.cpu_use import NO_STARTS, NodeCost
+from netproof.measurement.disturbance import NO_STARTS, NodeCost
 from netproof.present.document import show
 from netproof.present.session import cpu_blocks as blocks
 from netproof.present.session import cpu_figures

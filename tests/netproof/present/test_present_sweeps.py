@@ -16,8 +16,7 @@ from rich.console import Console
 from netproof import codec
 from netproof.experiments import parameters
 from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, SweepTable, turns
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.present import sweeps as shown
 from netproof.present.document import DataTable, show
 from netproof.present.html.folder import answers_page

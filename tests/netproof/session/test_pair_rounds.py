@@ -11,7 +11,7 @@ import pytest
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.session import pair_rounds
 from netproof.session.job_files import Incomplete
 from netproof.session.pair_rounds import PairRounds, Planned
@@ -21,7 +21,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 STREAM = RECORDED.with_name("stream")
 WHERE = ("testbed", "fast-ethernet", "mpich")
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
-PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "plan.json")["extras"])
+PARTITION = Partition.model_validate(disk.json_file(RECORDED / "plan.json")["extras"])
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from netproof import codec
 from netproof.measurement.case import Case
-from netproof.measurement.cpu_use import NO_STARTS
+from netproof.measurement.disturbance import NO_STARTS
 from netproof.session import job_files, session
 from netproof.session.measured import Measured
 from netproof.site.partition import Partition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.site.keys import LoadSettings
+from netproof.site.partition import LoadSettings
 
 
 def test_by_default_nothing_is_asserted():

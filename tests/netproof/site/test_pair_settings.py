@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.site.pair_settings import PairQuantity, PairSettings
+from netproof.site.partition import PairQuantity, PairSettings
 
 
 def test_defaults_judge_both_quantities_with_all_pairs_at_once():

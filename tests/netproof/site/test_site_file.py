@@ -11,10 +11,15 @@ import pytest
 from made_sites import ROOT, refusal, written
 
 from netproof.site import site
-from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS, LoadSettings
 from netproof.site.matrix import NO_REASON, matrix
-from netproof.site.pair_settings import PairSettings
-from netproof.site.partition import Partition, pair_environments
+from netproof.site.partition import (
+    ENVIRONMENT_KEYS,
+    PARTITION_KEYS,
+    LoadSettings,
+    PairSettings,
+    Partition,
+    pair_environments,
+)
 from netproof.site.site import OWN_ENVIRONMENT, SiteError
 
 

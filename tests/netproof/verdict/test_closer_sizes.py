@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from netproof.criteria import Level
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
 from netproof.session.measured import MeasuredAgain

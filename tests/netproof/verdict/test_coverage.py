@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.pairs.verdict import rounds_of
 from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
@@ -155,7 +155,7 @@ def in_pairs(session: Session, left: SkipReason | None = None, **values: object)
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
     rounds = None
     if left is None:
-        given = json_reading.json_file(PAIRS / "plan.json")
+        given = disk.json_file(PAIRS / "plan.json")
         where = ("testbed", "gige", "mpich")
         most = given["extras"]["max_message_bytes"]
         launches, _, _ = pair_rounds.read(PAIRS, where, most)

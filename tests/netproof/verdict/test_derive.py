@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.session.measured import Measured
 from netproof.verdict.derive import (
     derive,

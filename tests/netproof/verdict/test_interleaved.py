@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import Pace
 from netproof.verdict.engine import NOT_TOGETHER, InterleavedLaunch, paired
 

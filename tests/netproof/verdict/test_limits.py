@@ -17,8 +17,7 @@ from netproof import codec
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.measurement import twin
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.session import job_files, session
 from netproof.session.measured import Measured
 from netproof.site import site

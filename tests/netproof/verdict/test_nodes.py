@@ -14,9 +14,8 @@ from netproof.session import node_facts, provenance
 from netproof.session.node_facts import Node, NodeInJob
 from netproof.session.provenance import OfSession, Software
 from netproof.site import site
-from netproof.site.keys import FACTS
 from netproof.site.matrix import matrix
-from netproof.site.partition import Partition
+from netproof.site.partition import FACTS, Partition
 from netproof.verdict import nodes
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 

@@ -10,7 +10,7 @@ from statistics import fmean, median
 import pytest
 from made_few import among
 
-from netproof.intake import json_reading
+from netproof.intake import disk
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.measurement.links import Link
 from netproof.pairs import verdict as pairs
@@ -22,7 +22,7 @@ from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
-PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "plan.json")["extras"])
+PARTITION = Partition.model_validate(disk.json_file(RECORDED / "plan.json")["extras"])
 SETTINGS = PARTITION.pair_settings()
 BUSY = DisturbanceSettings(others=1.0, steal=1.0)
 """By which a machine that was busy throughout was not disturbed."""

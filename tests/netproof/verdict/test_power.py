@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.session import session
 from netproof.site.matrix import Matrix
 from netproof.verdict import power

@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 from netproof import codec
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
-from netproof.measurement.curve import Curve
 from netproof.pairs import verdict as pairs
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks

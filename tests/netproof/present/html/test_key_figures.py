@@ -6,7 +6,7 @@ import dataclasses
 
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
-from netproof.measurement.units import mbit_s
+from netproof.measurement.case import mbit_s
 from netproof.present.html.report import Report, key_figures
 from netproof.store import StoredSession
 from netproof.verdict import session_verdict

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Curve
 from netproof.present.html import figures as pair_map
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 

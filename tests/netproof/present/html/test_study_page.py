@@ -9,8 +9,7 @@ import pytest
 
 from netproof.experiments import literature, parameters
 from netproof.experiments.sweep import Sweep, turns
-from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.case import Case, Curve
 from netproof.present import studies
 from netproof.present.html.report import Report
 from netproof.session.measured import Launch
