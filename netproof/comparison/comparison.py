@@ -43,7 +43,7 @@ from netproof.measurement.landmarks import (
 )
 from netproof.session import node_facts
 from netproof.session.measured import Measured
-from netproof.session.node_facts import NodeInJob
+from netproof.session.node_facts import Node
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict.engine import Key, Subject, group
@@ -627,7 +627,7 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
     Raise NetproofError where a side's nodes are not known.
     """
 
-    def nodes(side: ComparedSide) -> list[NodeInJob]:
+    def nodes(side: ComparedSide) -> list[Node]:
         of_sessions = [one.provenance for one in (side.session, *side.also)]
         here = [
             one

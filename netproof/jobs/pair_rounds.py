@@ -85,7 +85,7 @@ class Decider:
 
     def __post_init__(self) -> None:
         self.asked = self.planned.task_of(PairRounds)
-        self.launches = pair_rounds.read_planned(self.folder)
+        self.launches, self.last = pair_rounds.read_planned(self.folder)
         self._known: dict[int, PairLaunch] = {}
         self._observed: dict[int, tuple[PairObservation, ...]] = {}
         self._unconnected: set[frozenset[str]] = set()
@@ -99,10 +99,10 @@ class Decider:
         """
         self.note_paths()
         while True:
-            if made >= len(self.launches.launches) and not self.launches.last:
-                self.launches = self._decided()
-                pair_rounds.write_planned(self.folder, self.launches)
-            before, rest = self.launches.launches[:made], self.launches.launches[made:]
+            if made >= len(self.launches) and not self.last:
+                self.launches, self.last = self._decided()
+                pair_rounds.write_planned(self.folder, (self.launches, self.last))
+            before, rest = self.launches[:made], self.launches[made:]
             if not rest or not self._unconnected:
                 return rest[0] if rest else None
             new = [pair for pair in rest[0].pairs if frozenset(pair) not in self._tested]
@@ -114,8 +114,8 @@ class Decider:
             if there == rest[0].pairs:
                 return rest[0]
             less = [replace(rest[0], pairs=there)] if there else []
-            self.launches = replace(self.launches, launches=(*before, *less, *rest[1:]))
-            pair_rounds.write_planned(self.folder, self.launches)
+            self.launches = (*before, *less, *rest[1:])
+            pair_rounds.write_planned(self.folder, (self.launches, self.last))
             if less:
                 return less[0]
 
@@ -134,7 +134,7 @@ class Decider:
         partition, rounds = self.planned.partition, self.rounds()
         apart = self._apart(rounds)
         if apart is None:
-            return Planned(self.launches.launches, last=True)
+            return self.launches, True
         disturbance = partition.settings().disturbance
         for one in rounds.launches:
             if one.number not in self._observed:
@@ -147,7 +147,7 @@ class Decider:
 
         Those are pairs without a path, and pairs whose own launch failed.
         """
-        complete, several = {one.number for one in rounds.launches}, self.launches.launches
+        complete, several = {one.number for one in rounds.launches}, self.launches
         failed = (one.pairs for number, one in enumerate(several, 1) if number not in complete)
         apart = self._unconnected | {frozenset(*pairs) for pairs in failed if len(pairs) == 1}
         hung = ({*map(frozenset, several[number - 1].pairs)} for number in self.hung)
@@ -156,7 +156,7 @@ class Decider:
 
 
 def _more(
-    planned: Planned,
+    planned: tuple[PlannedLaunch, ...],
     rounds: PairRounds,
     partition: Partition,
     seen: Sequence[PairObservation],
@@ -166,13 +166,13 @@ def _more(
     mode, settings = pairs.settings_of(rounds, partition.pair_settings())
     switches = pairs.topology(rounds)
     judgement = judge(seen, rounds.nodes, switches, settings)
-    done = max((one.round for one in planned.launches), default=0)
+    done = max((one.round for one in planned), default=0)
     in_vain = done >= partition.settings().confirm.launches and all(one.disturbed for one in seen)
     # More rounds do not explain what slows every pair, and each takes long; and other work here
     # does not end, and shows nothing about a node.
     where = {rounds.partition: partition}
     if in_vain or (done >= LEAST_ROUNDS and traffic.all_lose(traffic.of_rounds([rounds], where))):
-        return Planned(planned.launches, last=True)
+        return planned, True
     there: tuple[Pair, ...] = ()
     while not there:
         following = next_round(
@@ -196,12 +196,12 @@ def _more(
             replace(following, round=done, pairs=there[start : start + at_once])
             for start in range(0, len(there), at_once)
         ]
-        return Planned((*planned.launches, *more))
+        return (*planned, *more), False
     if switches is not None and not settings.together:
-        made = sum(one.both_ways for one in planned.launches)
+        made = sum(one.both_ways for one in planned)
         loading = both_ways_round(rounds.nodes, seen, switches, made=made, seed=rounds.seed)
         if loading is not None and (there := _connected(loading.pairs, apart)):
-            return Planned((*planned.launches, replace(loading, round=done + 1, pairs=there)))
+            return (*planned, replace(loading, round=done + 1, pairs=there)), False
     alone = confirming_rounds(judgement, seen)
     streams = stream_rounds(rounds.nodes, judgement)
     between: tuple[PlannedLaunch, ...] = ()
@@ -211,7 +211,7 @@ def _more(
     several = (*alone, *streams, *between)
     last = [one for one in several if _connected(one.pairs, apart)][:MOST_ALONE]
     more = [replace(one, round=done + place) for place, one in enumerate(last, 1)]
-    return Planned((*planned.launches, *more), last=True)
+    return (*planned, *more), True
 
 
 def _connected(several: Sequence[Pair], apart: set[frozenset[str]]) -> tuple[Pair, ...]:

@@ -67,6 +67,9 @@ class Node:
     ``tcp_answered`` and ``tcp_unanswered``: the job's next node and the one before,
     by whether their kernels took or refused a TCP connection, or nothing came back within 3 s,
     twice; names with commas between them, ``none``.
+
+    ``partition``, ``environment``, ``job`` by ReFrame's name and ``jobid`` by Slurm's: of the job
+    that found it, empty until the session's nodes are gathered.
     """
 
     node: str
@@ -109,6 +112,10 @@ class Node:
     busy: str | None = None
     tcp_answered: str | None = None
     tcp_unanswered: str | None = None
+    partition: str = ""
+    environment: str = ""
+    job: str = ""
+    jobid: str = ""
 
 
 _HINTS = get_type_hints(Node)
@@ -118,7 +125,10 @@ MAPS = tuple(name for name, kind in _HINTS.items() if kind == dict[str, str])
 GROUPS = tuple(name for name in MAPS if name != "absent")
 """Keys that a node has several times, by name."""
 
-NAMES = tuple(_HINTS)
+_OF_SESSION = ("partition", "environment", "job", "jobid")
+
+NAMES = tuple(name for name in _HINTS if name not in _OF_SESSION)
+"""Fields that a node says of itself."""
 
 _OF_THE_STEP = ("clock_ahead_from_s", "clock_ahead_to_s")
 
@@ -270,17 +280,6 @@ MEMORY_SHARE = 0.05
 """Memory differs from this share of the larger on: firmware reserves some, hypervisors move it."""
 
 
-@dataclass(frozen=True)
-class NodeInJob:
-    """A node in one job of a session, whose ``job`` is ReFrame's name and ``jobid`` Slurm's."""
-
-    partition: str
-    environment: str
-    job: str
-    jobid: str
-    node: Node
-
-
 def memory_kib(value: str) -> int | None:
     """Return a size of memory in KiB; None for a text that is no number."""
     return int(value) if re.fullmatch("[0-9]{1,15}", value) else None
@@ -295,7 +294,7 @@ def memory_alike(values: Iterable[str]) -> bool:
     return max(sizes) - min(sizes) < MEMORY_SHARE * max(sizes)
 
 
-def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
+def differences(nodes: Sequence[Node]) -> tuple[str, ...]:
     """Sentences on everything in which nodes differ that should be alike.
 
     All nodes of a partition are compared with one another, a node in several jobs against
@@ -306,9 +305,9 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
     reporting: dict[tuple[str, str], set[str]] = defaultdict(set)
     for found in nodes:
         for scope, key, value in _values(found):
-            seen[scope, key][value].add(found.node.node)
+            seen[scope, key][value].add(found.node)
         for scope in (found.partition, f"{found.partition} {found.environment}"):
-            reporting[scope, ""].add(found.node.node)
+            reporting[scope, ""].add(found.node)
     sentences = []
     for (scope, key), by_value in sorted(seen.items()):
         if key.startswith("memory ") and memory_alike(by_value):
@@ -324,7 +323,7 @@ def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
 
 
 def between(
-    first: Sequence[NodeInJob], second: Sequence[NodeInJob]
+    first: Sequence[Node], second: Sequence[Node]
 ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """Values that two runs both know and differ in, by name; of programs the hash alone."""
     sides: list[dict[str, set[str]]] = []
@@ -359,8 +358,8 @@ def facts(node: Mapping[str, Any], apart: Collection[str] = OF_ITS_OWN) -> Itera
             yield name, str(value)
 
 
-def _values(found: NodeInJob) -> Iterator[tuple[str, str, str]]:
+def _values(found: Node) -> Iterator[tuple[str, str, str]]:
     """Yield scope, name and value of what has to be alike."""
-    for name, value in facts(vars(found.node)):
+    for name, value in facts(vars(found)):
         of_environment = f" {found.environment}" if name.startswith("programs ") else ""
         yield f"{found.partition}{of_environment}", name, value

@@ -100,12 +100,8 @@ class PlannedLaunch:
         return tuple(node for pair in self.pairs for node in pair)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """Every launch that was planned so far; ``last``: whether no other will be."""
-
-    launches: tuple[PlannedLaunch, ...] = ()
-    last: bool = False
+Planned = tuple[tuple[PlannedLaunch, ...], bool]
+"""Every launch that was planned so far, and whether no other will be."""
 
 
 def write_planned(folder: Path, planned: Planned) -> None:
@@ -120,9 +116,9 @@ def read_planned(folder: Path) -> Planned:
     path = folder / PLANNED_FILE
     try:
         document = disk.json_file(path)
-        return codec.decode(Planned, document, "a plan")
+        return codec.decode(tuple[tuple[PlannedLaunch, ...], bool], document, "a plan")
     except FileNotFoundError:
-        return Planned()
+        return (), False
     except (NetproofError, OSError) as error:
         raise Incomplete(f"{path}: what was planned cannot be read: {error}") from error
 
@@ -220,7 +216,7 @@ def read(
     before and are not read again. Raises Incomplete where the job left no record.
     """
     job = JobFolder(folder)
-    planned = read_planned(folder).launches
+    planned, _ = read_planned(folder)
     done: list[PairLaunch] = []
     faults: list[str] = []
     crashes: list[Crash] = []

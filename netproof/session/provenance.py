@@ -25,7 +25,6 @@ from netproof.session.node_facts import (
     CLOCK_FILE,
     NODE_FILES,
     Node,
-    NodeInJob,
     clock_window,
     differences,
     read_node,
@@ -114,7 +113,7 @@ class OfSession:
     """
 
     software: Software | None
-    nodes: tuple[NodeInJob, ...]
+    nodes: tuple[Node, ...]
     of_nodes: tuple[str, ...]
     unknown: dict[str, str]
     slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
@@ -197,7 +196,7 @@ def of_test(test: Mapping[str, Any], place: str) -> OfJob | str:
 
 def of_results(results: Sequence[CheckResult]) -> OfSession:
     """Return the provenance of a session by its results."""
-    nodes: list[NodeInJob] = []
+    nodes: list[Node] = []
     ran_with: dict[str, Software] = {}
     unknown: dict[str, str] = {}
     requeued: list[Requeued] = []
@@ -207,9 +206,11 @@ def of_results(results: Sequence[CheckResult]) -> OfSession:
             unknown[f"nodes of {job}"] = made_by
         elif made_by is not None:
             ran_with[job] = made_by.software
-            where = (result.partition, result.environment, job, made_by.jobid)
-            nodes += [NodeInJob(*where, node) for node in made_by.nodes]
-            tries = (Requeued(result.partition, *where[2:], tried) for tried in made_by.earlier)
+            partition, jobid = result.partition, made_by.jobid
+            where: dict[str, Any] = {"partition": partition, "environment": result.environment}
+            where |= {"job": job, "jobid": jobid}
+            nodes += [dataclasses.replace(node, **where) for node in made_by.nodes]
+            tries = (Requeued(partition, job, jobid, tried) for tried in made_by.earlier)
             requeued += [one for one in tries if one not in requeued]
     first = next(iter(ran_with.values()), None)
     if first is None:
@@ -218,8 +219,8 @@ def of_results(results: Sequence[CheckResult]) -> OfSession:
     else:
         unknown |= first.absent
     for found in nodes:
-        for key, reason in found.node.absent.items():
-            unknown.setdefault(f"{found.partition} {found.node.node} {key}", reason)
+        for key, reason in found.absent.items():
+            unknown.setdefault(f"{found.partition} {found.node} {key}", reason)
     changed = tuple(
         f"{job} ran with other versions, revision or files than {next(iter(ran_with))}"
         for job, other in ran_with.items()

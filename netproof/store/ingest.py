@@ -171,11 +171,7 @@ def tables_of(stored: Session, sha256: str, left_open: LeftOpen) -> dict[str, pa
     ):
         _case(rows, case, attempts[case.key()], result, left_open.get(case.key()))
     gathered = stored.provenance
-    rows["nodes"] = [
-        _columns(entry, ("partition", "environment", "job", "jobid"))
-        | dataclasses.asdict(entry.node)
-        for entry in gathered.nodes
-    ]
+    rows["nodes"] = _plain(gathered.nodes)
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
 

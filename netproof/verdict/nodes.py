@@ -8,7 +8,6 @@ lists further facts that may differ in the partition's ``may_differ``.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from statistics import median_low
 from netproof.criteria import Level
 from netproof.errors import counted, grouped, listed, shortened
 from netproof.session import node_facts
-from netproof.session.node_facts import Node, NodeInJob, memory_alike, memory_kib, named
+from netproof.session.node_facts import Node, memory_alike, memory_kib, named
 from netproof.session.provenance import OfSession
 from netproof.site.partition import Partition
 from netproof.site.slurm import fold
@@ -181,19 +180,18 @@ class NodeFact:
         return shortened(value) if size is None else f"{size / 2**20:.4g} GiB"
 
 
-def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
+def _facts_of(nodes: Sequence[Node]) -> list[NodeFact]:
     """Return every fact that has to be alike, as the nodes reported it, each in each job."""
     facts: dict[tuple[str, str], NodeFact] = {}
     keys: dict[tuple[str, str], set[str]] = defaultdict(set)
     for found in nodes:
         for group in node_facts.GROUPS:
-            keys[group, _scope(group, found)].update(_group(found.node, group))
+            keys[group, _scope(group, found)].update(_group(found, group))
     left_out = {*node_facts.OF_ITS_OWN, "interface"}
-    names = [one.name for one in dataclasses.fields(Node) if one.name not in left_out]
-    for found in nodes:
-        node = found.node
+    names = [name for name in node_facts.NAMES if name not in left_out]
+    for node in nodes:
         for name in names:
-            scope, why = _scope(name, found), node.absent.get(name)
+            scope, why = _scope(name, node), node.absent.get(name)
             values: dict[str, tuple[object, str | None]] = {name: (None, why)}
             if name not in node_facts.GROUPS:
                 values = {name: (getattr(node, name), why)}
@@ -209,13 +207,13 @@ def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
                 if (fact := facts.get((key, scope))) is None:
                     fact = facts[key, scope] = NodeFact(key, scope)
                 if value is not None:
-                    fact.reported[node.node].append((found.jobid, str(value)))
+                    fact.reported[node.node].append((node.jobid, str(value)))
                 elif reason is not None:
                     fact.reasons.setdefault(node.node, reason)
     return list(facts.values())
 
 
-def _scope(group: str, found: NodeInJob) -> str:
+def _scope(group: str, found: Node) -> str:
     """Programs have to be alike within an environment, all else within the partition."""
     return found.environment if group == "programs" else ""
 
@@ -253,13 +251,11 @@ def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFin
 class _Partition:
     """One partition's nodes, each in each job, in the order of the jobs."""
 
-    def __init__(self, name: str, site: Partition, nodes: Sequence[NodeInJob]) -> None:
+    def __init__(self, name: str, site: Partition, nodes: Sequence[Node]) -> None:
         self.name, self.site, self.nodes = name, site, nodes
         # Whose interface was down, or not there, in any job.
         self.not_up = {
-            one.node.node
-            for one in nodes
-            if one.node.state not in (None, UP) or "state" in one.node.absent
+            one.node for one in nodes if one.state not in (None, UP) or "state" in one.absent
         }
 
     def findings(self) -> list[NodeFinding]:
@@ -366,7 +362,7 @@ class _Partition:
         }
         for name, unit in (("width", "x"), ("speed", "")):
             slower: dict[tuple[str, str], set[str]] = defaultdict(set)
-            for node in (one.node for one in self.nodes if one.node.node not in accused):
+            for node in (one for one in self.nodes if one.node not in accused):
                 now, most = node.pci.get(name), node.pci.get(f"maximum {name}")
                 if now and most and _leading(now) < _leading(most):
                     slower[now, most].add(node.node)
@@ -408,8 +404,7 @@ class _Partition:
             return
         known = set()
         silent: dict[str, tuple[str, str]] = {}
-        for one in self.nodes:
-            node = one.node
+        for node in self.nodes:
             if node.path_passed_bytes is not None:
                 known.add(node.node)
             elif node.path_to is not None and not {node.node, node.path_to} & self.not_up:
@@ -426,11 +421,10 @@ class _Partition:
         kind = NodeFindingKind.CLOCK
         jobs: dict[str, dict[str, float]] = defaultdict(dict)
         by_ntp: dict[str, float] = {}
-        for one in self.nodes:
-            node = one.node
+        for node in self.nodes:
             if node.clock_ahead_from_s is not None and node.clock_ahead_to_s is not None:
                 certain = max(0.0, node.clock_ahead_from_s) + min(0.0, node.clock_ahead_to_s)
-                jobs[one.jobid][node.node] = certain
+                jobs[node.jobid][node.node] = certain
             if node.clock_ntp_offset_s is not None and abs(node.clock_ntp_offset_s) > bound_s:
                 by_ntp[node.node] = node.clock_ntp_offset_s
         apart: dict[str, float] = {}
@@ -467,7 +461,7 @@ class _Partition:
         """
         tried = grouped(
             ((node.node, node.path_to), (node.path_asked_bytes, node.path_passed_bytes))
-            for node in (one.node for one in self.nodes)
+            for node in self.nodes
             if node.path_to and node.path_asked_bytes and node.path_passed_bytes
         )
         several = list(found)
@@ -503,8 +497,7 @@ class _Partition:
         """
         kind = NodeFindingKind.TCP
         asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
-        for one in self.nodes:
-            node = one.node
+        for node in self.nodes:
             for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
                 for other in named(others):
                     if not {node.node, other} & self.not_up:
@@ -516,7 +509,7 @@ class _Partition:
         never = sorted(asked.keys() - answers)
         silent = grouped((target, source) for source, target in never if target not in answering)
         unheard = grouped(pair for pair in never if pair[1] in answering and pair[0] not in heard)
-        pinged = {one.node.path_to for one in self.nodes if one.node.path_passed_bytes is not None}
+        pinged = {one.path_to for one in self.nodes if one.path_passed_bytes is not None}
         for target, sources in silent.items():
             why = f"{target}: answers no TCP connection of {_and(sources)}"
             if target in unheard:

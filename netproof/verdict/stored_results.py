@@ -164,7 +164,7 @@ def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
         yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
     there = [found for found in then.nodes if found.partition == case.partition]
     differ = between(there, now.nodes)
-    drivers = " or ".join(sorted({one.node.driver for one in there if one.node.driver}))
+    drivers = " or ".join(sorted({one.driver for one in there if one.driver}))
     for what, label in (("kernel", "kernel"), ("driver_version", f"driver {drivers}")):
         was, known = differ.get(what, ((), ()))
         if other := sorted({*was} - {*known}):

@@ -363,7 +363,7 @@ def provenance_blocks(report: Report) -> Iterator[Block]:
         yield Cell("Software and files", "heading")
         yield from _software(found.software)
     # Each node of a partition once; where jobs found changes, the differences say so.
-    nodes = {(one.partition, one.node.node): one.node for one in found.nodes}
+    nodes = {(one.partition, one.node): one for one in found.nodes}
     if nodes:
         if found.differences:
             yield Sentences(found.differences, "How nodes or jobs differ", name="nodes-differ")

@@ -21,7 +21,7 @@ from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import job_files, pair_rounds, provenance, session
 from netproof.session.measured import Measured
-from netproof.session.node_facts import Node, NodeInJob
+from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.session.provenance import OfSession, Requeued, Software
 from netproof.session.session import CheckResult, Session
@@ -279,7 +279,10 @@ def session_of(
     ]
     made = OfSession(
         SOFTWARE,
-        tuple(NodeInJob("gige", "mpich", "job", "7", node) for node in described),
+        tuple(
+            dataclasses.replace(node, partition="gige", environment="mpich", jobid="7")
+            for node in described
+        ),
         (),
         {},
         requeued=tuple(requeued),

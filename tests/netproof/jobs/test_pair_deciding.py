@@ -52,14 +52,14 @@ def test_the_first_round_pairs_every_node(folder: Path):
 def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
     ask(folder, pairs={"together": 1})
     first = following(folder, 0)
-    planned = pair_rounds.read_planned(folder)
-    assert [(one.round, len(one.pairs), one.alone) for one in planned.launches] == [
+    planned, last = pair_rounds.read_planned(folder)
+    assert [(one.round, len(one.pairs), one.alone) for one in planned] == [
         (1, 1, False),
         (1, 1, False),
     ]
-    assert first == planned.launches[0]
-    assert following(folder, 1) == planned.launches[1]
-    assert pair_rounds.read_planned(folder) == planned
+    assert first == planned[0]
+    assert following(folder, 1) == planned[1]
+    assert pair_rounds.read_planned(folder) == (planned, last)
 
 
 def path_of(folder: Path, node: str, other: str, passed: int, **more: str) -> None:
@@ -87,7 +87,7 @@ def test_pairs_that_packets_of_the_mtu_do_not_reach_are_not_launched(folder: Pat
     launch = decider.following(0)
     assert all(leaf[one] == leaf[other] for one, other in launch.pairs)
     assert {*launch.pairs} <= {*asked}
-    assert pair_rounds.read_planned(folder).launches[0] == launch
+    assert pair_rounds.read_planned(folder)[0][0] == launch
 
 
 def test_where_no_packet_of_the_mtu_comes_through_anywhere_pairs_are_launched(folder: Path):
@@ -99,18 +99,18 @@ def test_where_no_packet_of_the_mtu_comes_through_anywhere_pairs_are_launched(fo
 def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    planned, _ = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, (planned, False))
     ask(folder, mode="quick")
     assert following(folder, 3) is None
-    assert pair_rounds.read_planned(folder).last
+    assert pair_rounds.read_planned(folder)[1]
 
 
 def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    planned, _ = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, (planned, False))
     ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
     assert following(folder, 3) is None
 
@@ -122,9 +122,9 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     """Four nodes are too few for that; what is asked of them says what is planned."""
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
-    pairs = planned.launches[0].pairs
+    planned, _ = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, (planned, False))
+    pairs = planned[0].pairs
     first = PlannedLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
     monkeypatch.setattr(rounds, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
@@ -147,7 +147,7 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
 def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
     job = Path(shutil.copytree(RECORDED.with_name("small-buffer"), tmp_path / "job"))
     assert following(job, 4, JOBID_OF_SMALL_BUFFER) is None
-    assert pair_rounds.read_planned(job).last
+    assert pair_rounds.read_planned(job)[1]
 
 
 def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
@@ -155,11 +155,11 @@ def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
         shutil.copy(RECORDED / name, folder)
     lines = (folder / "launches.tsv").read_text().splitlines()
     (folder / "launches.tsv").write_text("\n".join(lines[:2]) + "\n")
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches[:1]))
+    planned, _ = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, (planned[:1], False))
     ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
     assert following(folder, 1) is not None
-    assert [one.round for one in pair_rounds.read_planned(folder).launches] == [1, 2]
+    assert [one.round for one in pair_rounds.read_planned(folder)[0]] == [1, 2]
 
 
 @pytest.mark.parametrize(("count", "among_others", "streams"), [(2, 3, 6), (3, 9, 18)])
@@ -185,7 +185,7 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
         )
 
     def so_far(_asked: PairRounds, folder: Path, *_: object) -> PairRounds:
-        planned = pair_rounds.read_planned(folder).launches
+        planned, _ = pair_rounds.read_planned(folder)
         done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
         return PairRounds(*where, nodes, done, JOBID, "quick", 1)
 
@@ -193,7 +193,7 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     decider, made = Decider(folder, planned, JOBID), 0
     while decider.following(made) is not None:
         made += 1
-    planned = pair_rounds.read_planned(folder).launches
+    planned, _ = pair_rounds.read_planned(folder)
     assert [one.stream for one in planned] == among_others * [False] + streams * [True]
     assert len({frozenset(one.pairs[0]) for one in planned}) == count * (count - 1) / 2
 
@@ -201,7 +201,7 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
 def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Run the recorded job of mode ``full`` but for its launches; return their names."""
     recorded = (RECORDED / "launches.tsv").read_text().splitlines(keepends=True)
-    nodes = [one.nodes() for one in pair_rounds.read_planned(RECORDED).launches]
+    nodes = [one.nodes() for one in pair_rounds.read_planned(RECORDED)[0]]
     made: list[str] = []
 
     def launch(_job: RunningJob, step: Step) -> int:

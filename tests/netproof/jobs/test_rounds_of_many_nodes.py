@@ -110,7 +110,7 @@ def measured(folder: Path, count: int, rounds: int, clock: Callable[[], float]) 
             other = job.deciders[mode]
             other.launches = full.launches
             timed(f"decide, {mode}", other.following, made + 1)
-            pair_rounds.write_planned(folder, full.launches)
+            pair_rounds.write_planned(folder, (full.launches, full.last))
     assert len(known.launches) == rounds, known.faults
     partition = full.planned.partition
     settings = partition.pair_settings(), partition.settings().disturbance

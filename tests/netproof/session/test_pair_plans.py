@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from netproof.session import pair_rounds
-from netproof.session.pair_rounds import Planned, PlannedLaunch
+from netproof.session.pair_rounds import PlannedLaunch
 from netproof.session.plan import JobPlan
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -48,8 +48,8 @@ def test_each_launch_is_one_command_on_its_nodes_in_the_order_of_ranks(launch, w
 
 def test_what_was_planned_is_read_again(tmp_path: Path):
     launch = PlannedLaunch(1, TWO, False, "random pairs")
-    pair_rounds.write_planned(tmp_path, Planned((launch,)))
-    assert pair_rounds.read_planned(tmp_path) == Planned((launch,))
+    pair_rounds.write_planned(tmp_path, ((launch,), False))
+    assert pair_rounds.read_planned(tmp_path) == ((launch,), False)
 
 
 def test_all_that_a_stream_has_under_way_is_the_largest_message():

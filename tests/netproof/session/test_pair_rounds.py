@@ -14,7 +14,7 @@ from netproof.errors import NetproofError
 from netproof.intake import disk
 from netproof.session import pair_rounds
 from netproof.session.job_files import Incomplete
-from netproof.session.pair_rounds import PairRounds, Planned
+from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -91,8 +91,8 @@ def test_a_stream_is_one_size_from_the_first_node_to_the_second():
 
 def test_a_stream_that_was_not_planned_as_one_is_a_fault(tmp_path: Path):
     folder = Path(shutil.copytree(STREAM, tmp_path / "job"))
-    (only,) = pair_rounds.read_planned(folder).launches
-    pair_rounds.write_planned(folder, Planned((dataclasses.replace(only, stream=False),)))
+    (only,), _ = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, ((dataclasses.replace(only, stream=False),), False))
     done, faults, _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
     assert done == ()
     assert "PingPong of 1 pairs was asked for, and is not there" in faults[0]
@@ -137,8 +137,8 @@ def test_a_launch_of_one_pair_that_fails_names_its_nodes(tmp_path: Path):
 
 
 def test_a_launch_that_nobody_planned_is_a_fault(folder: Path):
-    planned = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))
+    planned, last = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, (planned[:2], last))
     assert "has 2 launches, and 3 were made" in read(folder)[1][0]
 
 

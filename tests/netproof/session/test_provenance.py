@@ -22,7 +22,7 @@ from netproof.benchmarks import registry
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import node_facts, plan, provenance, session
-from netproof.session.node_facts import NodeInJob
+from netproof.session.node_facts import Node
 from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
@@ -36,10 +36,12 @@ GIGE = tuple(f"gige-{n}" for n in range(1, 5))
 SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 
 
-def in_job(folder: str, jobid: str = "7", environment: str = "mpich") -> list[NodeInJob]:
+def in_job(folder: str, jobid: str = "7", environment: str = "mpich") -> list[Node]:
     """The recorded nodes of a job."""
     return [
-        NodeInJob("gige", environment, f"job {jobid}", jobid, node_facts.read_node(path))
+        dataclasses.replace(
+            node_facts.read_node(path), partition="gige", environment=environment, jobid=jobid
+        )
         for path in sorted((NODES / folder).glob(node_facts.NODE_FILES))
     ]
 
@@ -96,7 +98,7 @@ def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path
     of_the_job = {
         name for name in node_facts.NAMES if name.startswith(("clock_ahead", "path", "tcp"))
     }
-    plain = {field.name for field in dataclasses.fields(node)} - {"absent"} - of_the_job
+    plain = {*node_facts.NAMES} - {"absent"} - of_the_job
     for name in plain:
         assert getattr(node, name) or node_facts.reasons(node.absent, name), name
     assert all(reason.strip() for reason in node.absent.values())
@@ -475,10 +477,10 @@ def test_nodes_that_differ_say_in_what():
 
 def test_an_offload_or_a_sysctl_of_one_node_is_a_difference():
     first, second, *_ = in_job("same")
-    offloads = {**second.node.offloads, "generic-receive-offload": "on"}
-    sysctls = {**second.node.sysctls, "net.ipv4.tcp_sack": "0"}
-    other = dataclasses.replace(second.node, offloads=offloads, sysctls=sysctls)
-    assert node_facts.differences([first, dataclasses.replace(second, node=other)]) == (
+    offloads = {**second.offloads, "generic-receive-offload": "on"}
+    sysctls = {**second.sysctls, "net.ipv4.tcp_sack": "0"}
+    other = dataclasses.replace(second, offloads=offloads, sysctls=sysctls)
+    assert node_facts.differences([first, other]) == (
         "gige: offloads generic-receive-offload: off (gige-1); on (gige-2)",
         "gige: sysctls net.ipv4.tcp_sack: 0 (gige-2); 1 (gige-1)",
     )
@@ -491,7 +493,7 @@ def test_a_node_that_changes_between_jobs_says_so():
 
 def test_what_one_node_cannot_tell_is_a_difference():
     first, second, *_ = in_job("same")
-    silent = dataclasses.replace(second, node=dataclasses.replace(second.node, driver=None))
+    silent = dataclasses.replace(second, driver=None)
     assert node_facts.differences([first, silent]) == (
         "gige: driver: not known (gige-2); veth (gige-1)",
     )
@@ -499,9 +501,7 @@ def test_what_one_node_cannot_tell_is_a_difference():
 
 def test_programs_may_differ_between_environments_and_not_within_one():
     first, second, *_ = in_job("same")
-    other = dataclasses.replace(
-        second, node=dataclasses.replace(second.node, programs={"NPtcp": "other /usr/bin/NPtcp"})
-    )
+    other = dataclasses.replace(second, programs={"NPtcp": "other /usr/bin/NPtcp"})
     assert any(
         sentence.startswith("gige mpich: programs NPtcp: ")
         for sentence in node_facts.differences([first, other])
@@ -516,22 +516,18 @@ def test_two_runs_differ_in_what_their_nodes_have_not_alike_and_in_nothing_else(
     after = [
         dataclasses.replace(
             found,
-            node=dataclasses.replace(
-                found.node,
-                kernel="6.6.1",
-                sysctls={**found.node.sysctls, "net.core.rmem_max": "1"},
-                # A program elsewhere is the same one; firmware that only one run knows is no
-                # difference.
-                programs={
-                    name: f"{value.split()[0]} /elsewhere"
-                    for name, value in found.node.programs.items()
-                },
-                firmware="5.2",
-            ),
+            kernel="6.6.1",
+            sysctls={**found.sysctls, "net.core.rmem_max": "1"},
+            # A program elsewhere is the same one; firmware that only one run knows is no
+            # difference.
+            programs={
+                name: f"{value.split()[0]} /elsewhere" for name, value in found.programs.items()
+            },
+            firmware="5.2",
         )
         for found in before
     ]
-    node = before[0].node
+    node = before[0]
     assert node_facts.between(before, after) == {
         "kernel": ((node.kernel,), ("6.6.1",)),
         "sysctls net.core.rmem_max": ((node.sysctls["net.core.rmem_max"],), ("1",)),

@@ -11,7 +11,7 @@ import pytest
 
 from netproof.criteria import Level
 from netproof.session import node_facts, provenance
-from netproof.session.node_facts import Node, NodeInJob
+from netproof.session.node_facts import Node
 from netproof.session.provenance import OfSession, Software
 from netproof.site import site
 from netproof.site.matrix import matrix
@@ -26,42 +26,41 @@ SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 SITE = matrix(site.gather(ROOT / "site-config"), "testbed").partitions["gige"]
 
 
-def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -> list[NodeInJob]:
+def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -> list[Node]:
     """The nodes of a recorded job."""
     record = provenance.of_job(RECORDED / folder, GIGE, SOFTWARE)
     return [
-        NodeInJob("gige", environment, f"job {jobid}", jobid, Node(**values))
+        Node(**{**values, "partition": "gige", "environment": environment, "jobid": jobid})
         for values in record["nodes"]
     ]
 
 
-def changed(found: NodeInJob, **values: Any) -> NodeInJob:
+def changed(found: Node, **values: Any) -> Node:
     """The node with other values; those of a group are added to what it has."""
     merged = {
-        name: {**getattr(found.node, name), **value} if isinstance(value, dict) else value
+        name: {**getattr(found, name), **value} if isinstance(value, dict) else value
         for name, value in values.items()
     }
-    return dataclasses.replace(found, node=dataclasses.replace(found.node, **merged))
+    return dataclasses.replace(found, **merged)
 
 
-def with_changed(*names: str, **values: Any) -> list[NodeInJob]:
+def with_changed(*names: str, **values: Any) -> list[Node]:
     """The recorded job with these nodes changed."""
-    return [changed(one, **values) if one.node.node in names else one for one in in_job()]
+    return [changed(one, **values) if one.node in names else one for one in in_job()]
 
 
-def judged(found: Iterable[NodeInJob], site: Partition = SITE) -> tuple[NodeFinding, ...]:
+def judged(found: Iterable[Node], site: Partition = SITE) -> tuple[NodeFinding, ...]:
     """What is found of these nodes."""
     made = OfSession(SOFTWARE, tuple(found), (), {})
     return nodes.judge(made, {"gige": site})
 
 
-def sentences(found: Iterable[NodeInJob], site: Partition = SITE) -> list[str]:
+def sentences(found: Iterable[Node], site: Partition = SITE) -> list[str]:
     return [one.why for one in judged(found, site)]
 
 
 def test_every_fact_that_is_judged_may_be_told_to_differ_by_its_name():
-    fields = {field.name for field in dataclasses.fields(Node)}
-    judged_as = (fields - {*node_facts.OF_ITS_OWN, "interface"}) | {
+    judged_as = ({*node_facts.NAMES} - {*node_facts.OF_ITS_OWN, "interface"}) | {
         "clock",
         "path",
         "tcp",
@@ -149,9 +148,7 @@ def test_nodes_of_different_jobs_are_compared_too():
 
 
 def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
-    later = [
-        changed(one, cpus=1) if one.node.node == "gige-2" else one for one in in_job("same", "10")
-    ]
+    later = [changed(one, cpus=1) if one.node == "gige-2" else one for one in in_job("same", "10")]
     (found,) = judged([*later, *in_job("same", "9")])
     assert found.why == "gige-2: number of CPUs 2 in job 9, 1 in job 10"
     assert found.kind is NodeFindingKind.CHANGED
@@ -180,7 +177,7 @@ def test_memory_that_a_virtual_machine_gives_back_between_jobs_is_no_difference(
 @pytest.mark.parametrize(("share", "differs"), [(0.04, False), (0.06, True), (0.5, True)])
 @pytest.mark.parametrize("key", ["total KiB", "NUMA 0 KiB"])
 def test_memory_differs_between_nodes_from_a_twentieth_on(key, share, differs):
-    kib = int(in_job()[0].node.memory[key])
+    kib = int(in_job()[0].memory[key])
     other = with_changed("gige-2", memory={key: str(int(kib * (1 - share)))})
     assert bool(sentences(other)) is differs
     assert bool(node_facts.differences(other)) is differs
@@ -204,7 +201,7 @@ def test_rates_that_a_card_adapts_are_of_the_moment():
 
 
 def test_many_keys_in_which_the_same_nodes_differ_are_one_sentence():
-    offloads = {name: "off" for name in list(in_job()[0].node.offloads)[:40]}
+    offloads = {name: "off" for name in list(in_job()[0].offloads)[:40]}
     alike = [changed(one, offloads=dict.fromkeys(offloads, "on")) for one in in_job()]
     (found,) = judged(
         [*alike[:2], *(changed(one, offloads=offloads) for one in alike[2:3]), alike[3]]
@@ -229,7 +226,7 @@ def test_what_a_site_lets_differ_is_no_finding():
 
 
 def test_what_others_know_warns_with_the_reason():
-    absent = {**in_job()[2].node.absent, "driver": "ethtool is not installed"}
+    absent = {**in_job()[2].absent, "driver": "ethtool is not installed"}
     (found,) = judged(with_changed("gige-3", driver=None, absent=absent))
     assert found.why == "gige-3: driver not known (ethtool is not installed), known on 3 others"
     assert (found.level, found.kind) == (Level.WARN, NodeFindingKind.NOT_KNOWN)
@@ -243,14 +240,11 @@ def test_one_reason_for_several_facts_is_one_sentence():
     without = [
         dataclasses.replace(
             one,
-            node=dataclasses.replace(
-                one.node,
-                **dict.fromkeys(("driver", "duplex", "driver_version", "autonegotiation")),
-                offloads={},
-                absent={**one.node.absent, **absent},
-            ),
+            **dict.fromkeys(("driver", "duplex", "driver_version", "autonegotiation")),
+            offloads={},
+            absent={**one.absent, **absent},
         )
-        if one.node.node == "gige-3"
+        if one.node == "gige-3"
         else one
         for one in in_job()
     ]
@@ -279,15 +273,12 @@ def test_a_node_without_the_interface_fails_in_one_sentence():
     without = [
         dataclasses.replace(
             one,
-            node=dataclasses.replace(
-                one.node,
-                **nothing,
-                offloads={},
-                path_passed_bytes=None,
-                absent={**one.node.absent, **absent, "path_passed_bytes": why},
-            ),
+            **nothing,
+            offloads={},
+            path_passed_bytes=None,
+            absent={**one.absent, **absent, "path_passed_bytes": why},
         )
-        if one.node.node == "gige-3"
+        if one.node == "gige-3"
         else one
         for one in in_job()
     ]
@@ -324,7 +315,7 @@ def test_a_way_that_cannot_be_tried_warns_where_others_can():
 
 def in_ring(
     *silent: tuple[str, str], nodes: tuple[str, ...] = GIGE, jobid: str = "7"
-) -> list[NodeInJob]:
+) -> list[Node]:
     """The recorded job, whose neighbours answer one another but for these, source and target."""
     several = []
     for place, one in enumerate(in_job("same", jobid)[: len(nodes)]):
@@ -346,8 +337,7 @@ FROM_2 = (("gige-2", "gige-1"), ("gige-2", "gige-3"))
 def test_nodes_that_answer_one_another_or_none_another_are_no_finding():
     assert judged(in_ring()) == ()
     nobody = [
-        changed(one, tcp_answered="none", tcp_unanswered=f"{one.node.tcp_answered}")
-        for one in in_ring()
+        changed(one, tcp_answered="none", tcp_unanswered=f"{one.tcp_answered}") for one in in_ring()
     ]
     assert judged(nobody) == ()
 
@@ -414,7 +404,7 @@ def test_connections_that_are_answered_in_some_jobs_warn():
 
 def test_a_node_that_is_down_and_what_a_site_lets_differ_are_no_finding_over_tcp():
     down = [
-        changed(one, state="down") if one.node.node == "gige-2" else one
+        changed(one, state="down") if one.node == "gige-2" else one
         for one in in_ring(*TO_2, *FROM_2)
     ]
     assert [one.fact for one in judged(down)] == ["state"]
@@ -422,7 +412,7 @@ def test_a_node_that_is_down_and_what_a_site_lets_differ_are_no_finding_over_tcp
     assert judged(in_ring(*TO_2), site) == ()
 
 
-def ahead(by: Callable[[int], float]) -> list[NodeInJob]:
+def ahead(by: Callable[[int], float]) -> list[Node]:
     """The recorded job with the clocks of its nodes ahead by so many seconds, by their number."""
     return [
         changed(one, clock_ahead_from_s=by(number) - 0.9, clock_ahead_to_s=by(number) + 0.1)
