@@ -15,11 +15,13 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = f"""import runpy
+from netproof.site import spack
 site_configuration = runpy.run_path("{ROOT}/site-config/testbed.py")["site_configuration"]
 (system,) = site_configuration["systems"]
 system["partitions"] = system["partitions"][:1]
 system["partitions"][0]["environs"] = ["mpich-gcc"]
 system["partitions"][0]["extras"]["baseline"] = "mpich-gcc"
+site_configuration["environments"] += spack.environments()
 """
 SETTINGS = """from pathlib import Path
 from netproof import site

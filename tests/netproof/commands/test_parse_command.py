@@ -67,7 +67,9 @@ def test_a_faulty_file_does_not_hide_the_others(tmp_path: Path) -> None:
     code, entries, faults = run(STOPPED, tmp_path / "missing.txt", TCP, binary, tmp_path)
     assert code == 2
     assert [entry["file"] for entry in entries] == [str(TCP)]
-    assert f"{STOPPED}:47: the table of PingPong ends before 4194304 bytes" in faults
+    assert (
+        f"{STOPPED}:47: the file ends here, cut short: the row of 1024 bytes is missing" in faults
+    )
     assert f"{tmp_path / 'missing.txt'}: cannot be read: No such file or directory" in faults
     assert f"{binary}:1: expected the output of NetPIPE" in faults
     assert faults.count("\n") == 3
