@@ -4,7 +4,8 @@ Each environment has a folder in the job's, with a plan of its own. First every 
 often as was asked, environments in turns in random order. What that leaves undecided is launched
 again, round by round, until it is decided: whole curves, and the sizes around those that a
 criterion flagged. Then what comparing the environments leaves undecided is launched again, each
-next to those that it is compared with. Whoever reads the job reads the same files in the same way.
+next to those that it is compared with, and what scatters too much to be compared with another
+partition. Whoever reads the job reads the same files in the same way.
 """
 
 from __future__ import annotations
@@ -113,11 +114,14 @@ class EnvironmentJob:
 
 
 class JobOutcome:
-    """Results of a job in ``folder``, by the name of the environment; its task is the baseline."""
+    """Results of a job in ``folder``, by the name of the environment.
+
+    Its task is the baseline, and the fastest link of the other partitions in Mbit/s.
+    """
 
     def __init__(self, folder: Path, jobid: str) -> None:
         planned = JobPlan.read(folder / PLAN_FILE)
-        self.baseline = planned.asked and planned.task_of(ScoreBaseline)
+        self.compared_with = planned.task_of(tuple[ScoreBaseline | None, float])
         self.folder, self.jobid = folder, jobid
         self.environments = {name: EnvironmentJob(folder / name) for name in planned.environments}
 
@@ -137,7 +141,7 @@ class JobOutcome:
                 launches.append(replace(self._with_peers(name, one, launch), further=True))
             except (NetproofError, OSError) as error:
                 faults.append(str(error))
-        around, parts = one.again, () if one.peers else one.dense()
+        around, parts = one.again, () if one.compares else one.dense()
         if parts and (made := environment.made(parts[0][0])):
             place = (environment.folder, one.case, parts, range(1, made + 1))
             around = read_again(*place, jobid=self.jobid)
@@ -227,7 +231,7 @@ class JobOutcome:
         known = [
             RepeatCase(one.repeated, one.limits, again=one.again) for one in cases if not one.faults
         ]
-        return compared(known, self.baseline)
+        return compared(known, *self.compared_with)
 
     def units(self, cases: Iterable[RepeatCase], number: int) -> list[list[tuple[str, Step]]]:
         """Return a round of launches, those together that are to follow each other.

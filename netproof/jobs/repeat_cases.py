@@ -47,7 +47,8 @@ class RepeatCase:
     configurations that it is compared with;
     ``baseline``: the configuration that their scores are relative to; ``paired``: environments that
     its launches are interleaved with; ``by_score``: whether its score is to be decided too, which
-    takes every round. Results: ``launches`` of the whole curve; ``again``: launches
+    takes every round; ``elsewhere``: whether another partition that is as fast is to be compared
+    with it. Results: ``launches`` of the whole curve; ``again``: launches
     around flagged sizes, None if none was requested; ``faults``: why launches of the whole curve
     are not complete, a sentence each; ``crashes``: attempts at them that crashed. To repeat:
     ``whole`` curves, and ``around`` flagged sizes.
@@ -59,6 +60,7 @@ class RepeatCase:
     baseline: ScoreBaseline | None = None
     paired: tuple[str, ...] = ()
     by_score: bool = False
+    elsewhere: bool = False
     launches: tuple[Launch, ...] = ()
     again: MeasuredAgain | None = None
     faults: tuple[str, ...] = ()
@@ -75,6 +77,11 @@ class RepeatCase:
     def key(self) -> tuple[Any, ...]:
         """The key of the case."""
         return self.case.key()
+
+    @property
+    def compares(self) -> bool:
+        """True if it is repeated to compare it with other configurations."""
+        return bool(self.peers) or self.elsewhere
 
     @property
     def step(self) -> str:
@@ -147,11 +154,11 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     repeated with them.
     """
     subjects = engine.by_place({one.key: one.repeated for one in asked})
-    alone = [one for one in asked if not one.peers]
+    alone = [one for one in asked if not one.compares]
     counted = {one.key for one in alone if _fails_by_counters(one.repeated)}
     red = counted | {one.key for one in alone if failed(one, subjects)}
     red_environments = {one.case.environment for one in alone if one.key in red}
-    whole = {one.key for one in asked if one.peers and _comparison_is_open(one)}
+    whole = {one.key for one in asked if one.compares and _comparison_is_open(one)}
     around = set()
     for one in alone:
         if one.key in red - counted:
@@ -201,11 +208,31 @@ def _comparison_is_open(one: RepeatCase) -> bool:
         return False
     if count and (one.by_score or not enough):
         return True
+    if one.elsewhere and count < one.rounds_alone() and _open_elsewhere(subject, one.peers):
+        return True
     findings = _comparing(subject, one.peers, one.baseline)
     if not count:
         return _any_against(findings)
     levels = {finding.level for finding in findings if finding.where == str(subject)}
     return Level.INCONCLUSIVE in levels and Level.FAIL not in levels
+
+
+def _open_elsewhere(subject: Subject, peers: Sequence[Subject]) -> bool:
+    """Check whether launches scatter too much to compare a case with another partition.
+
+    That one is measured in another job, so the partition's own cases stand for its cases.
+    """
+    there = {}
+    for one in (subject, *peers):
+        case = dataclasses.replace(one.case, partition=f"{one.case.partition} elsewhere")
+        copy = dataclasses.replace(one, measured=dataclasses.replace(one.measured, case=case))
+        there[str(copy)] = copy
+    # The copies are first: of two that are as fast, the first one decides.
+    members = [*there.values(), subject, *peers]
+    return any(
+        finding.level is Level.INCONCLUSIVE and finding.against in there
+        for _, finding in engine.compared(members, None, only=subject, scored=False)
+    )
 
 
 def _mostly_disturbed(one: RepeatCase) -> bool:
@@ -260,12 +287,16 @@ def _comparing(
     return [finding for _, finding in compared if label in (finding.where, finding.against)]
 
 
-def compared(everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None) -> list[RepeatCase]:
+def compared(
+    everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None, elsewhere_mbit_s: float = 0.0
+) -> list[RepeatCase]:
     """Return the cases of a job that comparing its environments leaves undecided.
 
     Flagged cases are interleaved with the environments that they are flagged against. Each comes
     with the cases that it is compared with. A case that failed by itself needs nothing.
-    ``baseline``: the configuration that scores are relative to.
+    ``baseline``: the configuration that scores are relative to; ``elsewhere_mbit_s``: the fastest
+    link of the other partitions, 0 without any. Within a node these are as fast as this one, and
+    between nodes, but for their links, those whose links are as fast.
     """
     by_key = {one.key: one.subject for one in everyone}
     red = {
@@ -291,9 +322,18 @@ def compared(everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None) -> 
             for finding in _comparing(one.subject, peers, baseline)
             if finding.criterion in RELATIVE and finding.where not in red
         )
-        if paired or by_score:
+        link = one.subject.link
+        inside = one.case.path == "intra-node" or link is None
+        elsewhere = (
+            elsewhere_mbit_s >= (1 if inside or link is None else link.mbit_s)
+            and bool(members)
+            and str(one.subject) not in red
+            and _open_elsewhere(one.subject, peers)
+        )
+        if paired or by_score or elsewhere:
             beside = dataclasses.replace(one, peers=peers, paired=tuple(sorted(paired)))
-            found.append(dataclasses.replace(beside, baseline=baseline, by_score=by_score))
+            beside = dataclasses.replace(beside, baseline=baseline, by_score=by_score)
+            found.append(dataclasses.replace(beside, elsewhere=elsewhere))
     return found
 
 

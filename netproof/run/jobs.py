@@ -30,6 +30,7 @@ from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import disk, trust
 from netproof.measurement.case import Case
+from netproof.measurement.links import link_of
 from netproof.run.mixins import (
     Launched,
     RecordedTest,
@@ -338,9 +339,19 @@ class PartitionJob(Job):
             ).write(folder)
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
-        baseline = codec.encode(baseline_of_system())
-        asked = {"environments": names, "asked": baseline}
+        task = codec.encode((baseline_of_system(), self.fastest_elsewhere()))
+        asked = {"environments": names, "asked": task}
         self.write_plan({}, self.planned(task="acceptance", describe_nodes=False, **asked))
+
+    def fastest_elsewhere(self) -> float:
+        """Return the fastest link of other partitions that measure the same, in Mbit/s, or 0."""
+        ranks, links = self.rank_count(), [0.0]
+        for one in runtime().system.partitions:
+            measures = environments_on(one, self.benchmark) and one.name != self.partition
+            if measures and ranks in (0, *one.extras["rank_counts"]):
+                rails = len(one.extras.get("rails") or [""])
+                links.append(link_of(one.extras, over_tcp=False, rails=rails).mbit_s)
+        return max(links)
 
     def results(self, folder: Path) -> dict[str, Any]:
         """Return nothing: the environments' records have it."""

@@ -459,11 +459,88 @@ def compared(criterion: str, *members: Subject) -> list[Finding]:
 
 
 def to_compare(
-    everyone: list[RepeatCase], own: list[RepeatCase], baseline: ScoreBaseline | None
+    everyone: list[RepeatCase],
+    own: list[RepeatCase],
+    baseline: ScoreBaseline | None,
+    elsewhere_mbit_s: float = 0.0,
 ) -> list[RepeatCase]:
     """Return those of ``own`` that comparing leaves undecided."""
-    keys = {one.key for one in own}
-    return [one for one in repeat_cases.compared(everyone, baseline) if one.key in keys]
+    keys, found = (
+        {one.key for one in own},
+        repeat_cases.compared(everyone, baseline, elsewhere_mbit_s),
+    )
+    return [one for one in found if one.key in keys]
+
+
+SIZES = (49152, 65536, 98304, 131072)
+RECORDED = {
+    "gige": ((6.4, 7.61, 9.8, 13.84), (8.47, 10.04, 28.56, 21.83), (6.9, 8.18, 10.54, 12.76)),
+    "fast-ethernet": (
+        *((6.46, 7.87, 10.58, 13.59), (5.66, 6.8, 9.17, 10.92)),
+        (5.62, 6.82, 9.16, 11.0),
+    ),
+}
+"""NetPIPE within a node, one way, in µs by launch, of a quick start that stayed inconclusive.
+
+The second launch on gige had CPUs far apart, and something came upon it at 96 KiB.
+"""
+
+
+class TestElsewhere:
+    """Comparing with another partition, whose job is not this one."""
+
+    def recorded(self, sick: list[Measured], partition: str, further: int = 0) -> RepeatCase:
+        """A recorded case, the last launch made so often again."""
+        pattern = next(one for one in sick if one.case.function == "mpi")
+        place = {"partition": partition, "path": "intra-node", "ranks_per_node": 2}
+        times = RECORDED[partition] + RECORDED[partition][-1:] * further
+        launches = [
+            dataclasses.replace(pattern.launches[0], number=number, curve=Curve(SIZES, of))
+            for number, of in enumerate(times, 1)
+        ]
+        case = dataclasses.replace(pattern.case, **place)
+        one = asked(dataclasses.replace(pattern, case=case).with_launches(launches[:3]))
+        again = [dataclasses.replace(launch, further=True) for launch in launches[3:]]
+        return dataclasses.replace(one, launches=tuple(again))
+
+    def test_three_launches_that_scatter_are_repeated_as_the_comparison_would_stay_open(self, sick):
+        gige, other = (self.recorded(sick, name) for name in RECORDED)
+        (finding, *_) = compared("envelope", gige.subject, other.subject)
+        assert (finding.level, finding.size) == (Level.INCONCLUSIVE, 98304)
+        assert finding.interval == pytest.approx((0.216, 11.1), rel=0.01)
+        (kept,) = to_compare([gige], [gige], None, 100.0)
+        assert (kept.elsewhere, kept.peers, kept.paired) == (True, (), ())
+        assert to_compare([other], [other], None, 1000.0) == []
+        assert undecided([kept]) == ({gige.key}, set())
+        for count, still in ((1, True), (2, True), (3, False)):
+            again = self.recorded(sick, "gige", further=count).launches
+            assert bool(undecided([dataclasses.replace(kept, launches=again)])) == still
+        repeated = self.recorded(sick, "gige", further=3).repeated
+        (finding, *_) = compared("envelope", repeated, other.subject)
+        assert finding.level is Level.PASS
+
+    def test_only_a_partition_that_is_as_fast_there_counts(self, sick):
+        gige = self.recorded(sick, "gige")
+        assert to_compare([gige], [gige], None, 0.0) == []
+        case = dataclasses.replace(gige.case, path="inter-node", ranks_per_node=1)
+        between = asked(dataclasses.replace(gige.subject.measured, case=case))
+        assert [
+            bool(to_compare([between], [between], None, mbit_s)) for mbit_s in (100.0, 1000.0)
+        ] == [False, True]
+
+    def test_it_is_repeated_no_more_often_than_a_case_alone(self, sick):
+        (kept,) = to_compare([gige := self.recorded(sick, "gige")], [gige], None, 100.0)
+        wild = gige.subject.measured.launches[1]
+        for count, still in ((kept.rounds_alone() - 1, True), (kept.rounds_alone(), False)):
+            halves = [
+                dataclasses.replace(wild, further=True, curve=self.slow(wild.curve, n % 2))
+                for n in range(count)
+            ]
+            assert bool(undecided([dataclasses.replace(kept, launches=tuple(halves))])) == still
+
+    @staticmethod
+    def slow(curve: Curve, often: int) -> Curve:
+        return dataclasses.replace(curve, time_us=tuple(30**often * one for one in curve.time_us))
 
 
 class TestCompared:
