@@ -224,8 +224,8 @@ class OfRanks(OnPartition):
 
 
 _SIZES = (name for name, one in LANDMARKS.items() if one.better is Better.NEITHER)
-_IN_RECORDS = (limits.TIME_AT, "paired_mb_s", *_SIZES)
-"""Performance variables, or how they begin, that are logged only where a reference names them."""
+_IN_RECORDS = (limits.TIME_AT, "paired_mb_s", "rate_", *_SIZES)
+"""Performance variables, or how they begin, that are logged only where a reference bounds them."""
 
 
 class Check(JudgeOfJob, Referenced, RecordedTest):
@@ -288,7 +288,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         self.perf_variables = {}
         for name, (value, unit) in limits.variables(self.measured).items():
             # The job's record has the others.
-            if value is not None and (name in bounds or not name.startswith(_IN_RECORDS)):
+            bounded = any(one is not None for one in bounds.get(name, ())[1:3])
+            if value is not None and (bounded or not name.startswith(_IN_RECORDS)):
                 # More digits than any benchmark prints are a tenth of ReFrame's report.
                 shown = f"{value:.7g}"
                 self.perf_variables[name] = make_performance_function(float, unit, shown)
