@@ -22,34 +22,6 @@ def compared(*arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_two_sessions_are_shown_with_ratios_and_where_they_lie():
-    status, said, _ = compared(HEALTHY, SICK)
-    assert status == 0
-    assert "sick against healthy, 4 cases: slower in 1, no difference overall in 3" in said
-    assert "slower from 32768 to 524288 bytes" in said
-    assert "only healthy has gige mpich IMB PingPong 2 ranks" in said
-
-
-@pytest.mark.slow
-def test_two_partitions_of_a_session_have_a_table_for_each_environment():
-    status, said, _ = compared(HEALTHY, "--partition", "gige", "fast-ethernet")
-    assert status == 0
-    lines = said.splitlines()
-    assert {"mpich", "intelmpi"} < set(lines)
-    assert "configuration: link_mbit_s 1000 and 100" in lines
-    assert any(line.startswith("▼  NetPIPE MPI inter-node oneway") for line in lines)
-
-
-@pytest.mark.slow
-def test_two_environments_of_one_partition_can_be_chosen():
-    _, said, _ = compared(
-        HEALTHY, "--environment", "mpich", "intelmpi", "--partition", "gige", "gige"
-    )
-    assert "intelmpi against mpich, 4 cases" in said
-    assert "fast-ethernet" not in said
-
-
-@pytest.mark.slow
 def test_json_has_the_figures_that_are_shown():
     status, text, _ = compared(HEALTHY, SICK, "--format=json")
     assert status == 0
@@ -62,16 +34,6 @@ def test_json_has_the_figures_that_are_shown():
         low, high = case["interval"]
         assert f"{case['ratio']:.2f}  {low:.2f}–{high:.2f}" in said
         assert len(case["sizes_bytes"]) == len(case["ratios"]) == case["common"]["count"]
-
-
-@pytest.mark.slow
-def test_a_stored_session_is_compared_by_its_name(tmp_path):
-    # The cut report has not all that a store wants; sick.json is whole.
-    store = str(tmp_path / "store")
-    assert CliRunner().invoke(app, ["store", "add", SICK, "--store", store]).exit_code == 0
-    status, said, _ = compared(HEALTHY, "newest", "--store", store)
-    assert status == 0
-    assert "20261121T012240-34933804 against healthy, 4 cases" in said
 
 
 @pytest.fixture(scope="module")
@@ -205,17 +167,6 @@ def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
     status, said, why = compared(HEALTHY, SICK, "--to", str(tmp_path))
     assert (status, said) == (2, "")
     assert "is not empty and no report" in why
-
-
-@pytest.mark.slow
-def test_along_a_dimension_of_two_values_the_second_is_compared_with_the_first():
-    status, said, _ = compared(HEALTHY, "--by", "environment")
-    assert (status, said) == compared(HEALTHY, "--environment", "mpich", "intelmpi")[:2]
-    document = json.loads(compared(HEALTHY, "--by", "environment", "--format=json")[1])
-    assert (document["by"], document["values"]) == ("environment", ["mpich", "intelmpi"])
-    (one,) = document["comparisons"]
-    alone = compared(HEALTHY, "--environment", "mpich", "intelmpi", "--format=json")[1]
-    assert {"format": 2, **one} == json.loads(alone)
 
 
 @pytest.mark.parametrize(

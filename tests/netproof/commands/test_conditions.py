@@ -48,14 +48,6 @@ def test_a_partition_runs_what_its_usable_nodes_allow(gige):
     )
 
 
-@pytest.mark.parametrize("state", ["DOWN", "DRAIN", "INACTIVE"])
-def test_a_partition_that_is_not_up_runs_nothing(state):
-    down = SlurmPartition(
-        "gige", state, (SlurmNode("gige-1", "idle", ""), SlurmNode("gige-2", "idle", ""))
-    )
-    assert down.cannot_run(2) == f"partition gige is {state}"
-
-
 @pytest.mark.parametrize("state", ["maint", "reserved", "drained", "down", "fail", "idle*"])
 def test_a_node_in_maintenance_or_that_does_not_answer_is_not_usable(state):
     assert not SlurmNode("gige-1", state, "").usable
@@ -191,10 +183,6 @@ class TestTheShell:
         assert said.startswith("no job of 1 was submitted: fail in run: environ error")
         assert "ERROR: No module path defined" in said
         assert "bash -lc" in said
-
-    @pytest.mark.parametrize("name", ["passed", "faulty"])
-    def test_where_a_job_was_submitted_the_session_is_judged(self, name):
-        night._insist_on_a_job(session.load(SESSIONS / f"{name}.json"))
 
 
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):

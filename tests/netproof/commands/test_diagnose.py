@@ -53,19 +53,6 @@ def test_what_is_inconclusive_is_3_with_what_is_missing(call):
 
 
 @pytest.mark.slow
-def test_the_same_as_json(call):
-    status, out, _ = call(str(SESSIONS / "sick.json"), "--format=json")
-    assert status == 1
-    (partition,) = json.loads(out)["partitions"]
-    assert partition["outcome"] == "something found"
-    (culprit,) = partition["culprits"]
-    assert culprit["cause"] == "one or two nodes or what is between them"
-    assert culprit["place"]["nodes"] == ["gige-1", "gige-2"]
-    assert culprit["since"]["began"] == "not known"
-    assert culprit["failed_cases"] == 4
-
-
-@pytest.mark.slow
 def test_the_sessions_alongside_it_tell_since_when(call, tmp_path):
     folder = tmp_path / "reports"
     folder.mkdir()

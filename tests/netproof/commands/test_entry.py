@@ -201,19 +201,6 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
 
 
 @pytest.mark.slow
-def test_the_nightly_ends_alike():
-    program = (
-        "import netproof.commands.night as night\n"
-        "def stop(plan): raise RuntimeError('odd')\n"
-        "night.run = stop\n" + MAIN
-    )
-    where = ("--store", "/nonexistent", "--to", "/nonexistent")
-    ran = netproof("nightly", "testbed", *where, program=program)
-    assert ran.returncode == 2
-    assert ran.stderr.startswith("netproof: RuntimeError: odd; this is a defect in netproof")
-
-
-@pytest.mark.slow
 def test_version_and_completion_are_there():
     ran = netproof("--version")
     assert (ran.returncode, ran.stdout) == (0, "netproof 0.1.0\n")

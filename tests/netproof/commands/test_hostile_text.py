@@ -187,10 +187,6 @@ def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
 class TestJobName:
     """Jobs of one contention domain have one name, which sbatch reads from a comment."""
 
-    def test_a_plain_word_is_taken_as_it_is(self):
-        assert plan.job_name("testbed") == "netproof-testbed"
-        assert plan.job_name("Summit_X450.2-a") == "netproof-Summit_X450.2-a"
-
     def test_others_are_told_apart_by_a_checksum(self):
         names = [plan.job_name(text) for text in [*HOSTILE, "Summit X450", "Summit-X450", ""]]
         assert len(set(names)) == len(names)
@@ -300,16 +296,6 @@ class TestSite:
         said = self.refusal(tmp_path, configuration)
         assert said.startswith(
             "partition cluster:gige: access: '--partition=gige\\ntouch pwned' has a control"
-        )
-
-    def test_names_as_switches_have_them_are_fine(self, tmp_path):
-        configuration = copy.deepcopy(CONFIGURATION)
-        extras = configuration["systems"][0]["partitions"][0]["extras"]
-        extras |= {"switch": 'Summit "X450" (Räume 1&2)', "interface": "enp1s0f0np0.100"}
-        path = tmp_path / "cluster.py"
-        path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
-        assert site.gather(tmp_path)["systems"][0]["partitions"][0]["extras"]["switch"] == (
-            'Summit "X450" (Räume 1&2)'
         )
 
 

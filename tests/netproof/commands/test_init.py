@@ -36,12 +36,6 @@ def test_the_site_is_valid_and_has_the_name_and_references_of_its_own(tmp_path):
     assert "mycluster:summit:" in references
 
 
-def test_all_that_was_written_is_named_and_a_copy_does_not_ask_to_be_copied(tmp_path):
-    _, said = init(tmp_path / "new")
-    assert f"wrote {tmp_path / 'new' / 'checks'}" in said.replace("\n", "")
-    assert "Copy this" not in (tmp_path / "new" / "site-config" / "mycluster.py").read_text()
-
-
 def sourced(folder: Path, line: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """``line`` in a shell that knows no Python environment and no site."""
     return subprocess.run(

@@ -15,13 +15,12 @@ from typer.testing import CliRunner
 from netproof.benchmarks.imb import BENCHMARK
 from netproof.commands.cli import app
 from netproof.errors import ParseError
-from netproof.measurement.links import Link, Transport
+from netproof.measurement.links import Transport
 from netproof.present import judged_files
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data"
 IMB = DATA / "imb" / "2021.11" / "all.txt"
-OLDER = DATA / "imb" / "2019.6" / "all.txt"
 TCP = DATA / "netpipe" / "3.7.2" / "testbed-fast-ethernet.out"
 
 
@@ -112,15 +111,6 @@ class TestCutOff:
             BENCHMARK.read(self.TEXT[: self.TITLES[3]], "cut.txt")
 
 
-def test_every_table_of_imb_is_a_curve():
-    status, found = document(IMB)
-    kinds = {(one["function"], one["ranks"]) for one in found["curves"]}
-    assert {("PingPong", 2), ("Alltoall", 4), ("Barrier", 4)} <= kinds
-    assert found["status"] == status
-    assert all(one["files"] == [str(IMB)] for one in found["curves"])
-    assert all(finding["why"] for one in found["curves"] for finding in one["findings"])
-
-
 def test_messages_of_which_not_every_rank_has_a_part_are_left_out_and_told(tmp_path):
     table = r"(?s)# Benchmarking Reduce_scatter \n# #processes = 2 .*?\n\n"
     rows = re.findall(table, IMB.read_text())
@@ -139,31 +129,6 @@ def test_messages_of_which_not_every_rank_has_a_part_are_left_out_and_told(tmp_p
     # One size is no curve to follow.
     assert {one["ranks"]: one["level"] for one in dealt} == {2: "pass", 4: "undefined"}
     assert len(found["notes"]) == 2
-
-
-def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
-    path = tmp_path / "slow.out"
-    path.write_text(slowed(TCP.read_text(), 40, 65536))
-    status, said = judge(path)
-    assert status == 1, said
-    assert "FAIL" in said
-    assert "65536 bytes" in said
-    assert "It was not measured again" in said
-
-
-@pytest.mark.parametrize(
-    ("name", "status", "said"),
-    [
-        ("osu/7.2/bw-one-size.out", 3, "NOT JUDGED {} OSU bw 2 ranks: one size, 1048576 bytes"),
-        ("osu/7.5/bw-cuda-c.out", 3, "2 ranks, CUDA: 2 sizes of 4 bytes or more are too few for"),
-        ("osu/7.5/bw-rocm.out", 0, "WARN {} OSU bw 2 ranks, ROCM: at 2048 bytes the bandwidth"),
-        ("osu/5.1/bw-slow.out", 1, "FAIL {} OSU bw 2 ranks: at 2 bytes the rate, below 0.005 MB"),
-    ],
-)
-def test_public_files_are_read_and_the_sick_ones_fail(name, status, said):
-    ended, printed = judge(DATA / name)
-    assert ended == status, printed
-    assert said.format(DATA / name) in printed
 
 
 class TestARateThatWasRoundedToZero:
@@ -422,35 +387,6 @@ def test_a_narrow_terminal_has_all_figures_and_cuts_none(path, link):
     assert printed[80] == printed[300]
 
 
-def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
-    status, said = judge(TCP, "--link", "100M")
-    assert status == 0, said
-    status, said = judge(TCP, "--link", "10M")
-    assert status in (1, 3)
-    assert "of the line rate of" in said
-    assert "If the MTU is not 1500, say --mtu; if it is not tcp, say --transport roce or" in said
-
-
-def test_the_transport_says_what_a_link_carries():
-    rates = {}
-    for transport in ("tcp", "roce", "infiniband"):
-        _, found = document(TCP, "--link", "100M", "--transport", transport)
-        (one,) = found["curves"]
-        rates[transport] = one["landmarks"]["line_rate_share"]
-    assert rates["infiniband"] < rates["tcp"]
-    assert rates["roce"] == pytest.approx(rates["tcp"] * (1448 / 1538) / (1024 / 1106))
-
-
-@pytest.mark.parametrize(
-    ("rate", "mbit_s"), [("100G", 100_000), ("40 Gbit/s", 40_000), ("2.5G", 2500)]
-)
-def test_rates_are_read_as_people_write_them(rate, mbit_s):
-    assert (
-        files.link(rate, None, Transport.TCP).line_rate_mb_s()
-        == Link(mbit_s, 1500).line_rate_mb_s()
-    )
-
-
 class TestAgainst:
     """Two sets: files that measured the same are compared, and the first is judged."""
 
@@ -587,14 +523,3 @@ def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):
     for one in (*plain["curves"], *framed["curves"]):
         del one["files"], one["configuration"], one["findings"]
     assert framed["curves"] == plain["curves"]
-
-
-def test_the_same_file_under_two_names_is_two_launches(tmp_path):
-    for name in ("a-b/one.out", "a-b/two.out"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copyfile(TCP, tmp_path / name)
-    status, found = document(*sorted(tmp_path.rglob("*.out")), "--as", "{system}-{mpi}/*")
-    assert status == 0
-    (one,) = found["curves"]
-    assert one["launches"] == 2
-    assert one["landmarks"]["intervals"]

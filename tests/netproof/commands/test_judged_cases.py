@@ -248,21 +248,6 @@ def test_a_rate_above_that_of_the_transport_names_mtu_and_transport():
     assert "if it is not roce, say --transport tcp or infiniband or slingshot or efa" in said
 
 
-def test_half_of_a_transport_inside_a_node_is_no_fault():
-    given = ("--link", "800G", "--transport", "nvlink")
-    assert judge(".", "slingshot.out", *given)[0] == 0
-    assert judge(".", "slingshot.out", *given, "--least", "50%")[0] == 1
-
-
-def test_a_dip_of_one_launch_is_noted_and_no_flag():
-    status, said = judge("dip", "osu_bw.out")
-    assert status == 0
-    assert f"note {PUBLIC}/dip/osu_bw.out OSU bw 2 ranks: at 2048 bytes the bandwidth is" in said
-    assert "0.64 of the lesser of" in said
-    assert ONE in said
-    assert "WARN" not in said
-
-
 def test_a_dip_that_repeats_says_in_how_many_launches(tmp_path):
     rows = (PUBLIC / "dip" / "osu_bw.out").read_text()
     for number, dip in enumerate(("807.29", "820.00", "798.00"), 1):

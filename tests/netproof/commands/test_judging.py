@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -44,42 +43,11 @@ def test_what_the_session_lacks_fails_case_by_case(verdict):
 
 
 @pytest.mark.slow
-def test_a_partition_that_was_not_asked_for_is_not_expected(verdict):
-    _, said = verdict(str(RECORDED / "passed.json"), "testbed:gige")
-    assert "fast-ethernet" not in said
-    _, said = verdict(str(RECORDED / "passed.json"))
-    assert "8 of fast-ethernet openmpi4" in said
-
-
-@pytest.mark.slow
-def test_in_full_every_function_is_expected(verdict):
-    _, said = verdict(str(RECORDED / "passed.json"), "--full")
-    assert "IMB Exchange 4 ∅ none ∅ none" in said
-
-
-@pytest.mark.slow
-def test_a_failed_case_says_what_failed(verdict):
-    status, said = verdict(str(RECORDED / "faulty.json"), "testbed:gige")
-    assert status == 1
-    assert "IMB Barrier 2 ranks: fail in sanity: " in said
-    assert "Barrier.1 was ended at its limit of 6 s" in said
-
-
-@pytest.mark.slow
 def test_the_newest_report_is_judged_if_none_is_named(verdict, tmp_path):
     shutil.copy(RECORDED / "passed.json", tmp_path / "run-7.json")
     status, said = verdict()
     assert status == 1
     assert said.endswith("run-7.json")
-
-
-@pytest.mark.slow
-def test_an_absent_benchmark_is_said_with_its_reason(verdict):
-    _, said = verdict(str(RECORDED / "passed.json"))
-    assert (
-        "not available: gige openmpi4, openmpi5 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no"
-        " IMB here unless a Spack environment built one" in said
-    )
 
 
 @pytest.mark.slow
@@ -174,21 +142,6 @@ def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
     status, said = verdict()
     assert status == 2
     assert "holds results of 2 systems (elsewhere, testbed); name one: SYSTEM" in said
-
-
-def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
-    monkeypatch.delenv("RFM_CONFIG_PATH")
-    status, said = verdict(str(RECORDED / "passed.json"))
-    assert status == 2
-    assert "RFM_CONFIG_PATH is not set; source the site's activate" in said
-
-
-@pytest.mark.slow
-def test_both_curves_of_what_was_measured_again_are_shown(verdict):
-    status, said = verdict(str(RECORDED / "sick.json"), "testbed:gige")
-    assert status == 1
-    assert "bytes first, µs again 1, µs again 2, µs again 3, µs" in said
-    assert re.search(r"flagged: 49,152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49,153 – ", said)
 
 
 @pytest.mark.slow

@@ -295,13 +295,6 @@ def test_what_goes_together_for_a_study_is_said(arguments, said):
     assert said in words
 
 
-@pytest.mark.parametrize("name", literature.names())
-def test_what_a_study_measures_are_classes_of_checks(name):
-    text = "".join(path.read_text() for path in (ROOT / "checks").rglob("*.py"))
-    for one in verbs.checks(literature.load(name)):
-        assert f"class {one}(" in text
-
-
 def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeypatch):
     asked = []
 

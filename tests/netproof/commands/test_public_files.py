@@ -9,8 +9,6 @@ from typer.testing import CliRunner
 
 from netproof.benchmarks import outputs
 from netproof.commands.cli import app
-from netproof.errors import NetproofError
-from netproof.verdict import files
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "public"
 
@@ -25,30 +23,6 @@ def test_it_is_read_or_refused(name):
     _, out = judged(name)
     assert ("NOT READ" in out) is (name in ("crashed", "size-lost-a-digit"))
     assert (" of 1 curves passed" in out) is ("NOT READ" not in out)
-
-
-def test_no_line_of_a_short_curve_is_undefined_for_its_own():
-    _, out = judged("datatype-after-header-bw")
-    assert out.count("NOT JUDGED") == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("rocm-hole-at-2-kib", "at 2048 bytes the bandwidth is 206.5 MB/s"),
-        ("rank-before-lines", "most at 1024 bytes: one took 103 µs, 20.3 times"),
-        ("rate-of-0", "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0"),
-    ],
-)
-def test_what_is_wrong_is_named(name, words):
-    assert words in " ".join(judged(name)[1].split())
-
-
-def test_a_program_that_crashed_is_refused_with_the_line_of_the_crash():
-    status, out = judged("crashed")
-    assert status == 2
-    assert "crashed.out:5: " in " ".join(out.split())
-    assert "*** Process received signal ***" in " ".join(out.split())
 
 
 def test_a_size_that_lost_a_digit_is_refused_by_its_line():
@@ -138,12 +112,6 @@ def test_more_than_the_link_names_the_mtu():
     assert status == 1
     assert "If the MTU is not 1500, say --mtu" in " ".join(out.split())
     assert judged("slingshot", "--link", "200G", "--transport", "roce", "--mtu", "9000")[0] == 0
-
-
-@pytest.mark.parametrize("share", ["0", "101%", "half", "-5%"])
-def test_a_least_share_that_is_none_is_refused(share):
-    with pytest.raises(NetproofError, match="give a share of the line rate, 90% or"):
-        files.share(share)
 
 
 def test_a_streams_share_of_time_is_no_latency():

@@ -50,23 +50,6 @@ def row_of(text: str, *begins: str) -> list[str]:
     )
 
 
-def test_a_session_that_failed_is_shown_and_says_so():
-    status, said, _ = shown(str(SICK), "testbed:gige")
-    assert status == 1
-    assert said.startswith("FAILED: ")
-    assert (
-        said.count("FAIL testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): from") == 1
-    )
-    assert "FAIL testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): from 32768" in said
-
-
-def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
-    _, said, _ = shown(str(SICK), "testbed:gige")
-    line, *_ = [one for one in said.splitlines() if "did not run: the session does not have" in one]
-    assert "8 of gige openmpi4" in line
-    assert "18 of gige mpich" in line
-
-
 def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
     row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "inter-node", "oneway")
     assert row[4:13] == ["2", "∅", "none", "✗", "1.00", "✗", "0.97"]
@@ -111,62 +94,6 @@ def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
     assert max(len(row.rstrip()) for row in rows) <= width
 
 
-@pytest.mark.parametrize("width", [40, 200])
-def test_a_terminal_of_any_width_shows_what_became_of_each_case(width):
-    verdict, rows = session_verdict.judge_session(session.load(SICK)).verdict, printed(width)
-    for judged in verdict.cases:
-        place = rf"^{judged.level.upper()} +{judged.case.partition} +{judged.case.environment} "
-        assert len(re.findall(place, rows, re.MULTILINE)) == sum(
-            (one.level, one.case.partition, one.case.environment)
-            == (judged.level, judged.case.partition, judged.case.environment)
-            for one in verdict.cases
-        )
-
-
-def test_a_wider_terminal_shows_more_landmarks():
-    assert "64K" not in printed(80).split("64 KiB", 1)[1]
-    assert " 64K " in printed(140).split("64 KiB", 1)[1]
-
-
-def test_json_has_the_cases_with_their_curves_and_findings():
-    status, text, _ = shown(str(SICK), "testbed:gige", "--format=json")
-    assert status == 1
-    document = json.loads(text)
-    assert (document["verdict"], document["system"]) == ("fail", "testbed")
-    measured = [case for case in document["cases"] if case["measured"]]
-    assert len(measured) == 4
-    for case in measured:
-        curve = case["measured"]["curve"]
-        assert len(curve["sizes_bytes"]) == len(curve["time_us"]) == len(curve["mad_us"])
-        flags = [one for one in case["findings"] if one["confirmed"]]
-        assert 49152 in {one["size_bytes"] for one in flags}
-        assert case["again"]["launches"]
-    unmeasured = [case for case in document["cases"] if not case["measured"]]
-    assert {tuple(case["faults"]) for case in unmeasured} == {
-        ("did not run: the session does not have it",)
-    }
-
-
-def test_a_stored_session_is_shown_as_its_report_is(tmp_path):
-    store = str(tmp_path / "store")
-    assert CliRunner().invoke(app, ["store", "add", str(SICK), "--store", store]).exit_code == 0
-    status, said, _ = shown("20261121T01", "--store", store)
-    assert status == 1
-    assert said.splitlines()[1:-1] == shown(str(SICK))[1].splitlines()[1:-1]
-
-
-def test_a_label_stays_on_its_line(tmp_path):
-    document = json.loads(SICK.read_text())
-    document["session_info"]["kernel"] = "6.1\nPASSED: 124 of 124 cases passed"
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
-    assert "labels kernel=6.1 PASSED: 124 of 124" in printed(140, path=path)
-
-
-def test_the_legend_says_which_messages_cannot_be_the_peak():
-    assert "over a link, peaks are of 131072 bytes and more" in " ".join(printed(300).split())
-
-
 def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
     document = json.loads((RECORDED / "ranges.json").read_text())
     tests = document["runs"][0]["testcases"]
@@ -209,23 +136,6 @@ def test_labels_of_a_session_stand_on_top(tmp_path):
     report.write_text(json.dumps(document))
     assert shown(str(report))[1].splitlines()[1] == "labels kernel=6.1"
     assert json.loads(shown(str(report), "--format=json")[1])["labels"] == {"kernel": "6.1"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((), "there is no report of a session"),
-        (("nowhere.json",), "nowhere.json: is not there"),
-        ((str(SICK), "testbed:ib"), "has no partition 'ib'"),
-        (("newest", "--store", "/nonexistent"), "/nonexistent: is no store"),
-    ],
-)
-def test_what_cannot_be_shown_exits_2_with_the_reason_and_no_json(arguments, reason):
-    for more in ((), ("--format=json",)):
-        status, said, why = shown(*arguments, *more)
-        assert (status, said) == (2, "")
-        assert "netproof: cannot judge: " in why
-        assert reason in why
 
 
 def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.present.wording import duration, not_available
+from netproof.present.wording import not_available
 from netproof.site import site
 from netproof.site.matrix import matrix
 
@@ -57,14 +57,6 @@ def test_a_partition_says_switch_card_link_and_ranks():
 
 
 @pytest.mark.slow
-def test_all_functions_take_jobs_of_their_own():
-    plain = json.loads(shown("testbed", "--format=json")[1])
-    full = json.loads(shown("testbed", "--full", "--format=json")[1])
-    assert full["cases"] > plain["cases"]
-    assert len(full["jobs"]) > len(plain["jobs"])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [((), "no store was named"), (("--store", "/nonexistent"), "/nonexistent: is no store")],
@@ -107,15 +99,6 @@ def test_what_was_never_measured_is_expected_to_take_what_the_like_takes_and_sai
 
 
 @pytest.mark.slow
-def test_jobs_of_one_contention_domain_take_their_times_in_turn(store):
-    document = json.loads(shown("testbed", "--store", store, "--format=json")[1])
-    known = [job for job in document["jobs"] if job["benchmark"] == "netpipe"]
-    assert {job["contention_domain"] for job in known} == {"testbed"}
-    assert all(job["expected_seconds"] > 0 for job in known)
-    assert document["expected_seconds"] is None
-
-
-@pytest.mark.slow
 def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatch):
     for path in (ROOT / "site-config").glob("*.py"):
         text = path.read_text()
@@ -126,13 +109,6 @@ def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatc
         r"\ngige mpich NetPIPE should take \d+ s, and gige has a time_limit of 5 s: Slurm would",
         said,
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (7500, "2 h 5 min")]
-)
-def test_a_time_is_shown_as_people_write_it(seconds, words):
-    assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -107,15 +107,6 @@ def test_a_failure_has_its_reasons(faulty):
     assert "Barrier.1 was ended at its limit of 6 s" in barrier.get("message")
 
 
-@pytest.mark.slow
-def test_a_criterion_that_fails_is_a_failure():
-    sick = session.load(RECORDED / "sick.json")
-    failing = [why for one in judged(sick).verdict.cases for why in one.said(Level.FAIL)]
-    text = "\n".join(failure.text for failure in suite_of(night_of(sick)).iter("failure"))
-    assert failing
-    assert all(why in text for why in failing)
-
-
 def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
     left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
     left = changed(left, "tcp", result="skip", measured=None, skipped=DOWN)
@@ -142,19 +133,6 @@ def test_faults_and_changes_beyond_cases_have_test_cases_of_their_own(passed):
     assert change.get("message") == worse
     (fault,) = suite.findall("testcase[@classname='testbed.night']/error")
     assert fault.get("message") == "/store: is full"
-
-
-def test_a_night_without_a_verdict_is_an_error():
-    suite = suite_of(a_night(faults=["slurmctld does not answer: no"]))
-    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
-
-
-def test_what_a_job_wrote_cannot_break_the_xml_or_the_terminal(passed):
-    said = "\x1b[31m <&> ]]> \x00 \ufffe \ud800 \"'"
-    night = night_of(changed(passed, "PingPong", result="fail", phase="sanity", reason=said))
-    (failure,) = suite_of(night).iter("failure")
-    assert "\\x1b[31m <&> ]]> \\x00 \ufffd \ufffd \"'" in failure.text
-    assert "\x1b" not in command.summary(night)
 
 
 @pytest.mark.slow
@@ -225,14 +203,6 @@ def test_a_hook_need_not_read_what_it_is_told():
 
 
 @pytest.mark.slow
-def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
-    worse = "gige mpich is worse since 2026-11-18: latency +20 %"
-    text = command.summary(night_of(passed, worse=(worse,)))
-    assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in text
-    assert "accept" not in command.summary(night_of(passed))
-
-
-@pytest.mark.slow
 def test_the_mail_of_the_documentation_is_what_a_night_writes(monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
@@ -291,16 +261,6 @@ def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(pas
     assert "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); " in told
     assert "INCONCLUSIVE" not in told
     assert suite_of(night).get("errors") == "0"
-
-
-def test_the_first_line_counts_the_warnings(passed):
-    of = judged(passed)
-    first, *others = of.verdict.cases
-    orange = dataclasses.replace(first.findings[0], level=Level.WARN)
-    cases = (dataclasses.replace(first, findings=(orange,)), *others)
-    warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
-    headline = command.headline(a_night(warned))
-    assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
 
 
 def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):

@@ -70,12 +70,6 @@ class TestDenseSizes:
         for before, after in pairwise(dense):
             assert after <= before * 1.25 + 1
 
-    def test_are_all_7_that_there_are_at_4_bytes(self):
-        assert dense_sizes(flag(4)) == (2, 3, 4, 5, 6, 7, 8)
-
-    def test_hold_the_sizes_that_the_flag_was_compared_with(self):
-        assert {2, 2**20} < set(dense_sizes(flag(4096, compared=(2, 2**20))))
-
     @given(st.integers(2, 2**20), st.sampled_from([2, 4, 8]))
     def test_are_whole_elements_where_the_benchmark_rounds_to_them(self, elements, element_bytes):
         size = elements * element_bytes
@@ -135,14 +129,6 @@ class TestConfirm:
         found = self.again(criterion, spiky=2, smooth=0)
         assert found.level is Level.UNDEFINED
         assert not found.confirmed
-
-    def test_no_launch_at_all_says_nothing(self, criterion):
-        assert self.again(criterion, 0, 0).level is Level.UNDEFINED
-
-    def test_more_launches_may_be_asked_for(self, criterion):
-        found = self.again(criterion, 3, 1, settings=ConfirmSettings(launches=5))
-        assert found.level is Level.UNDEFINED
-        assert "takes 5" in found.reason
 
 
 def test_a_failure_that_comes_back_as_a_warning_is_a_warning():
@@ -242,15 +228,6 @@ class TestKinks:
         places = kinks([curve], ON)
         assert any(place.below < first <= place.above for place in places)
 
-    def test_a_spike_between_two_sizes_shows_by_its_flanks(self):
-        curve = healthy(DOUBLING, slower=spike(2900))
-        assert max(curve.time_us[11] / 47.5, curve.time_us[12] / 65) < 2
-        between = [one for one in kinks([curve], ON) if spans(one, 2048) and spans(one, 4096)]
-        assert between
-
-    def test_nothing_is_looked_for_unless_asked(self):
-        assert kinks([healthy(DOUBLING, slower=spike(2048))], None) == ()
-
     def test_the_strongest_come_first(self):
         curve = healthy(DOUBLING, slower=lambda size: {1024: 3.0, 65536: 9.0}.get(size, 1.0))
         one, *_ = kinks([curve], ON)
@@ -290,13 +267,6 @@ class TestSizes:
     def test_there_are_fewer_where_no_more_sizes_are(self):
         assert sizes_of((Bend(4, 6, 8, 1.0),)) == (4, 5, 6, 7, 8)
         assert sizes_of((Bend(4, 8, 12, 1.0),), 4) == (4, 8, 12)
-
-    def test_places_whose_gaps_are_the_same_are_one_region(self):
-        several = [Bend(4096, 8192, 16384, 1), Bend(1024, 2048, 4096, 1), Bend(8, 16, 32, 1)]
-        found = regions([*several, Bend(512, 1024, 2048, 1)])
-        spans = [(one[0].below, one[-1].above) for one in found]
-        assert spans == [(8, 32), (512, 4096), (4096, 16384)]
-        assert [len(one) for one in found] == [1, 2, 1]
 
 
 class TestFound:

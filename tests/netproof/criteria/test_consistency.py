@@ -31,12 +31,6 @@ def test_the_slower_one_fails_and_names_the_other():
     assert agreement(other, {"IMB": slow}, where="NetPIPE").level is Level.PASS
 
 
-def test_one_size_is_enough():
-    spiked = launches(0.99, 1, 1.01, slow={1024: 6})
-    found = agreement(spiked, {"IMB": launches(0.99, 1, 1.01)}, where="NetPIPE")
-    assert (found.level, found.size) == (Level.FAIL, 1024)
-
-
 MANY = tuple(1 << power for power in range(12, 20))
 
 
@@ -84,13 +78,6 @@ def test_of_one_launch_some_slow_sizes_are_shown():
     assert found.level is Level.SHOWN
 
 
-def test_of_one_launch_few_sizes_tell_nothing():
-    found = agreement(
-        curves(3, of=MANY[:5]), {"NetPIPE": curves(1, of=MANY[:5])}, where="IMB PingPong"
-    )
-    assert found.level is Level.SHOWN
-
-
 def test_few_launches_assert_nothing():
     found = agreement(launches(3, 3), {"other": launches(1, 1, 1)})
     assert found.level is Level.SHOWN
@@ -106,13 +93,6 @@ def test_an_interval_that_contains_the_bound_asserts_nothing():
 
 def test_alone_a_benchmark_has_nobody_to_agree_with():
     assert agreement(launches(1, 1, 1), {}) is None
-
-
-def test_without_a_common_size_it_is_undefined():
-    other = Curve((3,), (1.0,))
-    found = agreement(launches(1), {"other": other})
-    assert found.level is Level.UNDEFINED
-    assert found.value is None
 
 
 FEW = launches(0.99, 1, 1.01)
@@ -150,12 +130,6 @@ def test_what_grows_by_far_more_fails_at_the_size_where_it_does():
     assert grown(launches(12.4, 12.5, 12.6)).level is Level.WARN
 
 
-def test_few_launches_on_more_ranks_assert_nothing():
-    found = grown(launches(100, 100))
-    assert found.level is Level.SHOWN
-    assert "takes 3 launches of both" in found.why
-
-
 def test_an_interval_that_contains_the_bound_fails_nothing():
     assert grown(launches(10, 26, 60)).level is Level.SHOWN
     assert grown(launches(2, 15, 60)).level is Level.WARN
@@ -189,16 +163,6 @@ class TestMonotony:
 
     def test_a_library_that_chooses_better_on_more_ranks_warns(self):
         assert self.shrunk(launches(4.9, 5, 5.1)).level is Level.WARN
-
-    def test_few_launches_and_intervals_that_contain_the_bound_fail_nothing(self):
-        assert self.shrunk(launches(100, 100)).level is Level.SHOWN
-        assert self.shrunk(launches(4, 12, 40)).level is Level.SHOWN
-
-    def test_what_cannot_be_judged_is_undefined(self):
-        wrong = Curve((4,), (0.0,))
-        found = self.shrunk(FEW, wrong)
-        assert (found.criterion, found.level) == ("monotony", Level.UNDEFINED)
-        assert "of Bcast 8 ranks, 0 µs at 4 bytes is no reading" in found.why
 
 
 DOUBLING = tuple(2**power for power in range(2, 12))
@@ -288,19 +252,6 @@ def test_a_part_of_the_interval_below_the_bound_is_inconclusive():
     found = judged(own[1], alongside, launches=own)
     assert found.level is Level.INCONCLUSIVE
     assert found.interval[0] < 4 < found.interval[1]
-
-
-def test_a_time_of_nothing_is_no_reading():
-    zero = Curve(DOUBLING, (0.0,) * len(DOUBLING))
-    found = judged(curve(), {"Sendrecv": companion(zero)})
-    assert found.level is Level.UNDEFINED
-    assert "of Sendrecv, 0 µs at 4 bytes is no reading" in found.why
-
-
-def test_by_default_an_order_of_magnitude_fails():
-    settings = GUIDELINE
-    assert settings.level(5)[0] is Level.WARN
-    assert settings.level(11, (10.5, 12))[0] is Level.FAIL
 
 
 def test_it_names_what_its_findings_rest_on():

@@ -166,13 +166,6 @@ def test_errors_on_the_interface_under_test(errors, level):
     assert finding.level.value == level
 
 
-def test_drops_have_a_bound():
-    eth1 = interface("eth1", rx_packets=100000, rx_drop=50)
-    finding = one(found(launch((eth1, tcp(9, 0), SOFTNET))), "drops")
-    assert (finding.level, finding.value) == (Level.WARN, 0.0005)
-    assert "n1 eth1: 50 of 100,000 packets were dropped (0.05 %)" in finding.why
-
-
 def test_what_is_not_known_is_undefined_with_the_reason():
     gone = {"Tcp.RetransSegs": "went from 9 to 1"}
     blind = CounterSource("tcp", "", {"Tcp.OutSegs": 4}, 2, gone)
@@ -256,24 +249,6 @@ def test_rails_are_compared_where_a_node_sends_long_messages_over_several():
     quiet = launch([interface("eth0", **alone), interface("eth1", **alone)])
     assert rails_of(counted=(noisy, quiet))[0].level is Level.PASS
     assert rails_of(counted=(noisy,))[0].level is Level.WARN
-
-
-def test_a_rail_that_is_not_counted_leaves_its_share_not_known():
-    (finding,) = rails_of((10**8, 10**8), rails=("eth0", "eth7"))
-    assert (finding.criterion, finding.level) == ("rail share", Level.UNDEFINED)
-    assert "n1 eth7: is no interface of the node" in finding.why
-
-
-def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to():
-    node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=10**8))
-    finding = path(launch(node, payload=8 * 10**7))
-    assert finding.level is Level.FAIL
-    assert "50 % went over eth0" in finding.why
-
-
-def test_a_little_alongside_it_is_no_payload():
-    node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=2 * 10**6))
-    assert path(launch(node, payload=8 * 10**7)).level is Level.PASS
 
 
 def test_what_a_bond_sends_its_interfaces_do_not_send_elsewhere():
@@ -366,12 +341,6 @@ def test_ways_that_lose_alike_pass_however_much_they_lose():
 def test_a_few_segments_are_no_difference():
     assert both_ways(launch(way(800, 19), way(800, 0))).level is Level.PASS
     assert both_ways(launch(way(800, 20), way(800, 0))).level is Level.WARN
-
-
-def test_several_launches_count_together():
-    several = [launch(way(800, 10), way(800, 0))] * 2
-    assert both_ways(several[0]).level is Level.PASS
-    assert both_ways(*several).level is Level.WARN
 
 
 def test_whatever_one_way_loses_only_warns_from_where_the_site_lets_retransmissions_warn():

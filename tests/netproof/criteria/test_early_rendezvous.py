@@ -83,11 +83,6 @@ def test_one_launch_of_several_does_not_decide():
     assert judged(*[healthy] * 6, slow).level is Level.PASS
 
 
-def test_how_high_a_step_may_be_is_the_site_s_to_say():
-    slow = curve(30, 8.5e-3, limit=256)
-    assert judged(*[slow] * 3, fail=4).level is Level.PASS
-
-
 @pytest.mark.parametrize(
     "sizes", [(4096, 8192, 16384), tuple(4 * size for size in POWERS), (4, 8)], ids=str
 )
@@ -95,12 +90,6 @@ def test_a_link_on_which_bytes_take_longer_than_a_latency_is_not_judged(sizes):
     found = judged(curve(1, 1, sizes=sizes))
     assert (found.level, found.value) == (Level.SHOWN, None)
     assert "not judged, which takes 3 sizes" in found.why
-
-
-def test_a_time_that_is_no_reading_is_named():
-    found = judged(Curve((4, 8, 16), (0.0, 1.0, 1.0)))
-    assert found.level is Level.UNDEFINED
-    assert "0 µs at 4 bytes is no reading" in found.why
 
 
 def test_one_longer_message_that_is_as_fast_as_the_shorter_ones_is_enough():

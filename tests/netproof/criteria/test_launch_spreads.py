@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -13,7 +12,6 @@ from made_cases import along, only
 
 from netproof.criteria import Level
 from netproof.criteria.findings import Bounds, Finding, folded, ranges_in_words
-from netproof.criteria.launches import LAUNCH_SPREAD
 from netproof.measurement.case import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 23))
@@ -95,17 +93,6 @@ def test_the_size_that_lies_furthest_apart_is_named_with_both_times():
     assert "at 64 bytes 2 launches took 10 to 130 µs, 13 times apart" in found.why
 
 
-def test_nothing_fails_by_default_and_a_site_may_ask_for_it():
-    several = [launch(1, 10, 100), launch(1, 10, 1e5)]
-    assert launch_spread(several, where="x").level is Level.WARN
-    strict = replace(LAUNCH_SPREAD, fail=100)
-    assert launch_spread(several, where="x", settings=strict).level is Level.FAIL
-
-
-def test_messages_below_four_bytes_have_no_part():
-    assert launch_spread([launch(1, 10, 100), launch(900, 10, 100)], where="x").value == 1
-
-
 @given(st.lists(st.floats(1, 1e6), min_size=2, max_size=8), st.floats(0.1, 10))
 def test_the_order_of_launches_and_the_unit_do_not_count(times, factor):
     several = [launch(time, time, time) for time in times]
@@ -141,12 +128,6 @@ def test_the_one_furthest_from_its_bound_stands_for_all_and_names_their_sizes():
         "0.13 at 128. Likewise at 2 sizes in all: 64, 128 bytes",
         "5.0 at 16",
     ]
-
-
-def test_what_is_of_a_whole_curve_stands_for_itself():
-    several = [finding("score", Level.WARN, None, value, 0.5) for value in (0.4, 0.1)]
-    assert folded(several) == several
-    assert folded([]) == []
 
 
 def test_a_value_without_a_bound_or_of_nothing_is_reported_where_nothing_is_further_off():

@@ -17,11 +17,6 @@ def test_what_a_site_does_not_change_stays_at_its_default():
     assert changed.inversion == Settings().inversion
 
 
-def test_none_asserts_nothing():
-    settings = Settings.of_site({"mpi_loss": {"warn": None, "fail": None}}, 0)
-    assert (settings.mpi_loss.warn, settings.mpi_loss.fail) == (None, None)
-
-
 def test_bursts_of_an_emulated_link_are_left_out_of_the_loss_of_mpi():
     assert Settings.of_site({}, 131072).mpi_loss.least_size == 131072
     assert Settings.of_site({}, 131072).inversion.least_size == 4
@@ -69,10 +64,6 @@ def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, r
     (told,) = gone(changes)
     assert reason in told
     Settings.of_site(changes, 0)
-
-
-def test_what_is_written_as_it_is_by_default_is_not_gone():
-    assert [*gone({"envelope": {"warn": None, "fail": None}, "curves": {"least_size": 1}})] == []
 
 
 @pytest.mark.parametrize(

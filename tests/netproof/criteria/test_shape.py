@@ -91,12 +91,6 @@ def test_what_launches_do_not_confirm_is_not_mentioned():
     assert along("dip", one_of_three) == ()
 
 
-def test_without_a_bound_nothing_is_asserted():
-    dip = slower(lambda one: one == 65536, 2)
-    assert found(dip, settings=Below()) == ()
-    assert found(dip, settings=Below(least_size=131072, warn=0.9, fail=0.8)) == ()
-
-
 def test_a_reading_of_zero_is_undefined():
     (finding,) = along("dip", [Curve((4, 8), (0.0, 1.0))] * 2)
     assert finding.level is Level.UNDEFINED
@@ -161,10 +155,6 @@ def test_launches_confirm_a_smaller_one_by_their_interval():
     assert declines(1.5, count=3, noise=0.5) == ()
 
 
-def test_the_largest_size_alone_is_no_decline():
-    assert declines(5, from_bytes=2**22) == ()
-
-
 def test_a_rate_that_recovers_is_none():
     curve = declining(1)[0]
     rates = tuple(
@@ -185,10 +175,3 @@ def test_a_run_is_warned_by_launches_only():
     assert declines(6, case={}) == ()
     (one,) = declines(60, count=4, noise=0.01, case={})
     assert one.level is Level.WARN
-
-
-def test_a_curve_of_short_messages_shows_no_decline():
-    curve = declining(5, from_bytes=2**13)[0]
-    short = Curve(LARGE[:15], curve.time_us[:15], curve.bandwidth_mb_s[:15])
-    assert short.sizes[-1] == 65536
-    assert along("decline", short, **OF_FILES) == ()

@@ -128,14 +128,6 @@ def test_what_was_to_be_judged_and_could_not_be_makes_nothing_wrong_impossible(c
     assert why in found.not_known
 
 
-def test_within_a_node_nothing_has_to_be_counted():
-    (one,) = not_counted()["cases"]
-    case = dataclasses.replace(one.case, path="intra-node")
-    found = of(cases=[dataclasses.replace(one, case=case)], described=in_job())
-    assert NOT_COUNTED not in found.incomplete
-    assert NOT_COUNTED in of(**not_counted(), described=in_job()).incomplete
-
-
 def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     found = of(**healthy())
     assert (found.outcome, found.culprits) == (DiagnosisOutcome.NOTHING, ())
@@ -211,12 +203,6 @@ def test_packets_that_stop_between_two_leaves_alone_accuse_no_node_of_them():
     assert [one.place.kind for one in found] == [PlaceKind.PAIR] * 2
 
 
-def test_that_no_other_program_ran_is_ruled_out_where_that_is_judged():
-    calm = {"criteria": {"disturbance": {"others": 0.99, "steal": 1.0}}}
-    found = of(**healthy(partition=site().model_copy(update=calm)))
-    assert "no other program took CPUs in 10 launches" in found.ruled_out
-
-
 def test_nodes_that_were_in_no_job_together_are_not_known_with_each_other():
     jobs = [rounds(), rounds()]
     found = of(of_pairs=jobs)
@@ -240,15 +226,6 @@ def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
     share = float(re.search(r"gets ([\d.]+)%", over_rdma.not_known[1])[1])
     assert share == pytest.approx(get() * (1448 / 1538) / (4096 / 4122), abs=0.1)
     assert not of(**healthy(cases=[], of_pairs=[rounds(**every)])).culprits
-
-
-def test_a_node_at_half_rate_is_a_slow_port_with_its_error():
-    culprit = only(**healthy(of_pairs=[rounds(gige_3=2.0)]))
-    assert culprit.cause is CauseName.SLOW_PORT
-    assert str(culprit.place) == "gige-3 (eth1)"
-    assert culprit.sure is Sure.STATISTICAL
-    assert "at most 1 in 1,000 healthy runs" in culprit.why
-    assert "50.2 % of the others' rate" in culprit.headline
 
 
 def test_two_environments_that_accuse_one_node_are_one_culprit_and_one_that_clears_it_is_told():
@@ -280,13 +257,6 @@ def test_a_case_of_which_no_node_is_known_is_explained_by_a_link_that_is_down():
     elsewhere = dataclasses.replace(one, result=dataclasses.replace(one.result, nodes=("login",)))
     culprit = only(cases=[elsewhere], described=in_job(gige_2={"state": "down"}))
     assert (culprit.cause, culprit.consequences) == (CauseName.LINK_DOWN, 1)
-
-
-def test_what_differs_between_two_nodes_is_explained_by_the_link_of_one_that_is_down():
-    two = in_job(gige_1={"state": "down", "offloads": {"rx-checksumming": "off"}})[:2]
-    culprit = only(cases=[unmeasured()], described=two)
-    assert culprit.cause is CauseName.LINK_DOWN
-    assert len(culprit.evidence) == 2
 
 
 def test_packets_that_did_not_come_through_while_a_link_flapped_say_nothing_of_an_mtu():
@@ -368,13 +338,6 @@ def test_a_node_behind_a_firewall_explains_jobs_that_hang():
     assert all(word in culprit.advice for word in ("nft list ruleset", "iptables -S", "firewalld"))
 
 
-def test_two_nodes_that_are_not_answered_are_a_pair():
-    ring = RING | {"gige_1": {"tcp_answered": "gige-2,gige-4", "tcp_unanswered": "none"}}
-    culprit = only(**healthy(described=in_job(**ring)))
-    assert (culprit.cause, culprit.place.kind) == (CauseName.NO_TCP, PlaceKind.PAIR)
-    assert culprit.headline == "gige-3 to gige-2 (eth1): TCP connections are not answered"
-
-
 def test_nodes_that_answer_over_tcp_are_ruled_out():
     ring = {
         name: {"tcp_answered": "gige-2,gige-4" if name[-1] in "13" else "gige-1,gige-3"}
@@ -384,14 +347,6 @@ def test_nodes_that_answer_over_tcp_are_ruled_out():
     found = of(**healthy(described=in_job(**ring)))
     assert found.culprits == ()
     assert "4 nodes answered TCP connections" in found.ruled_out
-
-
-def test_another_duplex_is_the_link():
-    culprit = only(
-        **healthy(described=in_job(gige_1={"duplex": "Half"}), of_pairs=[rounds(gige_1=2.0)])
-    )
-    assert culprit.cause is CauseName.LINK_SETTING
-    assert len(culprit.evidence) == 2
 
 
 def test_another_sysctl_is_the_setting_on_its_node_and_fits_a_slow_port_alike():
@@ -594,12 +549,6 @@ def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
     )
 
 
-def test_load_that_all_nodes_have_accuses_nobody_and_is_said():
-    (found,) = diagnose(loaded(*NODES))
-    assert found.culprits == ()
-    assert "other programs ran on the nodes in 3 of 3 launches" in found.not_known
-
-
 def losing(times: int = 3, **again: int) -> list:
     """Cases whose nodes retransmitted so much, in so many environments."""
     return [
@@ -639,10 +588,6 @@ def test_a_burst_in_one_launch_accuses_nobody_and_is_said():
     found = of(**healthy(cases=cases, of_pairs=[]))
     assert found.culprits == ()
     assert "whether gige-2 loses packets: it did in few launches only" in found.not_known
-
-
-def test_between_two_nodes_nobody_is_accused_of_losing_alone():
-    assert of(**healthy(cases=losing(gige_1=0, gige_2=600))).culprits == ()
 
 
 def test_of_two_nodes_that_lose_alike_the_port_is_not_known():
@@ -840,13 +785,6 @@ def test_red_everywhere_with_small_socket_buffers_is_that_setting():
     assert culprit.consequences == 2
 
 
-@pytest.mark.slow
-def test_red_everywhere_with_all_nodes_cleared_is_the_switch_or_what_all_have():
-    culprit = only(**healthy(cases=red_everywhere()))
-    assert culprit.cause is CauseName.WHOLE
-    assert culprit.alternatives == ("a setting that all nodes have alike",)
-
-
 BATCH_US = 125.0
 RATE_ALONE = site().model_copy(update={"pairs": {"quantities": ["rate"]}})
 """As the testbed's file has it."""
@@ -934,31 +872,6 @@ def test_a_pair_of_too_few_nodes_below_the_share_that_is_asked_for_is_named():
     assert (len(culprit.evidence), culprit.consequences) == (2, 2)
 
 
-def test_red_everywhere_with_nothing_else_measured_is_not_explained():
-    found = of(cases=red_everywhere(), described=in_job())
-    (culprit,) = found.culprits
-    assert (culprit.cause, culprit.place.kind) == (CauseName.UNEXPLAINED, PlaceKind.UNKNOWN)
-    assert any(one.startswith("which node is slow: no rounds") for one in found.not_known)
-
-
-def test_a_job_that_failed_for_no_known_reason_is_said():
-    failed = [FailedTest("Job", "testbed", "gige", "mpich", "did not end")]
-    culprit = only(**healthy(failed_tests=failed))
-    assert culprit.cause is CauseName.UNEXPLAINED
-    assert "1 failed job" in culprit.headline
-    assert "did not end" in culprit.evidence[0].sentence
-
-
-def test_two_places_are_two_culprits_and_the_worst_is_first():
-    described = in_job(gige_1={"sysctls": {"net.ipv4.tcp_sack": "0"}}, gige_4={"state": "down"})
-    found = of(**healthy(described=described, of_pairs=[rounds(gige_3=2.0)]))
-    assert [(one.cause, one.place.nodes) for one in found.culprits] == [
-        (CauseName.LINK_DOWN, ("gige-4",)),
-        (CauseName.SLOW_PORT, ("gige-3",)),
-        (CauseName.SETTING, ("gige-1",)),
-    ]
-
-
 def test_what_is_not_measured_cannot_be_told():
     found = of(**healthy(covered=False))
     assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
@@ -1031,12 +944,6 @@ def test_since_when_is_the_first_of_the_latest_sessions_that_have_it(
     assert (since.began, since.session, since.sessions) == (began, first, count)
     assert len(looked) == asked
     assert str(since)
-
-
-def test_earlier_sessions_are_not_judged_where_nothing_is_wrong():
-    looked: list[int] = []
-    diagnose(session_of(**healthy()), earlier=earlier(slow(), asked=looked))
-    assert looked == []
 
 
 def test_a_warning_about_a_setting_accuses_only_with_something_else():

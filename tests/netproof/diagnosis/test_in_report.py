@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 
 import pytest
 from made_sessions import few, in_job, judged_case, rounds, session_of, subject
 
-from netproof.present.html.page import pages, write
+from netproof.present.html.page import pages
 from netproof.present.html.report import Report
 
 
@@ -67,21 +66,3 @@ def test_what_too_few_nodes_tell_is_noted_and_none_of_them_is_called_cleared():
 def _rows(part: str) -> list[list[str]]:
     found = re.findall("<tr>(.*?)(?=<tr>|</tr>|</tbody>)", part, re.DOTALL)
     return [[text(f"<{cell}") for cell in re.split("<(?=t[hd])", row)[1:]] for row in found]
-
-
-def test_maps_are_among_the_charts_files(tmp_path):
-    judged = made()
-    report = Report(judged, ("csv",))
-    write(report, tmp_path / "report")
-    (path,) = (tmp_path / "report" / "charts").glob("pairs-rate-*.csv")
-    with path.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == 12
-    assert {"node", "partner", "value", "launches"} <= set(rows[0])
-
-
-@pytest.mark.slow
-def test_a_session_without_rounds_and_findings_has_no_part_on_nodes(judge):
-    made = dict(pages(Report(judge("two-switches.json"))))["index.html"]
-    assert 'id="nodes"' not in made
-    assert "gige: inconclusive" in text(made)

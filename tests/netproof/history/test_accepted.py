@@ -39,12 +39,6 @@ def test_the_same_again_is_there_once_and_another_alongside_it(nights):
     assert len(accepted.load(nights.store, "testbed")) == 2
 
 
-def test_writers_leave_nothing_aside(nights):
-    path = accepted.put(nights.store, acceptance(nights.add(0)))
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
-    assert list(nights.store.folder.glob(".incoming/*")) == []
-
-
 def test_a_store_with_acceptances_is_a_store(nights):
     stored = nights.add(0)
     accepted.put(nights.store, acceptance(stored))
@@ -89,14 +83,6 @@ def test_a_damaged_one_is_an_error_with_its_path_and_key(nights, old, new, reaso
     place, _, why = str(caught.value).partition(": no acceptance can be read from it: ")
     assert place == str(path)
     assert reason in why
-
-
-def test_half_of_one_or_none_is_an_error(nights):
-    path = accepted.put(nights.store, acceptance(nights.add(0)))
-    for text in (path.read_text()[:40], "[]"):
-        path.write_text(text)
-        with pytest.raises(NetproofError, match="no acceptance can be read from it"):
-            accepted.load(nights.store, "testbed")
 
 
 def test_a_foreign_file_among_them_is_an_error(nights):

@@ -36,13 +36,6 @@ def opened(begin: int) -> OpenStep:
     return OpenStep(begin + 3, nights, known(begin), np.nan, begin, np.full(2, np.nan))
 
 
-def test_a_level_ends_with_the_first_night_of_the_next():
-    series = noisy(40)
-    series[25:] += 0.1
-    assert changes.first_night(series, list(range(40)), known(40)) == 25
-    assert changes.first_night(series, list(range(10, 40)), known(40)) == 25
-
-
 def test_a_slope_has_a_bend_and_a_step_has_none():
     nights = list(range(60))
     slope, stepped = noisy(60), noisy(60)
@@ -50,21 +43,6 @@ def test_a_slope_has_a_bend_and_a_step_has_none():
     stepped[30:] += 0.03
     assert changes.slope_begin(slope, nights, known(40)) == pytest.approx(20, abs=6)
     assert changes.slope_begin(stepped, nights, known(40)) is None
-
-
-def test_few_nights_show_no_slope():
-    nights = list(range(changes.LEAST_SLOPE + 3))
-    assert changes.slope_begin(0.01 * np.arange(len(nights)), nights, known(40)) is None
-
-
-def test_a_step_is_as_large_as_its_nights_show_and_chance_does_not_make_it():
-    series = noisy(50)
-    series[30:] += np.log(1.1)
-    change = changes.step_of(series, opened(30), list(range(30, 50)))
-    assert (change.kind, change.index, change.found) == (ChangeKind.STEP, 30, 33)
-    assert change.size == pytest.approx(0.1, abs=0.01)
-    assert change.p_value < 1e-6
-    assert change.ended is None
 
 
 def test_a_step_that_a_single_night_had_made_was_a_bad_night():

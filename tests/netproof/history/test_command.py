@@ -32,12 +32,6 @@ def test_an_empty_store_cannot_be_followed(nights):
     assert "holds no session; 'netproof store add REPORT' brings one" in err
 
 
-def test_what_is_no_store_cannot_be_followed(nights, tmp_path):
-    ran = CliRunner().invoke(app, ["history", "--store", str(tmp_path)])
-    assert ran.exit_code == 2
-    assert "is no store, it has no netproof-store.json" in ran.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "said"), [(1, "1 session of"), (3, "3 sessions of")])
 def test_few_sessions_are_said_to_be_few(nights, count, said):
@@ -103,15 +97,6 @@ def test_the_series_of_a_case_are_shown_session_by_session(stepped):
 
 
 @pytest.mark.slow
-def test_many_cases_are_shown_in_a_line_each(nights):
-    nights.add_many(6)
-    status, out, _ = history(nights, "--quantity", "latency_us")
-    assert status == 0
-    assert "14 cases: session by session are shown up to 4" in out
-    assert out.count("latency") == 14
-
-
-@pytest.mark.slow
 def test_a_session_of_two_systems_is_of_the_one_that_is_named(nights):
     for system in ("testbed", "moon"):
         for night in range(2):
@@ -168,18 +153,6 @@ def test_what_cannot_be_is_said_with_the_remedy(nights, arguments, said):
     assert out == ""
     # On a terminal that is narrow the parser of options wraps what it says.
     assert said in " ".join(err.replace("│", " ").split())
-
-
-@pytest.mark.slow
-def test_damaged_files_are_named(nights):
-    nights.add_many(2)
-    path = nights.store.path(nights.stored(0)) / "curves.parquet"
-    path.write_bytes(b"")
-    status, _, err = history(nights)
-    assert status == 3
-    assert str(path) in err
-    assert f"move {path.parent} out of the store and add the session's report again" in err
-    assert "select" not in err
 
 
 @pytest.mark.slow
@@ -244,14 +217,6 @@ def test_what_ends_though_it_began_later_is_told_as_such(nights):
     assert "ENDS THOUGH IT BEGAN LATER: gige mpich since 2026-09-25 01:00" in out
     assert "stays open" not in out
     assert history(nights)[0] == 0
-
-
-@pytest.mark.slow
-def test_accepting_where_nothing_is_open_says_so(nights):
-    nights.add_many(12)
-    status, out, _ = accepted(nights, "testbed:gige", "newest")
-    assert status == 0
-    assert "no change of these is open now" in out
 
 
 @pytest.mark.slow
@@ -438,15 +403,6 @@ def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nig
     status, _, err = history(nights, "20260905T010000")
     assert status == 2
     assert f"{path}: is damaged: " in err
-
-
-@pytest.mark.slow
-def test_with_a_damaged_session_what_is_worse_fails_all_the_same(nights):
-    nights.add_many(30, {20: SLOW})
-    path = damage(nights, 4)
-    status, _, err = history(nights)
-    assert status == 1
-    assert str(path) in err
 
 
 @pytest.mark.slow

@@ -66,15 +66,6 @@ def test_drivers_kernels_sysctls_and_programs_are_compared(nights):
         assert any(one.startswith(expected) for one in lines)
 
 
-def test_one_thing_comes_before_the_many(nights):
-    kinds = [
-        one.what.partition(" ")[0]
-        for one in culprits(nights, nodes(sysctls={}, mtu=9000, offloads={})).differences
-    ]
-    assert kinds[0] == "mtu"
-    assert kinds.index("sysctls") < kinds.index("offloads")
-
-
 def test_programs_that_moved_and_are_the_same_do_not_differ(nights):
     def moved(rows):
         for row in rows["nodes"]:
@@ -148,16 +139,6 @@ def test_software_files_and_labels_are_of_the_whole_session(nights):
         assert part in lines
 
 
-def test_another_mpi_library_is_of_the_configuration(nights):
-    def other(rows):
-        rows["sessions"][0]["mpi"] = {"mpich": "MPICH 6"}
-
-    (difference,) = culprits(nights, other).differences
-    assert difference.own
-    assert difference.what == "MPI library of mpich"
-    assert difference.after == "MPICH 6"
-
-
 def test_nodes_without_a_record_are_not_taken_for_unchanged(nights):
     def lost(rows):
         rows["nodes"] = []
@@ -165,12 +146,3 @@ def test_nodes_without_a_record_are_not_taken_for_unchanged(nights):
 
     found = culprits(nights, lost)
     assert found.unknown["nodes after"] == "the job left no record"
-
-
-@pytest.mark.parametrize(
-    ("kib", "changed"),
-    [(7458522, []), (7000000, ["memory NUMA 0 KiB"])],
-)
-def test_memory_that_a_virtual_machine_gives_back_is_no_change(nights, kib, changed):
-    before, after = (nodes(memory={"NUMA 0 KiB": str(one)}) for one in (7563379, kib))
-    assert [one.what for one in culprits(nights, after, before).differences] == changed

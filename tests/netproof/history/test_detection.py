@@ -26,12 +26,6 @@ def test_a_series_that_never_changes_never_alarms(nights):
     assert followed.p_value == 1.0
 
 
-def test_of_a_series_without_a_value_nothing_is_said():
-    followed = follow([None] * 20)
-    assert (followed.changes, followed.level, followed.noise) == ((), None, None)
-    assert followed.p_value == 1.0
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated():
@@ -84,14 +78,6 @@ def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up,
     assert not bad.open
 
 
-def test_nights_without_a_value_are_passed_over():
-    values = stepped(1, 0.2)
-    gaps = [None if night % 5 == 0 else value for night, value in enumerate(values)]
-    (change,) = steps(follow(gaps))
-    assert change.open
-    assert change.index in (60, 61)
-
-
 @pytest.mark.slow
 def test_an_open_change_stays_open_until_the_series_is_back():
     values = stepped(2, 0.1, nights=100)
@@ -137,16 +123,6 @@ def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
 
 
 @pytest.mark.slow
-def test_a_second_step_is_told_from_the_first():
-    values = [v * 1.1 if night >= 80 else v for night, v in enumerate(stepped(5, 0.1, 40, 120))]
-    first, second = steps(follow(values))
-    assert (first.index, second.index) == (40, 80)
-    assert first.open
-    assert second.open
-    assert second.before == pytest.approx(110, rel=0.02)
-
-
-@pytest.mark.slow
 def test_a_slow_drift_is_called_one():
     values = [v * (1 + 0.1 * night / 160) for night, v in enumerate(quiet(6, 160))]
     (change,) = [change for change in follow(values).changes if change.open]
@@ -162,14 +138,6 @@ def test_noise_that_grew_is_learned():
     assert follow(values[:130].tolist()).noise == pytest.approx(0.06, rel=0.4)
 
 
-def test_cold_series_are_judged_by_median_and_mad():
-    values = [10.0, 10.4, 9.9, 10.1, 10.2, 9.8, 10.0, 10.3]
-    followed = follow(values)
-    assert followed.level == pytest.approx(math.exp(np.median(np.log(values))))
-    found = follow([*values, *[20.0] * 4])
-    assert [change.index for change in steps(found)] == [8]
-
-
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
 def test_a_value_that_has_no_logarithm_is_refused(value):
     with pytest.raises(NetproofError, match=r"series 1, night 2: .* a value is above 0"):
@@ -179,15 +147,6 @@ def test_a_value_that_has_no_logarithm_is_refused(value):
 def test_series_of_unlike_lengths_are_refused():
     with pytest.raises(NetproofError, match="series of 2 and of 3 nights"):
         follow_all([[1.0, 1.0], [1.0, 1.0, 1.0]])
-
-
-@pytest.mark.slow
-def test_many_series_are_followed_as_each_alone():
-    several = [quiet(1), stepped(2, 0.1), [None, *stepped(3, -0.2)[1:]]]
-    accepted = [(), (61,), ()]
-    assert follow_all(several, accepted=accepted) == [
-        follow(values, accepted=nights) for values, nights in zip(several, accepted, strict=True)
-    ]
 
 
 @pytest.mark.slow

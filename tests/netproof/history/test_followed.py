@@ -177,15 +177,6 @@ def _flipped(content: bytes, at: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_what_another_netproof_kept_is_made_anew(nights, monkeypatch):
-    nights.add_many(5)
-    said(nights)
-    assert night_values.load(nights.store, SYSTEM).state is not None
-    monkeypatch.setattr(night_values, "version", lambda name: "9.9")
-    assert night_values.load(nights.store, SYSTEM) is night_values.NOTHING
-
-
-@pytest.mark.slow
 def test_a_session_that_is_put_there_anew_is_read_again(nights, monkeypatch):
     nights.add_many(6)
     said(nights)
@@ -217,18 +208,6 @@ def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
     history_verdict.judge(nights.store, session=nights.stored(3).name)
     assert nights.store.followed(SYSTEM).read_bytes() == kept
     assert said(nights) == before
-
-
-@pytest.mark.slow
-def test_other_sessions_begin_anew(nights):
-    nights.add_many(6)
-    said(nights)
-    known = night_values.load(nights.store, SYSTEM)
-    keys = list(known.series)
-    names = [*known.marks]
-    assert known.going_on(names, keys)[0] is known.state
-    assert known.going_on(names[:-1], keys)[0] is None
-    assert known.going_on(names[1:], keys)[0] is None
 
 
 @pytest.mark.slow
@@ -265,13 +244,3 @@ def test_the_first_session_stays_the_first_for_a_stride_of_nights(nights, monkey
         )
         first = chosen(nights.store)[1][0]
         assert first == many[0 if there < NEWEST_SESSIONS + STRIDE else STRIDE]
-
-
-@pytest.mark.slow
-def test_the_same_session_always_gives_the_same_values(nights):
-    stored = nights.add(0)
-    first, faults = night_values.gathered(nights.store, [stored], night_values.NightValues())
-    assert not faults
-    for _ in range(5):
-        again, _ = night_values.gathered(nights.store, [stored], night_values.NightValues())
-        assert first.values.equals(again.values)

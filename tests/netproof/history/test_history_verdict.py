@@ -16,7 +16,6 @@ from netproof.history.selection import Quantity, Selection
 
 SLOW = by(1.2, environment="mpich")
 SLOWER_ALL = by(1.2)
-FASTER = by(1 / 1.2, environment="mpich")
 
 
 GIGE = Selection(partition="gige")
@@ -31,31 +30,6 @@ def accept(nights, stored, selection=GIGE) -> None:
 
 def places(verdict) -> set[tuple[str, str]]:
     return {(event.partition, event.environment) for event in verdict.events}
-
-
-@pytest.mark.slow
-def test_where_nothing_changes_nothing_is_worse(nights):
-    nights.add_many(30)
-    verdict = judge(nights.store)
-    assert verdict.status == NOTHING_WORSE
-    assert verdict.events == ()
-    assert verdict.sentences() == (
-        "no change shows over 30 sessions since 2026-09-01; a step of tonight can show tomorrow",
-    )
-
-
-@pytest.mark.slow
-def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped):
-    verdict = judge(stepped.store)
-    assert verdict.status == WORSE
-    assert places(verdict) == {("gige", "mpich")}
-    (event,) = verdict.events
-    assert event.session == stepped.stored(24)
-    assert event.culprits.before == stepped.stored(23)
-    for shift in event.shifts:
-        rises = shift.of.quantity.rising_is_worse
-        assert shift.worse
-        assert shift.change.size == pytest.approx(0.2 if rises else 1 / 1.2 - 1, abs=0.03)
 
 
 @pytest.mark.slow
@@ -203,14 +177,6 @@ def test_the_manual_says_how_many_nights_are_needed():
 
 
 @pytest.mark.slow
-def test_a_cold_start_is_told_of_by_what_shows_in_many_series(nights):
-    nights.add_many(15, {9: by(2.0, environment="mpich")})
-    verdict = judge(nights.store)
-    assert places(verdict) == {("gige", "mpich")}
-    assert verdict.events[0].session == nights.stored(9)
-
-
-@pytest.mark.slow
 def test_sessions_in_which_nothing_was_measured_are_said(nights):
     def nothing(rows):
         for name in ("launches", "curves"):
@@ -241,16 +207,6 @@ def test_a_part_keeps_the_verdict_of_the_whole(stepped):
 
 
 @pytest.mark.slow
-def test_how_often_it_is_to_be_wrong_is_said(nights):
-    nights.add_many(12)
-    verdict = judge(nights.store)
-    assert verdict.control().startswith(
-        f"{verdict.tested} of {len(verdict.followed)} series tested"
-    )
-    assert f"{verdict.false_alarms_a_month:.2g} false alarms a month" in verdict.control()
-
-
-@pytest.mark.slow
 def test_levels_follow_the_changes(nights):
     nights.add_many(30, {24: by(1.5)})
     verdict = judge(nights.store)
@@ -260,16 +216,6 @@ def test_levels_follow_the_changes(nights):
             assert (nights_of, later) == ([0, 23], [24, 29])
             assert after == pytest.approx(1.5 * before, rel=0.02)
             assert low < after < high
-
-
-@pytest.mark.slow
-def test_a_damaged_acceptance_is_an_error(nights):
-    nights.add_many(2)
-    accept(nights, nights.stored(0))
-    (path,) = nights.store.acceptances("testbed")
-    path.write_text("")
-    with pytest.raises(NetproofError, match="no acceptance can be read"):
-        judge(nights.store)
 
 
 def test_confidence_has_the_digits_that_it_takes():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from made_series import follow, quiet, stepped, steps
 
-from netproof.history.changes import ChangeKind
 from netproof.history.followers import follow_all
 from netproof.history.series import POOL_STRIDE, phase_of, pooled
 
@@ -17,15 +16,6 @@ def test_a_pool_finds_what_no_series_of_it_shows_so_soon():
     (change,) = steps(follow(pooled(several)))
     assert change.size == pytest.approx(0.025, abs=0.01)
     assert change.index in (59, 60, 61)
-
-
-def test_a_night_that_is_bad_for_all_series_is_no_step_of_their_pool():
-    several = [quiet(seed) for seed in range(30, 38)]
-    for values in several:
-        values[70] *= 1.3
-    followed = follow(pooled(several))
-    assert not steps(followed)
-    assert [c.index for c in followed.changes if c.kind is ChangeKind.BAD_NIGHT] == [70]
 
 
 def test_a_pool_has_no_value_where_none_of_its_series_has():

@@ -11,7 +11,7 @@ from made_nights import by, without
 from netproof.criteria.score import score as score_of
 from netproof.errors import NetproofError
 from netproof.history import series
-from netproof.history.selection import Quantity, Selection
+from netproof.history.selection import Quantity
 from netproof.measurement.case import Curve, median_curve
 from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
@@ -54,16 +54,6 @@ def curves(nights, session, environment="mpich"):
 
 
 @pytest.mark.slow
-def test_a_series_has_the_landmarks_of_each_session(nights):
-    nights.add_many(4)
-    found = read(nights)
-    for night, stored in enumerate(found.sessions):
-        (case,) = rows(nights, stored, "cases")
-        assert one(found, Quantity.LATENCY).values[night] == case["latency_us"]
-        assert one(found, Quantity.RATE_64_KIB).values[night] == case["rate_64_kib_mb_s"]
-
-
-@pytest.mark.slow
 def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
     nights.add_many(2)
     found = read(nights)
@@ -82,25 +72,6 @@ def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights
     expected = score_of(*both, where="it", baseline="mpich")
     score = one(found, Quantity.SCORE, environment="other")
     assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
-
-
-@pytest.mark.slow
-def test_the_baseline_has_no_score_that_could_be_followed(nights):
-    nights.add_many(2)
-    scored = [it for it in read(nights).series if it.quantity is Quantity.SCORE]
-    assert scored
-    assert {it.case.environment for it in scored} == {"other"}
-
-
-@pytest.mark.slow
-def test_a_function_without_bandwidth_is_followed_by_latency_and_mean(nights):
-    nights.add_many(2)
-    quantities = {
-        it.quantity
-        for it in read(nights).series
-        if it.case.function == "Allreduce" and it.case.environment == "mpich"
-    }
-    assert quantities == {Quantity.LATENCY, Quantity.MEAN}
 
 
 @pytest.mark.slow
@@ -149,15 +120,6 @@ def test_what_no_recent_session_measured_is_followed_no_longer(nights):
 
 
 @pytest.mark.slow
-def test_pools_hold_the_series_of_one_configuration_and_quantity(nights):
-    nights.add_many(3)
-    pools = read(nights).pools
-    assert pools
-    for pool in pools:
-        assert {(it.partition, it.environment) for it in pool.cases} == {pool.where}
-
-
-@pytest.mark.slow
 def test_sessions_are_chosen_by_count_day_label_and_last_one(nights):
     def labelled(rows):
         rows["sessions"][0]["labels"] = {"rack": "b"}
@@ -180,17 +142,6 @@ def test_of_several_systems_one_has_to_be_named(nights):
     assert series.chosen(nights.store, session=other.name) == ("another", (other,))
     with pytest.raises(NetproofError, match="is of system another, not testbed"):
         series.chosen(nights.store, "testbed", other.name)
-
-
-@pytest.mark.slow
-def test_a_selection_takes_what_fits_all_of_it(nights):
-    nights.add(0)
-    found = read(nights).series
-    fits = [
-        it for it in found if Selection(("sendrecv", "4 ranks"), environment="mpich").covers(it)
-    ]
-    assert {(it.case.function, it.case.ranks) for it in fits} == {("Sendrecv", 4)}
-    assert {it.case.environment for it in fits} == {"mpich"}
 
 
 WHY = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
@@ -234,13 +185,3 @@ def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
     score = one(found, Quantity.SCORE, environment="other")
     assert [value is None for value in score.values] == [False, True, False]
     assert None not in one(found, Quantity.LATENCY, environment="other").values
-
-
-@pytest.mark.slow
-def test_a_case_that_is_only_inconclusive_tonight_is_still_followed(nights):
-    nights.add_many(2)
-    for night in range(2, 14):
-        nights.add(night, change=disturbed(function="Sendrecv"))
-    found = read(nights)
-    assert one(found, Quantity.LATENCY).values[2:] == (None,) * 12
-    assert found.no_longer_followed == 0

@@ -62,10 +62,6 @@ def test_a_narrow_terminal_keeps_what_matters_most():
     assert "irq" not in head
 
 
-def test_nothing_is_said_where_no_launch_only_started():
-    assert not list(blocks(((), {"its job made none": 8})))
-
-
 OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
 UNKNOWN = NodeCost("gige-1", 1, 1, absent={"cpu_s": NO_STARTS})
 

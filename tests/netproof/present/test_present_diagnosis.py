@@ -115,10 +115,3 @@ def test_nothing_wrong_is_said_as_what_was_found():
     assert shown.headline(dataclasses.replace(healthy, not_known=("a pair never met",))) == (
         "gige: nothing wrong was found in what was measured; 10 of 10 cases passed"
     )
-
-
-def test_failed_cases_that_were_not_measured_count_as_cases():
-    several = dataclasses.replace(diagnosis(), cases=5, passed=5, red=3, unmeasured=3)
-    assert shown.headline(several).endswith(
-        "; 5 of 8 cases passed, 3 failed, 3 of these not measured whole"
-    )

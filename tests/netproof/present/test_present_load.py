@@ -143,11 +143,3 @@ def test_plain_values_have_every_factor(recorded):
     assert across["mean"]["side"] == "beyond"
     assert across["median"]["value"] > 3
     assert across["99th percentile"]["value"] is None
-
-
-def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
-    one = bounded(recorded, most=1.5)
-    text = html.unescape(answers_page("Under load", [shown.load_answer(one)]))
-    assert text.index("above the bound: bandwidth") < text.index("application/json")
-    assert '"what":"bandwidth alongside one-to-one"' in text
-    assert "3.31 (2.23 to 4.81), above 1.5" in text

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from netproof import codec
 from netproof.experiments import parameters
 from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, SweepTable, turns
 from netproof.measurement.case import Case, Curve
@@ -108,17 +107,6 @@ def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
     assert shown.setting(sweep, "131072") == "NPtcp -b 131072"
 
 
-def test_costs_are_said(sweep):
-    cost = Gain(0.9, (0.85, 0.95))
-    found = shown.recommendation(said(sweep, short=cost))
-    assert "-10 % (-15 to -5) for short ones" in found
-
-
-def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
-    text = shown.recommendation(said(sweep, None))
-    assert text == "socket buffer: leave it as it is: no value is faster for sure"
-
-
 @pytest.mark.parametrize(
     ("gain", "words"),
     [
@@ -130,10 +118,6 @@ def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
 )
 def test_a_gain_in_words(gain, words):
     assert shown.gain_in_words(gain) == words
-
-
-def test_a_value_that_is_a_size_is_written_as_one(sweep):
-    assert shown.name_of(sweep, "65536") == "64 KiB"
 
 
 def test_the_terminal_has_the_table(sweep):
@@ -222,14 +206,6 @@ def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     assert "3 rounds of 2 algorithms, each alongside the library's own choice" in flat
 
 
-def test_others_that_are_as_good_are_named_in_the_row():
-    one = algorithms_of()
-    (row,) = [row for row in one.table.rows if row.at == 65536]
-    said = shown.as_good_in_words(one, row)
-    assert "% behind)" in said
-    assert {row.winner, *row.as_good} == {"4", "6"}
-
-
 def test_plain_values_have_every_gain_with_its_interval():
     one = algorithms_of()
     made = json.loads(json.dumps(shown.document(one)))
@@ -241,16 +217,6 @@ def test_plain_values_have_every_gain_with_its_interval():
     assert last["gains"]["4"]["interval"][0] < 1.6 < last["gains"]["4"]["interval"][1]
 
 
-@pytest.mark.slow
-def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
-    one = algorithms_of()
-    text = html.unescape(answers_page("Tuning", [shown.answer(one)]))
-    assert text.index("4 ring") < text.index("application/json")
-    assert '"algorithm":"6 rabenseifner"' in text
-    assert '"configuration":"the library\'s own"' in text
-    assert "OMPI_MCA_coll_tuned_allreduce_algorithm=4" in text
-
-
 def test_a_barrier_has_one_row_and_no_size():
     one = algorithms_of("Barrier", (0,))
     assert next(b for b in shown.answer(one)[1] if isinstance(b, DataTable)).rows[0][:2] == (
@@ -259,10 +225,3 @@ def test_a_barrier_has_one_row_and_no_size():
     )
     text = answers_page("Tuning", [shown.answer(one)])
     assert "There is no curve to draw." in text
-
-
-def test_a_sweep_comes_back_from_a_report_as_it_was():
-    one = algorithms_of()
-    back = Sweep.from_json(json.loads(json.dumps(codec.encode(one))))
-    assert back.table == one.table
-    assert (back.names, back.refused, back.fell_back) == (one.names, one.refused, one.fell_back)

@@ -46,10 +46,6 @@ def test_a_table_is_as_wide_as_its_figures_and_none_is_cut(width):
     assert said.splitlines()[2].split() == ["fast-ethernet", "1234.5", "2.0", "4.0", "-"]
 
 
-def test_part_of_the_rows_is_as_wide_as_all_of_them():
-    assert printed(WIDE, 80, range(1)).splitlines()[0] == printed(WIDE, 80).splitlines()[0]
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

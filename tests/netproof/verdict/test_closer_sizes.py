@@ -102,13 +102,6 @@ def spiked(result) -> Subject:
     return subject_of(result, spike)
 
 
-def test_the_grid_alone_flags_nothing_of_the_spike(spiked):
-    assert engine.flagged(engine.smoothness(spiked)) == ()
-    (over,) = [one for one in confirmations.places(spiked) if one.below == 4096]
-    assert {5161, 6502} <= {*itertools.chain(*confirmations.closer_sizes(spiked))}
-    assert (over.size, over.above) == (8192, 16384)
-
-
 def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     again = again_of(spiked, result, spike)
     (finding,) = confirmations.closer_findings(spiked, again)
@@ -132,14 +125,6 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     assert not confirmations.failed(subject, (), again, 9)
 
 
-def test_launches_at_closer_sizes_are_judged_with_their_case(spiked, result):
-    again = again_of(spiked, result, spike)
-    whole = dataclasses.replace(spiked, measured=dataclasses.replace(spiked.measured, again=again))
-    of_case = confirmations.findings_along([whole])[spiked.case.key()]
-    assert of_case == confirmations.rule_all(spiked, engine.along(spiked), again)
-    assert any(one.level is Level.FAIL for one in of_case)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["healthy.json", "sick.json", "two-switches.json"])
 def test_nothing_changes_where_the_site_refines_nothing(name):
@@ -154,18 +139,6 @@ def test_nothing_changes_where_the_site_refines_nothing(name):
         assert [(f.criterion, f.size, f.own_level) for f in ruled if f.criterion != "crashes"] == [
             (f.criterion, f.size, f.level) for f in findings if f.criterion != "crashes"
         ]
-
-
-@pytest.mark.slow
-def test_every_benchmark_s_curves_are_looked_at_alike():
-    """A case that is red by a flag has only places other than the flag's."""
-    for one in cases("two-switches.json") + cases("sick.json"):
-        subject = subject_of(one, refine={"slopes": 0.3})
-        flags = engine.flagged(engine.smoothness(subject))
-        for place in confirmations.places(subject):
-            assert not any(flag.size / 2 <= place.size <= 2 * flag.size for flag in flags)
-            again = again_of(subject, one)
-            assert confirmations.closer_settled(subject, again, 9)
 
 
 def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):

@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_measured import with_figures
 
 from netproof.criteria import Finding, Level, consistency
 from netproof.criteria.findings import Below
-from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
@@ -26,7 +24,6 @@ SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 TESTBED = Settings.of_site(
     {name: {"least_size": 4096} for name in ("envelope", "inversion", "jump", "dropout")}, 131072
 )
-MPICH = ScoreBaseline("gige", "mpich")
 
 
 @pytest.fixture(scope="module")
@@ -87,25 +84,6 @@ class TestAlong:
         jump = found(engine.along(sick["mpich tcp"]), "jump")
         assert (jump.level, jump.size, jump.compared_sizes) == (Level.FAIL, 49152, (32768,))
 
-    def test_a_sentence_names_all_that_one_needs_to_find_the_place(self, sick):
-        why = found(engine.along(sick["mpich tcp"]), "jump").why
-        assert why.startswith("testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): ")
-        for named in ("49152 bytes", "16.5 times", "above 10 is flagged"):
-            assert named in why
-
-    def test_the_loss_of_mpi_is_over_tcp_of_the_same_job(self, sick):
-        job = {subject.case.key(): subject for subject in sick.values()}
-        loss = found(engine.along(sick["mpich mpi"], job), "MPI loss at the peak")
-        mpi, tcp = (
-            max(
-                rate
-                for size, rate in zip(curve.sizes, curve.bandwidth_mb_s, strict=True)
-                if size >= 131072
-            )
-            for curve in (sick["mpich mpi"].measured.curve, sick["mpich tcp"].measured.curve)
-        )
-        assert loss.value == pytest.approx(1 - mpi / tcp)
-
     def test_without_tcp_the_loss_of_mpi_is_undefined_and_fails(self, sick):
         subject = sick["mpich mpi"]
         loss = found(engine.along(subject, None), "MPI loss at the peak")
@@ -117,65 +95,8 @@ class TestAlong:
         subject = dataclasses.replace(sick["mpich mpi"], absent=absent)
         assert not [one for one in engine.along(subject) if "MPI loss" in one.criterion]
 
-    def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
-        subject = with_settings(sick["mpich mpi"], mpi_loss=replace(MPI_LOSS, warn=None, fail=None))
-        loss = found(engine.along(subject, None), "MPI loss at the peak")
-        assert engine.rule(subject, loss, None).level is Level.SHOWN
-
-    def test_the_line_rate_is_held_where_there_is_one(self, sick):
-        between = engine.along(sick["mpich tcp"])
-        assert found(between, "line rate").level is Level.PASS
-        inside = dataclasses.replace(
-            sick["mpich tcp"],
-            measured=dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=None),
-        )
-        assert "line rate" not in [finding.criterion for finding in engine.along(inside)]
-
-    def test_a_function_without_sizes_has_no_curve_to_judge(self, sick):
-        curve = dataclasses.replace(
-            sick["mpich tcp"].measured.curve, sizes=(0,), time_us=(7.0,), bandwidth_mb_s=None
-        )
-        launches = tuple(
-            dataclasses.replace(one, curve=curve) for one in sick["mpich tcp"].measured.launches
-        )
-        measured = dataclasses.replace(sick["mpich tcp"].measured, launches=launches)
-        barrier = dataclasses.replace(sick["mpich tcp"], measured=measured)
-        assert engine.along(barrier) == ()
-
 
 class TestRule:
-    def test_a_confirmed_flag_counts(self, sick, measured_again):
-        subject = sick["mpich tcp"]
-        findings = confirmations.rule_all(
-            subject, engine.along(subject), measured_again[subject.case.key()]
-        )
-        (jump,) = (finding for finding in findings if finding.criterion == "jump")
-        assert jump.level is Level.FAIL
-        assert "confirmed: 3 of 3 launches around 49152 bytes show it again" in jump.why
-        assert "on gige-1, gige-2, job " in jump.why
-
-    def test_a_flag_that_was_not_measured_again_counts_as_it_stands(self, sick):
-        jump = found(engine.along(sick["mpich tcp"]), "jump")
-        finding = engine.rule(sick["mpich tcp"], jump, None)
-        assert finding.level is Level.FAIL
-        assert finding.why.endswith(". It was not measured again")
-
-    def test_an_unconfirmed_flag_is_shown_and_is_not_red(self, sick, measured_again):
-        subject = sick["mpich tcp"]
-        jump = found(engine.along(subject), "jump")
-        measured = measured_again[subject.case.key()]
-        smooth = dataclasses.replace(
-            measured,
-            launches=tuple(
-                dataclasses.replace(curve, time_us=tuple(float(size) for size in curve.sizes))
-                for curve in measured.launches
-            ),
-        )
-        confirmation = confirmations.confirmation(subject, jump, smooth)
-        finding = engine.rule(subject, jump, confirmation)
-        assert finding.level is Level.SHOWN
-        assert "unconfirmed: 0 of 3 launches" in finding.why
-
     def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick, measured_again):
         subject = sick["mpich tcp"]
         jump = found(engine.along(subject), "jump")
@@ -208,112 +129,20 @@ class TestRule:
         assert finding.known == "ticket 812: the buffer is small"
         assert finding.forgiven
 
-    def test_a_sentence_is_the_case_and_its_reason_and_only_a_flag_is_forgiven(self, sick):
-        shown = 0
-        for subject in sick.values():
-            for finding in engine.along(subject):
-                finding = engine.rule(subject, finding, None)
-                assert finding.why == f"{subject}: {finding.reason}"
-                assert str(subject) not in finding.reason
-                assert not finding.forgiven
-                shown += finding.level is Level.SHOWN
-        assert shown
-
-    def test_a_known_flaw_of_another_case_excuses_nothing(self, sick):
-        known = dataclasses.replace(sick["mpich tcp"], known={"NetPIPE tcp": "no whole case"})
-        finding = engine.rule(known, found(engine.along(known), "jump"), None)
-        assert finding.level is Level.FAIL
-
     def test_more_than_a_link_carries_is_excused_by_nothing(self, sick):
         measured = dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=10.0)
         known = dataclasses.replace(sick["mpich tcp"], measured=measured, known={".*": "known"})
         finding = engine.rule(known, found(engine.along(known), "line rate"), None)
         assert finding.level is Level.FAIL
 
-    def test_a_share_that_is_not_defined_is_shown_with_the_reason_and_is_no_failure(self, sick):
-        subject = sick["mpich tcp"]
-        marks = dataclasses.replace(
-            subject.measured.landmarks,
-            asymptotic_mb_s=None,
-            undefined={"asymptotic_mb_s": "times lie on no line"},
-        )
-        bent = dataclasses.replace(
-            subject, measured=with_figures(subject.measured, landmarks=marks)
-        )
-        finding = engine.rule(bent, found(engine.along(bent), "line rate"), None)
-        assert (finding.own_level, finding.level) == (Level.UNDEFINED, Level.SHOWN)
-        assert finding.why.endswith("line rate undefined: times lie on no line")
-
 
 class TestAcross:
-    def test_the_baseline_against_itself_scores_one(self, sick):
-        findings = engine.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
-        (score,) = (r for r in findings if r.criterion == "score")
-        assert score.value == pytest.approx(1)
-
-    def test_a_score_against_a_disturbed_baseline_says_so(self, sick):
-        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
-        noise = "gige-1: others used 40 % of the CPUs"
-        baseline = sick["mpich tcp"]
-        launches = [dataclasses.replace(it, loads=(busy,)) for it in baseline.measured.launches]
-        disturbed = dataclasses.replace(
-            baseline, measured=baseline.measured.with_launches(launches)
-        )
-        other = sick["intelmpi tcp"]
-        quiet, noisy = (
-            found
-            for it in (baseline, disturbed)
-            for found in engine.across([it, other], MPICH)[other.case.key()]
-            if found.criterion == "score"
-        )
-        assert quiet.disturbed == ()
-        assert noisy.disturbed == (noise,)
-        assert noisy.value == quiet.value
-        assert noisy.why == f"{quiet.why}. The machine was disturbed: {noise}"
-        assert noisy.level is quiet.level
-
-    def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
-        bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        findings = engine.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
-        reds = {r.criterion: r for r in findings[bad.case.key()] if r.level is Level.FAIL}
-        assert set(reds) == {"envelope", "floor"}
-        red = reds["envelope"]
-        (open_,) = (r for r in findings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
-        sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
-        assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
-        assert f". Likewise at {len(red.sizes())} sizes in all: 4096, 6144, 12288, " in red.why
-        # Where the launches of the sick switch are far apart, more of them have to tell.
-        assert open_.sizes() == (8192, 24576, 65536, 524288)
-
-    def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
-        bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        subjects = [sick["mpich tcp"], sick["intelmpi tcp"], bad]
-        findings = engine.across(subjects, MPICH)[bad.case.key()]
-        labels = {str(subject) for subject in subjects} - {str(bad)}
-        found = findings
-        assert all(finding.against in labels for finding in found)
-        assert found[-1].against == str(sick["mpich tcp"])
-        assert all(finding.interval is not None for finding in found)
-
     def test_of_one_case_it_says_what_it_says_of_it_among_all(self, sick):
         members = [sick["mpich mpi"], slower(sick["mpich mpi"], 25, "openmpi4")]
         whole = [*engine.compared(members, None)]
         for one in members:
             alone = [*engine.compared(members, None, only=one)]
             assert alone == [found for found in whole if found[0] is one]
-
-    def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
-        findings = engine.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
-        envelope, *_ = findings[sick["mpich tcp"].case.key()]
-        assert (envelope.level, envelope.own_level) == (Level.INCONCLUSIVE,) * 2
-        assert "95% interval" in envelope.why
-        assert envelope.sizes() == (8192, 65536, 524288)
-
-    def test_a_flaw_that_is_known_excuses_what_is_inconclusive_too(self, sick):
-        known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
-        envelope, *_ = engine.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
-        assert envelope.level is Level.SHOWN
-        assert "Known: ticket 812" in envelope.why
 
     def test_a_slower_link_is_compared_with_what_it_explains(self, sick):
         fast = dataclasses.replace(sick["intelmpi mpi"], link=Link(10_000, 1500))
@@ -356,18 +185,6 @@ class TestAcross:
         subject = dataclasses.replace(sick["mpich tcp"], measured=measured, link=link)
         assert subject.data.crossing == replace(link, least=1, most=62)
 
-    def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
-        bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        findings = engine.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
-        (score,) = (r for r in findings if r.criterion == "score")
-        assert score.value == pytest.approx(1 / 25)
-        assert "red at 4096, 6144" in score.why
-
-    def test_a_lone_configuration_has_no_envelope(self, sick):
-        (envelope, _) = engine.across([sick["mpich tcp"]], MPICH)[sick["mpich tcp"].case.key()]
-        assert envelope.own_level is Level.UNDEFINED
-        assert "is the only configuration" in envelope.why
-
     @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
     def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
         shown = engine.across([sick["mpich mpi"]], baseline)[sick["mpich mpi"].case.key()][-1]
@@ -387,25 +204,8 @@ class TestAcross:
         ]
         assert score.value is None
 
-    def test_cases_of_different_functions_are_not_compared(self, sick):
-        findings = engine.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
-        for several in findings.values():
-            assert several[0].own_level is Level.UNDEFINED
-
 
 class TestFloors:
-    def test_what_is_slow_as_a_whole_fails_where_the_envelope_does_not(self, sick):
-        fast = sick["mpich mpi"]
-        bad = slower(fast, 5, "openmpi4")
-        findings = engine.across([fast, bad], MPICH)[bad.case.key()]
-        levels = {finding.criterion: finding.level for finding in findings}
-        assert levels["envelope"] is not Level.FAIL
-        assert levels["floor"] in (Level.FAIL, Level.INCONCLUSIVE)
-        (floor,) = (one for one in findings if one.criterion == "floor")
-        assert floor.value == pytest.approx(0.2)
-        assert floor.against == str(fast)
-        assert "0.2 times as fast as testbed:gige mpich NetPIPE mpi" in floor.why
-
     def test_only_environments_of_one_partition_and_link_are_compared(self, sick):
         fast = sick["mpich mpi"]
         bad = slower(fast, 5, "openmpi4")
@@ -478,14 +278,6 @@ class TestGrowth:
         assert growths[eight].value == pytest.approx(3 / 3)
         assert growths[sixteen].value > 10
 
-    def test_it_is_part_of_what_is_said_across_configurations(self, sick):
-        mpi = sick["mpich mpi"]
-        few, many = on_ranks(mpi, 4, 1), on_ranks(mpi, 8, 300)
-        findings = engine.across([few, many], None)[many.case.key()]
-        (growth,) = (one for one in findings if one.criterion == "growth")
-        enough = len(many.measured.launches) >= consistency.LAUNCHES
-        assert growth.level is (Level.FAIL if enough else Level.SHOWN)
-
     def test_what_takes_longer_on_fewer_ranks_is_reported_for_them(self, sick):
         mpi = sick["mpich mpi"]
         few, many, more = (
@@ -502,7 +294,3 @@ class TestGrowth:
         (shrunk,) = (one for one in findings if one.criterion == "monotony")
         enough = len(few.measured.launches) >= consistency.LAUNCHES
         assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
-
-    def test_other_configurations_and_functions_have_no_growth(self, sick):
-        for criterion in ("growth", "monotony"):
-            assert over_ranks(sick.values(), criterion) == {}

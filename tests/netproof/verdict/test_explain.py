@@ -15,7 +15,6 @@ from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import ingest
-from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS
 from netproof.present.document import show
@@ -24,7 +23,7 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
-from netproof.verdict import FAILED, INCONCLUSIVE, session_verdict
+from netproof.verdict import session_verdict
 from netproof.verdict.judge import judge
 from netproof.verdict.session_verdict import NOTHING
 from netproof.verdict.verdict import (
@@ -32,12 +31,10 @@ from netproof.verdict.verdict import (
     CpuRow,
     CpuRows,
     Crossover,
-    FailedTest,
     Verdict,
     cpu_rows,
     crossovers,
     failures,
-    named,
 )
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -149,12 +146,6 @@ def test_one_reason_of_several_cases_is_one_line_with_a_count():
     assert str(one) == "testbed:gige mpich IMB Bcast 2 ranks: did not run"
 
 
-def test_of_many_names_the_first_stand_with_how_many_more():
-    assert listed(["a", "b", "c", "d"]) == "a, b, c, d"
-    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
-    assert named([Case("s", "p", "e", "imb", "Bcast", 2, 1)]) == "s:p e IMB Bcast 2 ranks"
-
-
 class TestOrder:
     """From the mildest to the worst."""
 
@@ -199,16 +190,6 @@ class TestOrder:
             " 3 of these not measured whole, 1 did not run, 1 fault beyond single cases"
         )
 
-    def test_what_befell_more_cases_is_worse(self):
-        case = Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1)
-        few = CaseVerdict(case, None, ("it crashed",))
-        others = [dataclasses.replace(case, function=name) for name in ("Bcast", "Alltoall")]
-        many = tuple(CaseVerdict(other, None, ("did not run",)) for other in others)
-        assert [one.why for one in failures(Verdict((*many, few), (), (), ()))] == [
-            "it crashed",
-            "did not run",
-        ]
-
     @pytest.mark.parametrize(
         ("value", "bound", "times"),
         [(20, 10, 2), (0.05, 0.1, 2), (0, 0.1, float("inf")), (None, 1, 1), (3, None, 1)],
@@ -216,14 +197,6 @@ class TestOrder:
     def test_how_far_beyond_its_bound_counts_on_either_side(self, value, bound, times):
         finding = Finding("jump", Level.FAIL, "there", "why", value=value, bound=bound)
         assert finding.excess == pytest.approx(times)
-
-    def test_what_is_inconclusive_has_neither_passed_nor_failed(self):
-        unsure = self.ruled("Bcast", 5, 5, Level.INCONCLUSIVE)
-        assert (unsure.passed, unsure.failed) == (False, False)
-        assert unsure.level is Level.INCONCLUSIVE
-        assert Verdict((unsure,), (), (), ()).status == INCONCLUSIVE
-        failed = self.ruled("Sendrecv", 20, 10)
-        assert Verdict((unsure, failed), (), (), ()).status == FAILED
 
 
 def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
@@ -233,11 +206,6 @@ def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
     flagged = [one for one in whole(stored).cases if one.flags()]
     assert len(heads) == len(flagged) == 4
     assert [lines[n - 1] for n in heads] == [f"{one.case}, measured again" for one in flagged]
-
-
-def test_a_run_that_was_killed_has_no_partition_and_no_environment_to_name():
-    assert FailedTest("ReFrame", "testbed", "", "", "was killed").where == "testbed ReFrame"
-    assert FailedTest("Job", "testbed", "gige", "mpich", "").where == "testbed:gige mpich Job"
 
 
 pytestmark = pytest.mark.slow
@@ -309,15 +277,6 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
     ):
         found = Crossover(cases)
         assert (found.least, found.sentence()) == (least, sentence)
-
-
-def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
-    places = {(one.case.partition, one.case.environment) for one in crossovers(verdict)}
-    assert places == {
-        (partition, environment)
-        for partition in ("gige", "fast-ethernet")
-        for environment in ("mpich", "intelmpi")
-    }
 
 
 @pytest.fixture(autouse=True)

@@ -70,21 +70,6 @@ def test_all_of_the_interval_decides_and_not_the_value(pingpong):
     assert level(case, 0, 0.999 * latency) is Level.INCONCLUSIVE
 
 
-def test_of_one_launch_the_value_decides(pingpong):
-    case = stretched(pingpong, 1.0)
-    latency = case.landmarks.latency_us
-    assert level(case, 0, 1.001 * latency) is Level.PASS
-    assert level(case, 0, 0.999 * latency) is Level.FAIL
-
-
-def test_the_time_at_a_size_has_an_interval_too(pingpong):
-    case = stretched(pingpong, 1.0, 1.1, 1.2)
-    middle = case.curve.time_us[case.curve.sizes.index(1024)]
-    (finding,) = limits.judge(case, {"time_us_1024": Limits(0, middle)}, "here").values()
-    assert finding.level is Level.INCONCLUSIVE
-    assert finding.interval[0] < middle < finding.interval[1]
-
-
 def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpong):
     landmarks = dataclasses.replace(
         pingpong.landmarks, peak_mb_s=None, undefined={"peak_mb_s": "no bandwidth"}
@@ -202,10 +187,6 @@ def test_a_link_that_carries_enough_itself_is_sound_however_slow_its_twin_was(pi
     assert of_twin(alongside_twin(pingpong, 0.7, machine=0.55)).level is Level.INCONCLUSIVE
     once = pingpong.with_launches(pingpong.launches[:1])
     assert of_twin(alongside_twin(once, 0.81, machine=0.55)).level is Level.INCONCLUSIVE
-
-
-def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
-    assert limits.judge(pingpong, {"paired_share": Limits(80, 125)}, "here") == {}
 
 
 @pytest.fixture

@@ -138,15 +138,6 @@ def test_two_nodes_that_differ_are_both_named():
     assert (found.kind, found.nodes) == (NodeFindingKind.NO_MAJORITY, ("gige-1", "gige-2"))
 
 
-def test_nodes_of_different_jobs_are_compared_too():
-    elsewhere = [
-        changed(one, sysctls={"net.ipv4.tcp_sack": "0"}) for one in in_job("same", "8")[3:]
-    ]
-    assert sentences([*in_job()[:3], *elsewhere]) == [
-        "gige-4: sysctl net.ipv4.tcp_sack = 0, 3 others 1"
-    ]
-
-
 def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
     later = [changed(one, cpus=1) if one.node == "gige-2" else one for one in in_job("same", "10")]
     (found,) = judged([*later, *in_job("same", "9")])

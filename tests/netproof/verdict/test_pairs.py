@@ -69,25 +69,6 @@ def slowed(one: PairLaunch, node: str, factor: float) -> PairLaunch:
     return dataclasses.replace(one, pairs=tuple(map(pair, one.pairs)))
 
 
-def test_a_node_at_half_the_rate_is_named_with_the_size():
-    rounds = recorded(3)
-    slow = tuple(slowed(one, NODES[2], 2.0) for one in rounds.launches)
-    judged = pairs.judge(dataclasses.replace(rounds, launches=slow), SETTINGS, BUSY)
-    (sentence,) = judged.accusations()
-    assert sentence.startswith("fast-ethernet mpich: ")
-    assert NODES[2] in sentence
-    (accusation,) = judged.judgement.accusations
-    assert accusation.nodes == (NODES[2],)
-    low, high = accusation.effects[0].interval
-    assert 0.45 < low < high < 0.55
-
-
-def test_the_same_rounds_without_it_accuse_nobody():
-    judged = pairs.judge(recorded(3), SETTINGS, BUSY)
-    assert not judged.accusations()
-    assert not judged.faults()
-
-
 def test_rounds_alongside_other_work_decide_nothing_and_say_so():
     judged = pairs.judge(recorded(), SETTINGS, PARTITION.settings().disturbance)
     assert {one.state for one in judged.judgement.nodes.values()} == {State.UNDECIDED}
@@ -163,12 +144,6 @@ def test_pairs_that_never_met_are_named():
 def test_mode_full_has_as_many_rounds_as_every_pair_takes():
     rounds = dataclasses.replace(recorded(), mode="full")
     assert pairs.settings_of(rounds, SETTINGS)[1].rounds == 3
-
-
-def test_what_is_told_as_json_has_every_node():
-    document = plain(pairs.judge(recorded(3), SETTINGS, BUSY))
-    assert list(document["nodes"]) == list(NODES)
-    assert document["launches"] == 9
 
 
 LEAVES = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
@@ -248,12 +223,6 @@ def test_where_pairs_take_turns_there_is_no_bisection_and_a_bound_on_it_is_open(
     assert judged.bisection is None
     assert any("no round in which all pairs measured at once" in why for why in judged.undecided())
     assert pairs.judge(rounds, SETTINGS, BUSY).bisection is None
-
-
-def test_disturbed_rounds_tell_nothing_of_bisections():
-    assert (
-        pairs.judge(recorded(), SETTINGS, DisturbanceSettings(), PARTITION.link()).bisection is None
-    )
 
 
 @pytest.mark.parametrize("count", [2, 3])

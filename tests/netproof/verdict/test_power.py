@@ -98,8 +98,3 @@ def test_times_and_rates_change_together():
     curve = Curve((1, 2), (1.0, 2.0), (1.0, 1.0), (0.5, 1.0), (0.8, 1.6))
     slower = power.with_times(curve, (2.0, 2.0))
     assert slower == Curve((1, 2), (2.0, 2.0), (0.5, 1.0), (1.0, 1.0), (1.6, 1.6))
-
-
-def test_a_time_of_nothing_changes_nothing_alongside_it():
-    curve = Curve((1, 2), (0.0, 2.0), (1.0, 1.0))
-    assert power.with_times(curve, (1.0, 2.0)).bandwidth_mb_s == (1.0, 1.0)

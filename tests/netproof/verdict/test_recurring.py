@@ -111,10 +111,6 @@ def test_the_same_size_is_one_within_a_factor_of_two(cases, matrix, healthy, siz
     assert len(recurring(moved(cases, size), matrix, [healthy] * 3)[1]) == folded
 
 
-def test_another_criterion_is_news(cases, matrix, healthy):
-    assert recurring(moved(cases, 8, "jump"), matrix, [healthy] * 3) is NOTHING
-
-
 def test_between_peaks_the_size_is_chance(matrix, healthy):
     bounds = {"mpi_loss": {"warn": -1, "fail": None}}
     stored = with_criteria(healthy, bounds | SPREAD_SHOWN)

@@ -12,7 +12,7 @@ from made_references import HEAD, PLACES, SHIPPED, looked_up, lookup, pingpong
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.verdict.references import NotThere, ReferenceFile, diff, edited
+from netproof.verdict.references import ReferenceFile, diff, edited
 
 
 @pytest.mark.parametrize("system", SHIPPED)
@@ -118,11 +118,6 @@ def test_what_is_missing_or_no_reference_is_named(file, text, said):
         file(text).find("C", pingpong())
 
 
-def test_a_case_that_is_missing_is_told_from_a_broken_file(file):
-    with pytest.raises(NotThere):
-        file("C: {$index: [ranks], 4: {}}\n").find("C", pingpong())
-
-
 def test_a_missing_file_names_what_to_copy(tmp_path):
     with pytest.raises(NetproofError, match=r"mine\.yaml: is not there; copy .*example\.yaml"):
         ReferenceFile(tmp_path / "mine.yaml")
@@ -223,16 +218,6 @@ def test_only_the_entry_changes_in_a_line_with_odd_spacing_and_windows_line_ends
     )
 
 
-def test_a_file_without_a_last_line_end_stays_without(file):
-    text = edited(
-        file("C:\n  $index: [ranks]\n  2: {latency_us: [9, null, 0.4, us]}"),
-        {("C", pingpong()): NEW},
-    )
-    assert text.endswith(
-        "  2:\n    latency_us: [7.5, -0.1, 0.1, us]\n    time_us_4: [3, null, 1.0, us]"
-    )
-
-
 def test_an_entry_in_block_style_becomes_one_line(file):
     references = file(
         "C:\n  $index: [ranks]\n  2:\n    latency_us:\n    - 9\n    - null\n    - 0.4\n    - us\n"
@@ -242,20 +227,6 @@ def test_an_entry_in_block_style_becomes_one_line(file):
         {("C", pingpong()): {"latency_us": [7.5, -0.1, 0.1, "us"]}},
     )
     assert yaml.safe_load(text)["C"][2] == {"latency_us": [7.5, -0.1, 0.1, "us"]}
-
-
-def test_an_unused_anchor_of_what_is_rewritten_stays(file):
-    text = edited(
-        file("C:\n  $index: [ranks]\n  2: &two {latency_us: [9, null, 0.4, us]}\n"),
-        {("C", pingpong()): NEW},
-    )
-    assert "  2: &two\n    latency_us: [7.5, -0.1, 0.1, us]\n" in text
-
-
-def test_a_check_that_comes_from_a_merge_gets_a_key_of_its_own(file):
-    text = edited(file("a: &a\n  C: {$index: [ranks], 2: {}}\n<<: *a\n"), {("C", pingpong()): NEW})
-    assert reframes(text, "C", pingpong()) == NEW
-    assert yaml.safe_load(text)["a"] == {"C": {"$index": ["ranks"], 2: {}}}
 
 
 def test_a_new_key_comes_before_the_comments_behind_its_level(file):

@@ -46,7 +46,3 @@ def test_so_is_what_a_reference_failed_by_the_words_of_reframe_alone(passed):
 def test_an_error_that_is_no_answer_of_the_references_stands(passed, levels):
     reason = "attribute error: 'NoneType' object has no attribute 'landmarks'"
     assert not concerns(failed(passed, reason, *levels))
-
-
-def test_what_failed_before_it_came_to_references_stands(passed):
-    assert not concerns(dataclasses.replace(passed, result="fail", phase="sanity"))

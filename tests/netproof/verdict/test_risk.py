@@ -35,11 +35,6 @@ class TestScatter:
     def test_what_launches_explain_is_no_scatter_of_sessions(self):
         assert derive.scatter(drawn(0.1, 0.0, 400, 5, 2)).between < 0.02
 
-    def test_of_single_launches_all_scatter_is_that_of_sessions(self):
-        found = derive.scatter([[1.0], [1.1], [0.9]])
-        assert found.within == 0
-        assert found.between > 0
-
 
 class TestOutcomes:
     SMALL = Scatter(0.01, 0.01, 10, 30)
@@ -49,12 +44,6 @@ class TestOutcomes:
         assert derive.outcomes(0.5, 0.8, self.SMALL)[Side.BEYOND] == 1
         assert derive.outcomes(1.0, 1.3, self.SMALL)[Side.WITHIN] == 1
         assert derive.outcomes(2.0, 1.3, self.SMALL)[Side.BEYOND] == 1
-
-    def test_at_the_bound_half_of_the_sessions_lie_on_either_side(self):
-        found = derive.outcomes(0.8, 0.8, self.SMALL)
-        assert sum(found.values()) == pytest.approx(1)
-        assert 0.2 < found[Side.WITHIN] < 0.6
-        assert found[Side.ASTRIDE] > 0
 
     @pytest.mark.slow
     def test_the_worse_the_network_the_rarer_it_passes(self):
@@ -97,18 +86,6 @@ class TestPlan:
         most = derive.RISK + 3 * math.sqrt(derive.RISK * (1 - derive.RISK) / 1000)
         assert 1 - passing(plan, 1.0, scattering, seed=1) <= most
         assert passing(plan, worse, scattering, seed=2) <= most
-
-    @pytest.mark.slow
-    def test_one_session_fewer_would_risk_more(self):
-        scattering = Scatter(0.05, 0.05, 10, 30)
-        plan = derive.plan(scattering, 0.05, launches=3)
-        assert plan.sessions > 1
-        fewer = derive.AcceptancePlan(plan.bound, plan.sessions - 1, 3, 0)
-        assert 1 - passing(fewer, 1.0, scattering, acceptances=20000) > derive.RISK
-
-    def test_what_does_not_scatter_takes_one_session(self):
-        plan = derive.plan(Scatter(0.0, 0.0, 3, 9), 0.01)
-        assert (plan.sessions, plan.risk) == (1, 0)
 
     @pytest.mark.parametrize("margin", [0, 1, -0.1])
     def test_a_margin_that_is_no_share_is_refused(self, margin):
@@ -183,14 +160,6 @@ def test_a_bound_has_a_curve_and_a_landmark_without_one_only_a_plan(several, ref
     assert latency.buyer(0.2) >= latency.buyer(0.5)
     assert (found["peak_mb_s"].bound, found["peak_mb_s"].curve) == (None, {})
     assert found["peak_mb_s"].plan is not None
-
-
-@pytest.mark.slow
-def test_sessions_that_differ_scatter_between_sessions(several, references):
-    latency = of(several, references)[0]["latency_us"]
-    assert 0.5 < latency.scatter.between < 2
-    assert latency.scatter.sessions == 3
-    assert latency.plan.sessions > 1
 
 
 @pytest.mark.slow

@@ -25,7 +25,6 @@ from netproof.present import documents
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks
 from netproof.present.verdict import sentences
-from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site import folders, matrix
@@ -254,28 +253,6 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
 
 
-def test_what_too_few_nodes_tell_is_kept_and_nothing_of_it_is_inconclusive(
-    store, site, monkeypatch
-):
-    lenient(monkeypatch)
-    place = ingest(store, with_pairs(site, nodes=NODES[:2])).stored
-    found = insist_on_the_same(questions.load(store, place)).verdict
-    (judged,) = found.pairs
-    assert [one.nodes for one in judged.lone] == [NODES[:2]]
-    assert found.undecided == ()
-    assert "undecided" not in outcome(found)
-
-
-def test_rounds_alongside_other_work_stay_undecided(store, site):
-    place = ingest(store, with_pairs(site)).stored
-    by_store = insist_on_the_same(questions.load(store, place))
-    assert "something else ran alongside" in by_store.verdict.undecided[0]
-    said = []
-    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["busy"].values()))
-    assert all(one.startswith("in each of its launches something else ran") for one in said)
-    assert said
-
-
 OF_PAIRS: dict[str, Callable[[dict[str, Any]], object]] = {
     "no word of them": lambda kept: kept.pop("pairs"),
     "other rounds": lambda kept: kept["pairs"].append(kept["pairs"][0]),
@@ -315,16 +292,6 @@ def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras
     gige["extras"] |= extras
     monkeypatch.setattr(matrix, "gather", lambda folder: configuration)
     assert session_verdict.judge_session(read).differs == (f"{named} of gige",)
-
-
-def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
-    read = questions.load(store, stored(store))
-    configuration = matrix.gather(folders.of_site())
-    (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
-    for one in testbed["partitions"]:
-        one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
-    monkeypatch.setattr(matrix, "gather", lambda folder: configuration)
-    assert session_verdict.judge_session(read).differs == ()
 
 
 def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, monkeypatch):
@@ -381,13 +348,6 @@ def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, si
     path = site / "reference-values" / "testbed.yaml"
     path.write_text(f"# A comment.\n{path.read_text()}")
     assert session_verdict.judge_session(read).differs == ()
-
-
-def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
-    read = questions.load(store, stored(store))
-    (site / "reference-values" / "testbed.yaml").write_text("{")
-    with pytest.raises(NetproofError, match=r"testbed\.yaml"):
-        session_verdict.judge_session(read)
 
 
 @pytest.mark.parametrize(

@@ -134,16 +134,6 @@ def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
 
 
 @pytest.mark.slow
-def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
-    new = report(tmp_path, "new", "fast-ethernet")
-    judged = session_verdict.judge_session(session.load(new), system="testbed:fast-ethernet")
-    verdict = judged.verdict
-    assert verdict.compared_with is None
-    assert "no scores: the baseline's partition is no part of what was asked for" in verdict.notes
-    assert all(one.score() is None for one in verdict.cases)
-
-
-@pytest.mark.slow
 def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
@@ -154,35 +144,6 @@ def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
     for one in scored:
         assert one.score().value == expected[one.case.key()].value
         assert one.score().interval == expected[one.case.key()].interval
-
-
-@pytest.mark.slow
-def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
-    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
-    verdict = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
-    (day,) = {one.date for one in verdict.compared_with.cases}
-    scores = [one.score().why for one in verdict.cases if one.score()]
-    assert scores
-    assert all(
-        re.search(rf"times as fast as testbed:gige .* of {day} over ", why) for why in scores
-    )
-    envelopes = [
-        finding.why
-        for one in verdict.cases
-        for finding in one.findings
-        if finding.criterion == "envelope" and finding.value is not None
-    ]
-    assert any(f"(switch gige, of {day})" in why for why in envelopes)
-
-
-@pytest.mark.slow
-def test_what_is_borrowed_is_not_judged_and_not_counted(tmp_path):
-    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
-    new = report(tmp_path, "new", "fast-ethernet")
-    alone = session_verdict.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
-    alongside = judged(new, store).verdict
-    assert [one.case for one in alongside.cases] == [one.case for one in alone.cases]
-    assert {one.case.partition for one in alongside.cases} == {"fast-ethernet"}
 
 
 @pytest.mark.slow
@@ -287,14 +248,6 @@ def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(t
 
 
 @pytest.mark.slow
-def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
-    known = made_with("0.0.9", "6.1.0-25", "1.0", "aaa")
-    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, known))
-    unknown = report(tmp_path, "new", "fast-ethernet")
-    assert {one.marks for one in judged(unknown, store).verdict.compared_with.cases} == {()}
-
-
-@pytest.mark.slow
 def test_what_no_session_has_is_said(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, only("mpich")))
     result = judged(report(tmp_path, "new", "fast-ethernet", 0, only("mpich")), store)
@@ -303,26 +256,6 @@ def test_what_no_session_has_is_said(tmp_path):
         for note in result.verdict.notes
     )
     assert {case.environment for case in result.verdict.compared_with.not_found} >= {"openmpi4"}
-
-
-@pytest.mark.slow
-def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
-    def left(tests: list[dict]) -> None:
-        for test in tests:
-            test |= {"unique_name": test["display_name"], "dependencies_actual": []}
-            if test["environ"] == "mpich":
-                test |= {"result": "skip", "netproof_measured": None}
-                test["netproof_left"] = {"why": "another night's turn", "planned": True}
-
-    store = store_of(tmp_path, report(tmp_path, "old", "gige", -1, only("intelmpi")))
-    new = session.load(report(tmp_path, "new", "gige", 0, left))
-    verdict = session_verdict.judge_session(
-        new, system="testbed:gige", asked=StoredOptions(store)
-    ).verdict
-    without = [note for note in verdict.notes if note.startswith("no scores for ")]
-    # All that the baseline was to run, whether another environment measured them tonight or not.
-    assert [note.split()[3] for note in without] == ["19"]
-    assert any("in no session of" in note for note in verdict.notes)
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from netproof import codec
 from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.pairs import verdict as pairs
@@ -74,13 +73,6 @@ def lossy(**again: int) -> Counters:
         for name, count in again.items()
     ]
     return Counters(tuple(nodes), names)
-
-
-def test_the_launch_of_a_job_has_counters_and_payload_and_keeps_them_in_json(extras):
-    found = subject(extras, "healthy").measured
-    (launch,) = found.launches
-    assert launch.payload.bytes == 110100240
-    assert codec.decode(type(found), codec.encode(found), "it").launches == found.launches
 
 
 def test_a_job_without_counters_has_no_findings(extras):

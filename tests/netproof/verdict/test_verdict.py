@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.commands.cli import app
 from netproof.criteria import Level
-from netproof.criteria.slower import ENVELOPE
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -146,11 +145,6 @@ def test_an_expected_failure_passes_and_says_so(expected, passed):
     assert "fails as expected" in [judged.expected for judged in verdict.cases]
 
 
-def test_results_of_another_system_cannot_be_judged(expected, passed):
-    with pytest.raises(NetproofError, match="holds results of elsewhere, not of testbed"):
-        judge(expected, altered(passed, job=False, system="elsewhere"))
-
-
 def test_a_session_of_which_nothing_was_expected_cannot_be_judged(passed):
     with pytest.raises(NetproofError, match="nothing was to be measured"):
         judge(matrix_of(), passed)
@@ -163,17 +157,6 @@ def test_a_failed_case_beyond_the_matrix_fails_too():
     assert verdict.status == FAILED
     failed = {judged.case.function for judged in verdict.cases if not judged.passed}
     assert failed == {"Bcast", "Allreduce", "Barrier"}
-
-
-def test_the_reason_of_a_failed_case_names_its_file():
-    faulty = session.load(SESSIONS / "faulty.json")
-    barrier = next(r.case for r in faulty.results if r.case and r.case.function == "Barrier")
-    ((reason,),) = (
-        judged.faults
-        for judged in judge(matrix_of(barrier), faulty).cases
-        if judged.case.function == "Barrier"
-    )
-    assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in reason
 
 
 class TestCriteria:
@@ -212,13 +195,6 @@ class TestCriteria:
         assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any(reason.endswith(". It was not measured again") for reason in failing)
-
-    def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, expected_of_sick):
-        beyond = [
-            fault for judged in judge(expected_of_sick, sick).cases for fault in judged.faults
-        ]
-        assert beyond
-        assert all(fault.endswith(". On gige-1, gige-2") for fault in beyond)
 
     def test_that_mpi_has_no_tcp_to_compare_with_is_said(self, sick):
         without_tcp = [r for r in sick.results if r.case is None or r.case.function != "tcp"]
@@ -328,33 +304,8 @@ class TestLeft:
         failed = altered(left, job=False, result="fail", phase="performance", reason="too slow")
         assert judge(expected, failed).status == FAILED
 
-    def test_a_session_that_left_all_of_it_cannot_be_judged(self, expected, passed):
-        functions = [case.function for case in expected.cases]
-        assert judge(expected, self.leaving(passed, TURN, *functions)).status == INCONCLUSIVE
-
     def test_a_skip_that_nobody_planned_fails(self, expected, passed):
         assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
-
-    def test_a_case_that_was_to_be_left_and_ran_is_judged(self, expected, passed):
-        assert judge(expected, altered(passed, job=False, skipped=TURN)).skipped == ()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
-def test_of_two_healthy_switches_the_slower_is_compared_with_what_its_link_explains(name):
-    stored = session.load(SESSIONS / name)
-    verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
-    found = [
-        finding
-        for judged in verdict.cases
-        for finding in judged.findings
-        if finding.criterion == "envelope" and finding.value is not None
-    ]
-    assert any("would take over 100 Mbit/s with MTU 1500" in finding.why for finding in found)
-    # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
-    # 4.5 is MPICH at 384 bytes compared with Intel MPI, on the same link.
-    assert max(finding.value for finding in found) < ENVELOPE.fail / 2
-    assert not [finding.why for finding in found if finding.level is Level.FAIL]
 
 
 class TestCrashes:
@@ -500,14 +451,6 @@ def of_case(path: Path) -> tuple[tuple[str, ...], bool]:
     return found["testbed", "gige", "mpich", "imb", "Barrier", 2, "inter-node", "oneway"]
 
 
-def test_what_is_inconclusive_across_configurations_is_told_without_the_case():
-    found = unsettled_of(session.load(HEALTHY))
-    assert len(found) == 16
-    (why,), _ = found["testbed", "gige", "mpich", "imb", "PingPong", 2, "inter-node", "oneway"]
-    assert why.startswith("12.98 µs at 256 bytes is 2.23 times (95% interval 0.221 to 14.3)")
-    assert sum(bool(questions) for questions, _ in found.values()) == 4
-
-
 @pytest.mark.slow
 def test_a_reference_whose_interval_contains_its_bound_is_reported(tmp_path):
     assert of_case(report(tmp_path, 1)) == ((), True)
@@ -517,11 +460,6 @@ def test_a_reference_whose_interval_contains_its_bound_is_reported(tmp_path):
 
 def test_disturbed_launches_are_told_though_nothing_failed(tmp_path):
     assert of_case(report(tmp_path, 1, disturbed)) == ((WORDS,), False)
-
-
-def test_a_failure_is_one_whatever_else_is_inconclusive():
-    found = unsettled_of(session.load(SICK))
-    assert any(questions and usable for questions, usable in found.values())
 
 
 class TestBaseline:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
-from netproof import codec
 from netproof.criteria import Level, slower
 from netproof.errors import NetproofError
-from netproof.measurement.case import Case
 from netproof.present.html import content, figures, page
 from netproof.present.html.charts import MARKS, Looks
 from netproof.present.html.content import CaseState
 from netproof.present.html.report import Report
-from netproof.present.wording import outcome
-from netproof.session.measured import Launch, Measured
-
-TWO_SWITCHES = Path(__file__).resolve().parents[3] / "data" / "sessions" / "two-switches.json"
 
 
 @pytest.fixture
@@ -45,15 +38,6 @@ def _flags(group):
     return [row for judged in group.members for row in figures.flags(judged)]
 
 
-def test_the_sentence_counts_every_case_once(two_switches):
-    counts = {}
-    for one in two_switches.verdict.cases:
-        state = content.state_of(one)
-        counts[state] = counts.get(state, 0) + 1
-    assert counts == {CaseState.PASSED: 22, CaseState.INCONCLUSIVE: 2, CaseState.ABSENT: 80}
-    assert outcome(two_switches.verdict) == "22 of 104 cases passed, 2 inconclusive, 80 did not run"
-
-
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
     members = _group(sick, "netpipe-tcp-inter-node-one-way").members
     failed = next(one for one in members if one.result is not None and not one.passed)
@@ -76,51 +60,6 @@ def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
     assert content.state_of(dataclasses.replace(expected, expected="")) is CaseState.PASSED
 
 
-def test_a_group_has_a_case_of_every_configuration(two_switches):
-    group = _group(two_switches, "imb-sendrecv-4-ranks")
-    assert group.title == "IMB Sendrecv, 4 ranks"
-    assert group.link == "imb-sendrecv.html#imb-sendrecv-4-ranks"
-    assert [content.configuration(one.case) for one in group.members] == [
-        "gige mpich",
-        "gige intelmpi",
-        "fast-ethernet mpich",
-        "fast-ethernet intelmpi",
-    ]
-
-
-def test_a_group_is_as_good_as_its_worst_case(two_switches, sick):
-    assert _group(sick, "netpipe-tcp-inter-node-one-way").state() is CaseState.FAILED
-    assert _group(two_switches, "imb-sendrecv-4-ranks").state() is CaseState.PASSED
-    assert _group(two_switches, "imb-alltoall-4-ranks").state() is CaseState.ABSENT
-
-
-def test_points_are_the_median_curve_with_its_spread(two_switches):
-    one = _group(two_switches, "imb-sendrecv-4-ranks").members[0]
-    rows = figures.case_points(one)
-    assert [row["size_bytes"] for row in rows] == list(one.measured.curve.sizes)
-    assert [row["time_us"] for row in rows] == list(one.measured.curve.time_us)
-    assert [row["mad_us"] for row in rows] == list(one.measured.mad_us)
-    assert [row["bandwidth_mb_s"] for row in rows] == list(one.measured.curve.bandwidth_mb_s)
-    assert {row["launches"] for row in rows} == {3}
-    assert all(row["low_us"] > 0 for row in rows)
-
-
-def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
-    group = _group(two_switches, "imb-barrier-4-ranks")
-    assert [figures.case_points(one) for one in group.members] == [[], [], [], []]
-    assert figures.missing(group)["gige mpich"] == (
-        "IMB Barrier has no message sizes; a call takes 38.77 µs"
-    )
-    assert _figure(two_switches, "imb-barrier-4-ranks").rows == []
-
-
-def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
-    group = _group(two_switches, "netpipe-tcp-inter-node-one-way")
-    where = ["gige openmpi4", "fast-ethernet openmpi4"]
-    why = "did not run: the session does not have it"
-    assert figures.missing(group) == dict.fromkeys(where, why)
-
-
 def test_the_envelope_is_that_of_the_criterion(two_switches):
     group = _group(two_switches, "imb-sendrecv-2-ranks")
     curves = {content.configuration(one.case): one.measured.curve for one in group.members}
@@ -136,14 +75,6 @@ def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     figure = _figure(judged, "imb-pingpong-2-ranks")
     assert "envelope" not in figure.data
     assert figures.CAPTIONS["alone"] in figure.sentences
-
-
-@pytest.mark.slow
-def test_where_links_differ_the_chart_says_what_a_time_is_compared_with(two_switches, judge):
-    assert figures.CAPTIONS["links"] in _figure(two_switches, "imb-sendrecv-2-ranks").notes
-    alone = _figure(judge("two-switches.json", "testbed:gige"), "imb-sendrecv-2-ranks")
-    assert figures.CAPTIONS["envelope"] in alone.sentences
-    assert figures.CAPTIONS["links"] not in alone.notes
 
 
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
@@ -174,41 +105,6 @@ def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again
     times = [curve.time_us[curve.sizes.index(size)] for curve in one.again.launches]
     assert (row["size_bytes"], row["mark"]) == (size, "failed")
     assert min(times) <= row["time_us"] <= max(times)
-
-
-@pytest.mark.slow
-def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, judge):
-    document = json.loads(TWO_SWITCHES.read_text())
-    slow = []
-    for test in document["runs"][0]["testcases"]:
-        case = test["netproof_case"]
-        if (test["partition"], test["environ"]) == ("gige", "intelmpi") and case["ranks"] == 4:
-            for launch in test["netproof_measured"]["launches"]:
-                curve = launch["curve"]
-                curve["time_us"] = [1000 * time for time in curve["time_us"]]
-            values = test["netproof_measured"]
-            launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
-            rate, case = values["line_rate_mb_s"], Case(**values["case"])
-            from_bytes = values["partition_extras"]["line_rate_from_bytes"] if rate else 0
-            values.update(codec.encode(Measured(case, launches, rate, from_bytes)))
-            slow = [size for size in curve["sizes"] if size >= 4096] or slow
-    path = tmp_path / "slow.json"
-    path.write_text(json.dumps(document))
-    judged = judge(path)
-    group = _group(judged, "imb-sendrecv-4-ranks")
-    marked = [
-        row["size_bytes"]
-        for row in _flags(group)
-        if (row["configuration"], row["criterion"]) == ("gige intelmpi", "envelope")
-    ]
-    assert marked == slow
-    assert len(marked) > 2
-
-
-def test_a_reason_does_not_name_its_case_again(sick):
-    for one in sick.verdict.cases:
-        for finding in one.findings:
-            assert not finding.reason.startswith(str(one.case))
 
 
 def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):

@@ -113,12 +113,6 @@ def test_no_template_lets_text_through_or_leaves_an_attribute_unquoted(path):
     assert not re.findall(r"<script>|\son\w+=|style=", inside)
 
 
-def test_only_the_specification_of_a_chart_is_made_markup():
-    sources = Path(html.__file__).parents[2].rglob("*.py")
-    making = [path.name for path in sources if "Markup(" in path.read_text()]
-    assert making == ["folder.py"]
-
-
 def test_a_name_that_a_page_is_not_given_stops_it():
     with pytest.raises(UndefinedError, match="'verdit' is undefined"):
         made("<p>{{ verdit }}</p>")

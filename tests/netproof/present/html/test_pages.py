@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.criteria import Finding, Level
-from netproof.present.html.charts import mapped, shown, ticks
+from netproof.present.html.charts import ticks
 from netproof.present.html.page import pages as pages_of
 from netproof.present.html.page import write
 from netproof.present.html.report import Report
@@ -147,18 +147,6 @@ def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
             assert drawn == ('type="application/json"' in figure)
             assert ("The data as a table" in figure) == (drawn and "signature" not in figure)
             assert drawn or "There is no curve to draw." in figure
-
-
-@pytest.mark.slow
-def test_scores_stand_with_interval_and_sizes(report, judge):
-    main = report("two-switches.json")["index.html"].text
-    scores = [one.score() for one in judge("two-switches.json").verdict.cases]
-    known = [score for score in scores if score is not None]
-    assert len(known) == 16
-    for score in known:
-        low, high = score.interval
-        assert f"{score.value:.2f} {low:.2f}–{high:.2f}" in main
-    assert "Scores over 18 common sizes, 4 to 524288 bytes" in main
 
 
 @pytest.mark.slow
@@ -358,12 +346,6 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
     assert [one for one in ticks(times) if times[0] <= one <= times[1]] == labels
 
 
-def test_a_switch_keeps_its_look_in_every_chart(judge):
-    looks = Report(judge("two-switches.json")).looks
-    both = looks.of("partitions", "colours", ["gige", "fast-ethernet"])
-    assert looks.of("partitions", "colours", ["fast-ethernet"]) == both[1:]
-
-
 @pytest.fixture
 def netproof(monkeypatch, tmp_path):
     """The command, with the project's sites."""
@@ -400,23 +382,6 @@ def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
     assert len(charts) == 8
     for chart in charts:
         ElementTree.parse(chart)
-
-
-def test_what_xml_cannot_hold_is_shown_as_what_it_is():
-    value = {"a": ["\x1b[1m", 1.5, None, ("\x00\ufffe", "µ\n")]}
-    assert mapped(value, shown) == {"a": ["\\x1b[1m", 1.5, None, ["\\x00\\ufffe", "µ\n"]]}
-
-
-@pytest.mark.slow
-def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
-    netproof(DATA / "sessions" / "two-switches.json", "--to", tmp_path, "--format", "csv")
-    with (tmp_path / "charts" / "imb-sendrecv-4-ranks.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    made = Report(judge("two-switches.json"))
-    points = _figure(made, "imb-sendrecv-4-ranks").rows
-    assert [(row["configuration"], float(row["time_us"])) for row in rows] == [
-        (point["configuration"], point["time_us"]) for point in points
-    ]
 
 
 @pytest.mark.slow
@@ -486,15 +451,6 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, sto
     stored = pages("stored", f"netproof report newest --store {store}", place)
     assert stored == pages("reported", f"netproof report {session}", session)
     assert "How nodes or jobs differ" in stored["index.html"]
-
-
-@pytest.mark.slow
-def test_a_stored_session_that_is_damaged_has_no_report(netproof, store, tmp_path):
-    (stored,) = store.glob("system=*/month=*/session=*/session.jsonl.zst")
-    stored.write_bytes(stored.read_bytes()[:-1])
-    status, said = netproof("newest", "--store", store, "--to", tmp_path / "out")
-    assert status == 2
-    assert "session.jsonl.zst: is damaged" in said
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,6 @@ def test_many_nodes_have_no_names_and_no_figures_in_their_cells():
     assert rate.chart["encoding"]["x"]["axis"]["labels"] is False
 
 
-def test_rounds_without_pairs_among_others_have_no_map():
-    assert pair_map.of_rounds(rounds((measured(("a", "b"), 50, 1000),))) == []
-
-
 LEAF = 20
 
 

@@ -86,8 +86,3 @@ def test_what_the_session_does_not_have_is_one_line_and_no_empty_chart(gathered)
     part = made[made.index("<h2>Alltoall</h2>") : made.index("<h2>Allreduce</h2>")]
     assert "IMB Alltoall, 4 ranks: time against message size: the session has no curve" in part
     assert "<figure>" not in part
-
-
-def test_the_settings_of_a_study_are_known_ones():
-    for name in literature.names():
-        assert set(literature.load(name).sweeps) <= parameters.BY_NAME.keys()
