@@ -129,15 +129,6 @@ def skipping(folder: Path, *environments: str) -> Path:
     return altered_checks(folder, HOOKS, (old, new.replace("NAMES", str(environments))))
 
 
-def test_all_skipped_is_not_passed(run, tmp_path):
-    checks = skipping(tmp_path / "checks", "mpich", "intelmpi")
-    ran = run(tmp_path, *GIGE, str(checks), "-r")
-    assert ran.returncode == 0, ran.stdout
-    judged = run(tmp_path, *VERDICT)
-    assert judged.returncode == 1
-    assert "0 of 50 cases passed" in judged.stdout
-
-
 def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     """Its job runs in the first of its environments."""
     checks = skipping(tmp_path / "checks", "mpich")

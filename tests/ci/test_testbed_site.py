@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from netproof.site import matrix, site
+from netproof.site import site
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
@@ -104,21 +103,6 @@ def test_a_message_takes_25_ms_at_most_and_every_criterion_has_three_powers_of_t
     assert max(least.values()) <= largest // 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "nodes"), [("wide", 64), ("leaves", 16)])
-def test_many_nodes_and_leaves_are_a_partition_with_the_cases_of_any(
-    name, nodes, tmp_path, monkeypatch
-):
-    text = (TOPOLOGY.parent / f"{name}.yaml").read_text()
-    (one,) = partitions(text, tmp_path, monkeypatch)
-    assert (one["extras"]["nodes"], one["extras"]["rank_counts"]) == (nodes, [2, 4])
-    file = ROOT / "site-config" / "testbed.py"
-    expected = matrix.matrix(site.load(file), "testbed")
-    monkeypatch.setenv("NETPROOF_TOPOLOGY", str(TOPOLOGY))
-    usual = matrix.matrix(site.load(file), "testbed", ["gige"])
-    assert len(expected.cases) == len(usual.cases) > 0
-
-
 def test_a_partition_with_two_rails_says_so_and_has_no_twin(tmp_path, monkeypatch):
     text = (TOPOLOGY.parent / "rails.yaml").read_text()
     (one,) = partitions(text, tmp_path, monkeypatch)
@@ -126,18 +110,6 @@ def test_a_partition_with_two_rails_says_so_and_has_no_twin(tmp_path, monkeypatc
     assert ["OMPI_MCA_btl_tcp_if_include", "eth1,eth2"] in one["env_vars"]
     (usual, *_) = partitions(TOPOLOGY.read_text(), tmp_path, monkeypatch)
     assert (usual["extras"]["rails"], bool(usual["extras"]["twin"])) == ([], True)
-
-
-def test_reframe_looks_once_a_second_for_the_end_of_jobs_and_at_once_for_that_of_checks():
-    (general,) = site.gather(ROOT / "site-config")["general"]
-    assert general.pop("target_systems") == ["testbed"]
-    rate, looks_s = general["poll_rate_max"], []
-    for number in range(1, 60):
-        looks_s.append(number / rate)
-        rate = max(rate * (1 - general["poll_rate_decay"]), general["poll_rate_min"])
-    later = [at for at in looks_s if at >= 6]
-    assert (looks_s[0], later[0]) == (0.02, 6)
-    assert {b - a for a, b in itertools.pairwise(later)} == {1}
 
 
 @pytest.mark.parametrize("switch", ["fast-ethernet", "wide"])

@@ -109,9 +109,10 @@ def test_down_leaves_the_machine_as_it_was_even_with_a_job_in_full_swing(untouch
     assert not [p for p in processes.running() if p.network in inodes]
 
 
-def test_down_without_a_testbed_is_no_error():
+def test_down_and_status_without_a_testbed_are_no_error_and_exit_2():
     verb("down")
     done("down")
+    assert "no testbed" in refused("status")
 
 
 def test_up_prints_a_line_for_each_step_and_where_slurm_conf_is():
@@ -150,11 +151,6 @@ def test_status_has_a_line_with_address_rate_mtu_and_slurm_state_for_all(up):
     for node in DEFAULT.nodes:
         rate = "100" if node.name.startswith("fast") else "1000"
         assert lines[node.name] == [node.address, rate, "1500", "idle"]
-
-
-def test_status_without_a_testbed_ends_with_2():
-    verb("down")
-    assert "no testbed" in refused("status")
 
 
 def test_a_node_that_is_drained_makes_status_end_with_1(up):

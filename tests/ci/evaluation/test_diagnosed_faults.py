@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import os
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -33,13 +31,11 @@ from netproof.diagnosis.evidence import (
     Sign,
     Sure,
 )
-from netproof.errors import NetproofError
 from netproof.present import documents
 from netproof.present.diagnosis import of_diagnosis
 from netproof.site import site
 
 ROOT = Path(__file__).resolve().parents[3]
-SICK_SESSION = ROOT / "tests" / "data" / "sessions" / "sick.json"
 EVALUATION = diagnosed.EVALUATION
 SMOKE, PAIRS = (SETTINGS | {"pairs": pairs, "flap_within": None} for pairs in (False, True))
 THERE = {
@@ -217,49 +213,6 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     )
 
 
-@pytest.mark.slow
-def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_path):
-    run = run_of("small-buffer", "gige")
-    monkeypatch.setattr(engine.reframe, "measure", recorded)
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
-    found = engine.measure(EVALUATION, run, SMOKE, tmp_path, 0)
-    assert (found.found, found.outcome) == (Grade.MISSED, "something found")
-    assert found.said[0].startswith("gige-1 or gige-2 or what is between them: all 4 red cases")
-    assert json.loads((tmp_path / "answer.json").read_text())["partitions"]
-
-
-def recorded(_arguments, report: Path, *_, **_others) -> None:
-    """Stands for ReFrame, and leaves a session of a sick switch."""
-    report.write_bytes(SICK_SESSION.read_bytes())
-
-
-SOMETHING = said(accused(CauseName.MTU, NODE))
-
-
-@pytest.mark.parametrize(
-    ("status", "text"),
-    [
-        (0, SOMETHING),
-        (2, SOMETHING),
-        (3, SOMETHING),
-        (1, said()),
-        (0, said(incomplete=("nothing was measured",))),
-        (1, said(accused(CauseName.MTU, NODE), switch="fast-ethernet")),
-        (1, SOMETHING.replace('"MTU differs"', '"the weather"')),
-        (1, SOMETHING.replace(f'"format": {documents.FORMAT}', '"format": 99')),
-        (1, json.dumps({"format": documents.FORMAT, "partitions": []})),
-        (1, "[]"),
-    ],
-)
-def test_what_is_no_diagnosis_is_not_judged(status, text):
-    found = EVALUATION.graded(run_of("mtu"), status, text, "netproof: cannot diagnose: why")
-    assert found.found is Grade.NOT_JUDGED
-    assert found.said[0]
-
-
 @pytest.fixture
 def drawn(monkeypatch):
     """Plans without asking which MPI libraries this machine has."""
@@ -290,22 +243,6 @@ def test_every_planned_fault_is_one_that_the_testbed_can_plant(drawn):
         assert bool(run.fault) is (run.kind != HEALTHY)
 
 
-def test_what_rounds_of_pairs_tell_has_all_environments_that_make_them(drawn):
-    runs = {run.kind: run for run in drawn("--runs=1", "--healthy=0")}
-    for name in ("half-rate", "uplink", "one-direction", "small-buffer"):
-        assert runs[name].environments == THERE[Measured.ALL_IMB]
-    for name in ("loss", "mtu", "link-down", "slower-network"):
-        assert len(runs[name].environments) == 1
-
-
-def test_rounds_of_pairs_alone_are_made_in_one_environment_with_imb(drawn):
-    whole, pairs = (drawn("--runs=2", "--healthy=2", *more) for more in ((), ("--pairs",)))
-    assert [(one.kind, one.seed) for one in pairs] == [(one.kind, one.seed) for one in whole]
-    for run in pairs:
-        (environment,) = run.environments
-        assert environment in THERE[Measured.ONE_IMB]
-
-
 def test_the_environments_are_those_of_the_testbeds_site():
     there = diagnosed.environments()
     assert {"mpich", "intelmpi", "openmpi4", "openmpi5"} <= set(there[Measured.ANY])
@@ -325,30 +262,6 @@ def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     # What the site declares to be under test stays.
     assert gige["extras"]["interface"] == "eth1"
     assert "RFM_CONFIG_PATH" not in EVALUATION.site(run_of("mtu"), tmp_path)
-
-
-def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, monkeypatch):
-    asked = {}
-
-    def far_enough(arguments, *_, settings, **_others):
-        asked.update(arguments=arguments, settings=settings)
-        raise NetproofError("far enough")
-
-    monkeypatch.setattr(engine.reframe, "measure", far_enough)
-    run = dataclasses.replace(run_of("uplink", "tree-leaf-1"), environments=("intelmpi", "mpich"))
-    with pytest.raises(NetproofError, match="far enough"):
-        engine.measure(EVALUATION, run, SMOKE, tmp_path, 0)
-    arguments = asked["arguments"]
-    assert arguments[:2] == ["--system", "testbed:tree"]
-    assert arguments[arguments.index("-p") + 1] == "^(intelmpi|mpich)$"
-    assert asked["settings"]["NETPROOF_TOPOLOGY"].endswith("ci/testbed/leaves.yaml")
-    assert arguments[arguments.index("-c") + 1] == str(ROOT / "checks")
-    assert "launches=1" in arguments
-    with pytest.raises(NetproofError, match="far enough"):
-        engine.measure(EVALUATION, run, PAIRS, tmp_path, 0)
-    arguments = asked["arguments"]
-    assert arguments[arguments.index("-c") + 1] == str(ROOT / "checks" / "pairs.py")
-    assert "launches=1" not in arguments
 
 
 def results(drawn, **odd: Grade) -> tuple[Campaign, list[Result]]:

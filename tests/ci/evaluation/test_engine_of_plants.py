@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import signal
 import subprocess
 import sys
@@ -13,10 +12,8 @@ from pathlib import Path
 import pytest
 from runs_without_testbed import SETTINGS, NoTestbed, campaign, planned, result
 
-from ci.evaluation import command as command_line
 from ci.evaluation import diagnosed_faults as diagnosed
-from ci.evaluation import engine, false_reds, load, missed_faults, sweeps
-from ci.evaluation import table as tables
+from ci.evaluation import engine, false_reds, missed_faults, sweeps
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import HEALTHY, Answer, Ended, Grade, Plant, Run
 from ci.evaluation.testbed import CannotRunError
@@ -93,19 +90,6 @@ def test_a_fault_is_lifted_whatever_ends_its_run_and_the_next_begins_anew(fake, 
     assert NoTestbed.verbs[-1] == "restored"
 
 
-def test_a_fault_that_is_not_lifted_makes_its_run_not_judged(fake, tmp_path, monkeypatch):
-    def stays(self):
-        raise NetproofError("testbed lift ended with 1")
-
-    monkeypatch.setattr(NoTestbed, "lift", stays)
-    begin(tmp_path, MTU, CLEAN)
-    engine.go_on(EVALUATION, tmp_path)
-    first, second = engine.read(EVALUATION, tmp_path)[1]
-    assert first.judged.said == ("testbed lift ended with 1",)
-    assert second.judged.found is Grade.RIGHT
-    assert "rebuild" in NoTestbed.verbs
-
-
 @pytest.mark.parametrize("repeats", [True, False])
 def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
     fake, tmp_path, monkeypatch, repeats
@@ -134,15 +118,6 @@ def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
         assert fake["runs"] == ([1, 2, 3, 2, 3] if repeats else [1, 2, 3, 3])
 
 
-@pytest.mark.slow
-def test_a_link_goes_down_for_two_seconds_after_the_first_launch_on_its_node(fake, tmp_path):
-    begin(tmp_path, FLAP)
-    fake["measure"] = lambda run, folder: time.sleep(1) or Answer(Grade.RIGHT)
-    engine.go_on(EVALUATION, tmp_path)
-    assert grades(tmp_path) == [Grade.RIGHT]
-    assert NoTestbed.verbs[1:3] == ["plant gige-3 {'link': 'down'} for 2", "lift"]
-
-
 def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     fake, tmp_path, monkeypatch
 ):
@@ -152,15 +127,6 @@ def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     (only,) = engine.read(EVALUATION, tmp_path)[1]
     assert only.judged.found is Grade.NOT_JUDGED
     assert "the run ended before" in only.judged.said[0]
-
-
-def test_a_launch_on_a_node_is_distinct_from_the_script_of_its_job(tmp_path, monkeypatch):
-    program = tmp_path / "squeue"
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for steps, launching in (("7.batch 7.extern", False), ("7.batch 7.0", True), ("", False)):
-        program.write_text(f"#!/bin/bash\nprintf '%s\\n' {steps}\n")
-        program.chmod(0o755)
-        assert machine.has_launch("gige-1") is launching
 
 
 def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monkeypatch):
@@ -232,12 +198,6 @@ def test_a_folder_with_anything_in_it_is_no_place_for_a_new_one(tmp_path):
         begin(tmp_path, MTU)
 
 
-def test_no_run_is_no_evaluation(tmp_path, capsys):
-    asked = ["--out", str(tmp_path / "new"), "--runs", "0", "--healthy", "0"]
-    assert command_line.main(EVALUATION, asked) == 2
-    assert "no run was asked for" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("text", [None, "", "{}", '{"format": 2}', '{"format": 9}'])
 def test_a_folder_without_a_whole_plan_is_refused(tmp_path, text):
     if text is not None:
@@ -246,26 +206,12 @@ def test_a_folder_without_a_whole_plan_is_refused(tmp_path, text):
         engine.read(EVALUATION, tmp_path)
 
 
-def test_a_plan_of_another_kind_is_refused(tmp_path):
-    begin(tmp_path, MTU)
-    with pytest.raises(CannotRunError, match="'mtu' is no kind of run"):
-        engine.read(false_reds.EVALUATION, tmp_path)
-
-
 def test_a_cut_result_is_refused_and_not_passed_over(tmp_path):
     begin(tmp_path, MTU)
     (tmp_path / MTU.folder).mkdir()
     (tmp_path / MTU.folder / "result.json").write_text('{"run": ')
     with pytest.raises(CannotRunError, match=r"result\.json: cannot be read"):
         engine.read(EVALUATION, tmp_path)
-
-
-@pytest.mark.parametrize("where", ["--resume", "--table"])
-def test_an_evaluation_that_stands_takes_no_other_settings(where, capsys):
-    with pytest.raises(SystemExit) as ended:
-        command_line.main(EVALUATION, [where, "folder", "--quiet-share", "0.5"])
-    assert ended.value.code == 2
-    assert "--quiet-share goes with --out" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -278,32 +224,10 @@ def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
     assert only.judged == Answer(Grade.NOT_JUDGED, (why,))
 
 
-@pytest.mark.slow
-def test_the_share_of_the_cpus_is_seen():
-    with load.running(load.words("one-cpu", cpu=min(os.sched_getaffinity(0)))):
-        assert machine.busy_share(0.5) > 0.5 / os.cpu_count()
-
-
 def test_a_machine_that_is_not_quiet_is_refused_in_words():
     with pytest.raises(CannotRunError, match="the machine is not quiet: others use"):
         machine.wait_until_quiet(SETTINGS | {"quiet_share": -1.0})
     machine.wait_until_quiet(SETTINGS | {"quiet_share": 1.0})
-
-
-def test_a_rate_has_the_limit_of_clopper_and_pearson():
-    assert tables.upper_limit(0, 30) == pytest.approx(1 - 0.05 ** (1 / 30))
-    assert tables.upper_limit(1, 10) == pytest.approx(0.394, abs=1e-3)
-    assert tables.upper_limit(3, 3) == 1.0
-
-
-@pytest.mark.slow
-def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
-    begin(tmp_path, MTU)
-    command = [ROOT / "ci" / "diagnose-campaign", "--table", tmp_path]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 1, ran.stderr
-    assert "MISSED: 0 of 1 runs were made." in ran.stdout
-    assert command_line.main(EVALUATION, ["--table", str(tmp_path / "none")]) == 2
 
 
 def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
@@ -349,19 +273,6 @@ def test_a_testbed_that_does_not_come_up_is_no_green_run(commands, tmp_path, sta
         testbed.up(HEALTHY_TOPOLOGY)
     # Where it cannot be had at all no run can be made.
     assert isinstance(refused.value, CannotRunError) is ends
-
-
-def test_a_fault_is_planted_and_lifted_by_the_testbeds_own_verbs(commands, tmp_path):
-    (tmp_path / "status").write_text("2\n")
-    testbed = machine.Testbed(tmp_path / "log")
-    testbed.plant("gige-1", {"net.ipv4.tcp_rmem": "4096 16384 16384"})
-    assert testbed.plant_for("gige-2", {"link": "down"}, 2.0).wait() == 0
-    testbed.lift()
-    assert commands()[1:] == [
-        "<plant><gige-1><net.ipv4.tcp_rmem=4096 16384 16384>",
-        "<plant><gige-2><link=down><--for><2>",
-        "<lift>",
-    ]
 
 
 INTERRUPTED = f"""

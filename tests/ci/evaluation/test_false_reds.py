@@ -6,18 +6,15 @@ import copy
 import dataclasses
 import json
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import NoTestbed, campaign, planned
+from runs_without_testbed import campaign, planned
 from runs_without_testbed import result as result_of
 
 from ci.evaluation import engine, false_reds, load
-from ci.evaluation import table as tables
 from ci.evaluation.engine import Answer, Campaign, Grade, Result, Run
-from ci.evaluation.false_reds import COMPILER, CONDITIONS, ONE_CPU, QUIET, SICK
-from ci.evaluation.testbed import CannotRunError
+from ci.evaluation.false_reds import COMPILER, CONDITIONS, QUIET, SICK
 
 ROOT = Path(__file__).resolve().parents[3]
 EVALUATION = false_reds.EVALUATION
@@ -63,15 +60,6 @@ def test_inconclusive_cases_and_no_failed_one_are_inconclusive():
     assert (found.found, len(found.said), found.by) == (Grade.INCONCLUSIVE, 2, ())
     beyond = judged(3, {**green(), "verdict": "inconclusive", "undecided": [UNDECIDED]})
     assert (beyond.found, beyond.said) == (Grade.INCONCLUSIVE, (UNDECIDED,))
-
-
-def test_of_many_cases_some_are_shown_those_by_a_criterion_first():
-    document = json.loads(json.dumps(RED))
-    missing = {**document["cases"][0], "verdict": "fail", "faults": ["was not measured"]}
-    found = judged(1, {**document, "cases": [*[missing] * 6, *document["cases"]]})
-    unmeasured = [one.endswith(": was not measured") for one in found.said[:6]]
-    assert unmeasured == [False, False, True, True, True, True]
-    assert found.said[6] == "and 2 more cases"
 
 
 def test_a_fault_beyond_a_case_is_red():
@@ -187,58 +175,6 @@ def test_fewer_runs_than_the_aim_asks_for_do_not_meet_it():
     ]
 
 
-def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green():
-    found = as_aimed(one_cpu=Grade.INCONCLUSIVE, bursts=Grade.NOT_JUDGED)
-    text = tables.table(EVALUATION, *found)
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {row.count("|") for row in rows} == {len(EVALUATION.heads) + 1}
-    assert rows[2] == "| quiet | 10 | 10 | 0 | 0 | 0 | 26 % | 60 | 60 | 0.50 | 20 % |"
-    assert "| all healthy | 30 | 28 | 1 | 0 | 1 |" in text
-    assert "| sick switch, quiet | 20 | 0 | 0 | 20 | 0 | 14 % |" in text
-    assert "**not judged**: ReFrame left no report" in text
-    assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
-    assert "The sick switch was red by: envelope in 20." in text
-    assert text.endswith("taken in bursts: 1 of 7 runs were red or not judged.")
-    assert tables.table(EVALUATION, *as_aimed()).endswith("Aims met.")
-
-
-def test_the_order_and_all_seeds_are_drawn_by_the_seed():
-    assert planned(EVALUATION) == RUNS != planned(EVALUATION, seed=6)
-    assert [run.number for run in RUNS] == list(range(1, 51))
-    kinds = [run.kind for run in RUNS]
-    assert kinds != sorted(kinds, key=list(CONDITIONS).index)
-    assert Counter(kinds) == {name: plant.least_runs for name, plant in CONDITIONS.items()}
-
-
-@pytest.mark.slow
-def test_a_sick_run_has_the_sick_switch_and_one_environment_that_its_seed_draws(fake, tmp_path):
-    sick, quiet = run_of(SICK), run_of(QUIET, 2)
-    engine.begin(tmp_path, campaign(sick, quiet, **OWN))
-    engine.go_on(EVALUATION, tmp_path)
-    assert NoTestbed.verbs == ["up sick-switch", "up topology", "restored"]
-    drawn = {run.environments for run in RUNS if run.kind == SICK}
-    assert {("mpich",), ("intelmpi",), ("openmpi4",), ("openmpi5",)} <= drawn
-    (environment,) = sick.environments
-    whole = {"whole": True}
-    assert EVALUATION.reframe(sick, whole) == (
-        ["--system", "testbed:gige", "-p", f"^{environment}$"],
-        "",
-    )
-    assert EVALUATION.reframe(quiet, whole) == (["--system", "testbed"], "")
-    assert "-p" not in EVALUATION.reframe(quiet, OWN)[0]
-
-
-@pytest.mark.slow
-def test_a_load_is_alongside_its_run_and_ends_with_it(fake, tmp_path):
-    engine.begin(tmp_path, campaign(run_of(ONE_CPU), **OWN))
-    fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)
-    engine.go_on(EVALUATION, tmp_path)
-    (only,) = engine.read(EVALUATION, tmp_path)[1]
-    assert only.judged.found is Grade.GREEN
-    assert only.load_cpu_s > 0.3
-    assert not list((tmp_path / "001-one-cpu").glob("tmp*"))
-
-
 @pytest.mark.slow
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
     broken = lambda *_: load.words(COMPILER, seed="x")  # noqa: E731
@@ -249,11 +185,3 @@ def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch)
     (only,) = engine.read(EVALUATION, tmp_path)[1]
     assert only.judged.found is Grade.NOT_JUDGED
     assert "ended by itself, with status 1" in only.judged.said[0]
-
-
-def test_a_compiler_that_is_not_here_is_named_by_package(fake, tmp_path, monkeypatch):
-    engine.begin(tmp_path, campaign(run_of(COMPILER), **OWN))
-    monkeypatch.setattr(load, "missing_packages", lambda: ["gcc"])
-    with pytest.raises(CannotRunError, match="apt-get install gcc"):
-        engine.go_on(EVALUATION, tmp_path)
-    assert fake["runs"] == []

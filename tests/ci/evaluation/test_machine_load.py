@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from ci.evaluation import load as machine_load
-from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[3]
 CPUS = sorted(os.sched_getaffinity(0))
@@ -48,22 +47,6 @@ def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
     assert machine_load.group(running.group) == []
 
 
-def test_bursts_are_on_every_cpu(tmp_path):
-    with machine_load.running(arguments("bursts", tmp_path)) as running:
-
-        def taken() -> list[set[int]]:
-            return [os.sched_getaffinity(pid) for pid in machine_load.group(running.group)]
-
-        wait_for(lambda: all({cpu} in taken() for cpu in CPUS))
-
-
-def test_a_load_that_ends_by_itself_is_reported(tmp_path):
-    with machine_load.running(arguments("compiler", tmp_path / "missing")) as running:
-        wait_for(lambda: not machine_load.group(running.group))
-        with pytest.raises(NetproofError, match="ended by itself, with status 1"):
-            running.cpu_seconds()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
 def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(load, tmp_path):
@@ -95,14 +78,3 @@ def test_bursts_are_drawn_by_the_seed_and_have_the_means_that_were_asked_for():
     assert sum(lengths) / len(lengths) == pytest.approx(2.0, rel=0.1)
     assert drawn[-1][1] / len(drawn) == pytest.approx(2.5, rel=0.1)
     assert all(begin > end for (_, end), (begin, _) in pairwise(drawn))
-
-
-def test_what_the_compilers_load_wants_is_named_by_package(monkeypatch):
-    assert machine_load.missing_packages() == []
-    monkeypatch.setenv("PATH", "/nonexistent")
-    assert machine_load.missing_packages() == ["binutils", "gcc", "util-linux"]
-
-
-def test_each_compilation_is_of_another_file_which_the_seed_draws():
-    assert machine_load.source(1, 0, 3) == machine_load.source(1, 0, 3)
-    assert machine_load.source(1, 0, 3) != machine_load.source(1, 1, 3)

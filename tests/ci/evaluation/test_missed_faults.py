@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import copy
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import NoTestbed, campaign, planned
+from runs_without_testbed import campaign
 from runs_without_testbed import result as result_of
 
-from ci.evaluation import engine, missed_faults
+from ci.evaluation import missed_faults
 from ci.evaluation import table as tables
-from ci.evaluation import testbed as machine
 from ci.evaluation.engine import HEALTHY, Answer, Grade, Result, Run
-from ci.evaluation.missed_faults import DERIVING, HEALTHY_DERIVED, KINDS
-from ci.evaluation.testbed import CannotRunError
-from netproof.site import site
+from ci.evaluation.missed_faults import HEALTHY_DERIVED, KINDS
 from netproof.verdict.verdict import NOT_IN_SESSION
 
 ROOT = Path(__file__).resolve().parents[3]
 RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())
-HEALTHY_SESSION = ROOT / "tests" / "data" / "sessions" / "healthy.json"
 EVALUATION = missed_faults.EVALUATION
-ALL = ("--runs", "10", "--healthy", "10", "--deriving", "4")
 FINDING = next(f for case in RED["cases"] for f in case["findings"] if f["level"] == "fail")
 
 
@@ -89,24 +83,6 @@ def test_what_fails_elsewhere_does_not_name_it(failed, found):
     assert judged(run_of("alltoall"), document(failed)).found is found
 
 
-def test_a_sentence_without_the_size_does_not_name_it():
-    made = document(ALLTOALL)
-    text = json.dumps(made).replace("at 65536 bytes", "somewhere")
-    assert judged(run_of("alltoall"), json.loads(text)).found is Grade.OTHERWISE
-
-
-def test_a_missed_reference_alone_names_no_size():
-    made = document()
-    for case in made["cases"]:
-        if (case["environment"], case["function"]) == ("mpich", "Alltoall"):
-            case |= {"verdict": "fail", "faults": ["paired_latency is 3 and the reference 1"]}
-    found = judged(run_of("alltoall"), made)
-    assert (found.found, found.said) == (
-        Grade.OTHERWISE,
-        ("paired_latency is 3 and the reference 1",),
-    )
-
-
 def test_what_was_not_to_be_measured_is_no_failure():
     made = document()
     for case in made["cases"]:
@@ -131,113 +107,6 @@ def test_a_healthy_run_is_right_if_nothing_of_its_environments_fails():
 @pytest.mark.parametrize("environments", [("mpich", "openmpi9"), ("openmpi9", "mpich")])
 def test_a_verdict_without_the_environments_of_the_run_is_not_judged(environments):
     assert judged(run_of("alltoall", *environments), document()).found is Grade.NOT_JUDGED
-
-
-def test_order_and_environments_are_drawn_by_the_seed():
-    runs = planned(EVALUATION, *ALL)
-    assert runs == planned(EVALUATION, *ALL) != planned(EVALUATION, *ALL, seed=6)
-    counted = dict.fromkeys([*KINDS, HEALTHY, HEALTHY_DERIVED], 10)
-    assert Counter(run.kind for run in runs) == {**counted, DERIVING: 4}
-    assert [run.kind for run in runs[:4]] == [DERIVING] * 4
-    for run in runs:
-        plant = EVALUATION.plants[run.kind]
-        if plant.derived:
-            assert run.environments == ("mpich",)
-            continue
-        first, other = run.environments
-        assert first != other
-        assert first in plant.environments
-        assert other in ("mpich", "intelmpi")
-
-
-def test_what_no_fault_is_judged_by_is_not_measured():
-    derived = [name for name, kind in KINDS.items() if kind.derived]
-    others = [name for name in KINDS if name not in derived]
-    assert HEALTHY not in {run.kind for run in planned(EVALUATION, "--kinds", *derived)}
-    without = {run.kind for run in planned(EVALUATION, "--kinds", *others)}
-    assert not without & {DERIVING, HEALTHY_DERIVED}
-    with pytest.raises(CannotRunError, match="--deriving 2: references take 3 runs"):
-        planned(EVALUATION, "--deriving", "2")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if not kind.faults[0]])
-def test_one_library_of_the_site_has_the_fault(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(missed_faults, "derived", lambda folder: (folder, 12.5))
-    plain = {one["name"]: one for one in site.gather(ROOT / "site-config")["environments"]}
-    for name in KINDS[kind].environments:
-        folder = tmp_path / name
-        folder.mkdir()
-        variables = EVALUATION.site(run_of(kind, name, "mpich"), folder)
-        altered = site.gather(Path(variables["RFM_CONFIG_PATH"]))["environments"]
-        different = [one["name"] for one in altered if one != plain[one["name"]]]
-        assert different == [name]
-        (faulty,) = (one for one in altered if one["name"] == name)
-        added = dict(faulty["env_vars"][len(plain[name]["env_vars"]) :])
-        planted = KINDS[kind].variables.get(name) or machine.slower(
-            tmp_path / "libslow_mpi.so",
-            KINDS[kind].slow.format(latency_us=12.5),
-            KINDS[kind].program,
-        )
-        assert added == planted
-        assert added
-    assert EVALUATION.site(run_of(HEALTHY), tmp_path) == {}
-
-
-def test_a_smoke_run_has_two_environments_and_one_by_references_more_launches():
-    options, checks = EVALUATION.reframe(run_of("alltoall"), {})
-    assert options == [
-        *("--system", "testbed:gige", "-S", "launches=1", "-p", "^(mpich|intelmpi)$"),
-        *("-n", "^Imb"),
-    ]
-    assert checks == ""
-    options, _ = EVALUATION.reframe(run_of(DERIVING, "mpich"), {})
-    assert options[3:6] == ["launches=3", "-p", "^(mpich)$"]
-    assert "-n" not in EVALUATION.reframe(run_of(HEALTHY), {})[0]
-
-
-def with_derived() -> list[Run]:
-    runs = [run_of(DERIVING, "mpich", number=number) for number in (1, 2, 3)]
-    return [*runs, run_of("bandwidth-5", "mpich", number=4)]
-
-
-@pytest.mark.slow
-def test_links_are_slowed_during_the_run_and_judged_by_references_of_healthy_ones(fake, tmp_path):
-    engine.begin(tmp_path, campaign(*with_derived()))
-
-    def measured(run, folder):
-        if run.kind == DERIVING:
-            report = json.loads(HEALTHY_SESSION.read_text())
-            report["session_info"]["uuid"] = str(run.number)
-            (folder / "run-0.json").write_text(json.dumps(report))
-        else:
-            fake["during"] = NoTestbed.verbs[-4:]
-            fake["site"] = EVALUATION.site(run, folder)
-        return Answer(Grade.NAMED)
-
-    fake["measure"] = measured
-    engine.go_on(EVALUATION, tmp_path)
-    assert fake["during"] == [f"plant gige-{number} {{'rate': 0.95}}" for number in (1, 2, 3, 4)]
-    assert NoTestbed.verbs[-2:] == ["lift", "restored"]
-    references = Path(fake["site"]["RFM_REFERENCE_PREFIX"])
-    assert references == tmp_path / "reference-values"
-    assert missed_faults.derived(tmp_path)[1] > 0
-    plain = (ROOT / "reference-values" / "testbed.yaml").read_text()
-    assert (references / "testbed.yaml").read_text() != plain
-
-
-@pytest.mark.slow
-def test_too_few_good_runs_make_no_references(fake, tmp_path):
-    engine.begin(tmp_path, campaign(*with_derived()))
-
-    def measured(run, folder):
-        if run.number == 4:
-            EVALUATION.site(run, folder)
-        return Answer(Grade.INCONCLUSIVE if run.number == 2 else Grade.NAMED)
-
-    fake["measure"] = measured
-    with pytest.raises(CannotRunError, match=r"2 runs are good enough .*it takes 3; begin"):
-        engine.go_on(EVALUATION, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -271,23 +140,6 @@ def test_a_missed_reference_names_sizes_in_words_or_by_its_name(kind, said, foun
     assert judged(run_of(kind, *(() if kind == "alltoall" else ("mpich",))), made).found is found
 
 
-def test_what_is_inconclusive_makes_no_references_and_fails_nothing():
-    made = document(("mpich", "netpipe", "mpi", 64), level="inconclusive")
-    assert judged(run_of(DERIVING, "mpich"), made).found is Grade.INCONCLUSIVE
-    assert judged(run_of(HEALTHY_DERIVED, "mpich"), made).found is Grade.NAMED
-
-
-def test_a_library_that_cannot_be_compiled_ends_it(tmp_path, monkeypatch):
-    source = tmp_path / "slow_mpi.c"
-    source.write_text("int broken(")
-    monkeypatch.setattr(machine, "SLOW_MPI", source)
-    with pytest.raises(CannotRunError, match=r"slow_mpi\.c cannot be compiled: .*error"):
-        machine.compiled_slow_mpi(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotRunError, match="apt-get install gcc libc6-dev"):
-        machine.compiled_slow_mpi(tmp_path)
-
-
 def results(kind: str, *found: Grade) -> list[Result]:
     return [
         result_of(
@@ -298,19 +150,6 @@ def results(kind: str, *found: Grade) -> list[Result]:
         )
         for number, one in enumerate(found, 1)
     ]
-
-
-def test_the_table_tells_what_was_named_by_what_and_which_aim_is_missed():
-    made = results("alltoall", *[Grade.NAMED] * 8, Grade.MISSED, Grade.INCONCLUSIVE)
-    made += results(HEALTHY, *[Grade.NAMED] * 9, Grade.FALSE)
-    text = tables.table(EVALUATION, campaign(*(one.run for one in made)), made)
-    row = "| Alltoall 4 times slower from 32 to 64 KiB | 10 | 8 | 0 | 1 | 1 | 0 | 0 |"
-    assert f"{row} 51 % | guideline 8 | 60 | 60 |" in text
-    assert "- MISSED: Alltoall 4 times slower from 32 to 64 KiB: 8 of 10 named." in text
-    assert "- MISSED: healthy: 9 of 10 named." in text
-    assert "- MISSED: IMB 3 times slower: 0 of the 10 runs that it takes." in text
-    assert "**inconclusive**: at 65536 bytes" in text
-    assert "load average 0.5 to 1.5" in text
 
 
 def test_aims_are_met_by_ten_runs_of_each_of_which_nine_name_it():

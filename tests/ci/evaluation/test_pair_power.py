@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-
 import numpy as np
 import pytest
 
-from ci.evaluation import pair_power
 from ci.evaluation.pair_power import (
     HEALTHY,
     ROUNDS,
     Fault,
-    Portion,
-    exact_interval,
     follow,
     needed,
     quick,
 )
 
 HALF = Fault("node", 1, 0.5)
-
-
-@pytest.mark.parametrize("nodes", [4, 16, 64])
-def test_rounds_are_disjoint_and_repeat_no_pair_while_they_need_not(nodes):
-    table = pair_power.rounds_of(nodes, HEALTHY, "normal", np.random.default_rng(1))
-    assert set(table.measured) == {ROUNDS}
-    counts = Counter(zip(table.round, table.one, strict=True))
-    assert max(counts.values()) == 1
-    assert table.pairs == min(nodes * (nodes - 1) // 2, ROUNDS * nodes // 2)
 
 
 def test_a_fault_slows_what_it_is_of():
@@ -46,13 +31,6 @@ def test_a_fault_slows_what_it_is_of():
     assert Fault("node", 2, 0.5).slowness(one, other, 2).tolist() == pytest.approx(
         [np.log(2), np.log(2), 0, np.log(2)]
     )
-
-
-def test_recorded_noise_is_of_both_sides_and_heavy():
-    off = pair_power.recorded()
-    assert sorted(off) == pytest.approx(sorted(-off), abs=1e-9)
-    core = 1.4826 * np.median(np.abs(off))
-    assert np.mean(np.abs(off) > 4 * core) > 0.05
 
 
 @pytest.mark.slow
@@ -75,42 +53,7 @@ def test_a_pair_is_found_by_measuring_it_again():
     assert not run.wrong
 
 
-@pytest.mark.slow
-def test_a_portion_is_the_same_again_and_counts_its_runs():
-    portion = Portion("random", 16, HALF, "normal", 3)
-    one, other = portion.simulate(60), portion.simulate(60)
-    assert one["right"] == other["right"]
-    assert len(one["right"]) == 3
-    assert one["seed"][0] == pair_power.SEED
-
-
-def test_names_and_seeds_of_portions_are_their_own():
-    all_of_them = list(pair_power.portions())
-    names = {portion.name for portion in all_of_them}
-    assert len({portion.seed() for portion in all_of_them}) == len(names)
-
-
-def test_shares_have_exact_intervals():
-    assert exact_interval(0, 3000) == pytest.approx((0, 0.001229), abs=1e-6)
-    assert exact_interval(3, 3)[1] == 1
-    low, high = exact_interval(2, 1000)
-    assert (low, high) == pytest.approx((0.000242, 0.007206), abs=1e-5)
-
-
 def test_99_percent_are_there_or_it_is_never():
     assert needed([2] * 99 + [None]) == 2
     assert needed([2] * 98 + [3, None]) == 3
     assert needed([2] * 98 + [None, None]) is None
-
-
-@pytest.mark.slow
-def test_tables_and_chart_are_of_what_was_simulated(tmp_path):
-    for fault in (HALF, HEALTHY):
-        portion = Portion("random", 16, fault, "normal", 2)
-        (tmp_path / f"{portion.name}.json").write_text(json.dumps(portion.simulate(60)))
-    found = pair_power.results(tmp_path)
-    lines = list(pair_power.tables(found))
-    assert any("| normal | 1 node | 16 |" in line for line in lines)
-    assert any(line.startswith("| normal | 16 | 2 | 0 | 0.000 to 84.189 % |") for line in lines)
-    pair_power.chart(found, tmp_path / "chart.svg")
-    assert (tmp_path / "chart.svg").read_text().startswith("<svg")

@@ -79,12 +79,6 @@ def test_a_benchmark_that_is_slow_at_all_sizes_disagrees_with_the_other(recorded
     assert any("common sizes" in why for one in new for why in one.said(Level.FAIL))
 
 
-def test_what_no_case_has_changes_nothing(recorded):
-    verdict, having = recorded.judged_with(plant(recorded, "Alltoall"))
-    assert having == set()
-    assert set(power.red(verdict)) == set(power.red(recorded.verdict))
-
-
 @pytest.mark.slow
 def test_the_tables_count_sessions_and_cases(recorded):
     out = Console(file=io.StringIO(), width=300)
@@ -99,31 +93,6 @@ def test_the_tables_count_sessions_and_cases(recorded):
         "| 5% less bandwidth between nodes | derived, at least ±2.5% | takes 4 sessions |" in text
     )
     assert not enough
-
-
-@pytest.mark.slow
-def test_a_growing_change_is_found_from_some_size_on_and_blind_criteria_are_named(recorded):
-    out = Console(file=io.StringIO(), width=300)
-    power.print_growing([recorded], out)
-    text = out.file.getvalue()
-    assert "| slower, red of 1 | 1.25 times | 1.5 times |" in text
-    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in text.splitlines()}
-    found = rows["| NetPIPE over MPI at 2 KiB"]
-    assert found[0].startswith("0")
-    assert found[-1].startswith("1 (")
-    # None of the session's cases is an Alltoall.
-    assert set(rows["| Alltoall from 32 to 64 KiB, one MPI"]) == {"-", "- |"}
-    blind = text.rpartition("Against none of them: ")[2]
-    assert "retransmissions" in blind
-    assert "MPI loss at a size" not in blind
-
-
-def test_a_change_of_the_first_launch_leaves_the_others(recorded):
-    measured = measured_of(recorded)
-    slower = power.longer(3)
-    first, *others = power.Plant("x", lambda _: True, slower, launches=1).into(measured).launches
-    assert first.curve.time_us[0] == pytest.approx(3 * measured.launches[0].curve.time_us[0])
-    assert [one.curve for one in others] == [one.curve for one in measured.launches[1:]]
 
 
 @pytest.fixture
@@ -155,14 +124,6 @@ def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(se
         if key in having and key not in power.red(first.verdict)
     ]
     assert power.criteria_of(new)["reference"]
-
-
-@pytest.mark.slow
-def test_a_row_of_derived_references_says_what_they_fail_with_nothing_planted(several):
-    out = Console(file=io.StringIO(), width=300)
-    power.print_planted(several, out)
-    text = out.file.getvalue()
-    assert "| 20% less bandwidth between nodes | derived, at least ±10.0% | 4 of 4 | 0 |" in text
 
 
 def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import campaign, planned
+from runs_without_testbed import campaign
 from runs_without_testbed import result as result_of
 
 from ci.evaluation import sweeps
@@ -59,13 +58,6 @@ def test_a_sweep_that_cannot_tell_says_why():
     assert (found.found, found.said) == (Grade.INCONCLUSIVE, (why,))
 
 
-@pytest.mark.parametrize(
-    ("status", "text"), [(1, "{}"), (0, '{"sweeps": []}'), (0, document("mtu"))]
-)
-def test_what_is_no_sweep_of_the_kind_is_not_judged(status, text):
-    assert EVALUATION.graded(run_of("nothing"), status, text, "").found is Grade.NOT_JUDGED
-
-
 def rows(*winners: str | None) -> dict:
     sizes = [{"bytes": 4 << place, "winner": winner} for place, winner in enumerate(winners)]
     return {"sizes": sizes, "conclusion": "Allreduce on 2 ranks: as it is"}
@@ -114,14 +106,6 @@ def test_a_limit_is_seen_where_it_is_or_at_the_next_size(seen, steps):
     judged = EVALUATION.graded(run_of("eager-steps"), 0, text, "")
     assert judged.steps == (steps, 4)
     assert judged.found is (Grade.RIGHT if steps == 4 else Grade.MISSED)
-
-
-def test_order_is_drawn_by_the_seed_and_environments_take_turns():
-    runs = planned(EVALUATION, "--runs", "6")
-    assert runs == planned(EVALUATION, "--runs", "6") != planned(EVALUATION, "--runs", "6", seed=6)
-    assert Counter(run.kind for run in runs) == dict.fromkeys(KINDS, 6)
-    of_steps = Counter(run.environments[0] for run in runs if run.kind == "eager-steps")
-    assert of_steps == dict.fromkeys(KINDS["eager-steps"].environments, 2)
 
 
 @pytest.mark.slow
@@ -182,16 +166,3 @@ def test_one_recommendation_of_what_changes_nothing_is_one_too_many():
     assert "a variable that no library reads: 9 of 10 right" in sentences
     assert any("35 of 40 seen where they are" in one for one in sentences)
     assert "an MTU of 576 bytes: 0 of the 10 runs that it takes" in sentences
-
-
-def test_a_sweep_is_asked_for_by_its_verb():
-    asked = EVALUATION.question(run_of("algorithm-preset"), {}, Path("none"))
-    assert asked == [
-        *("measure", "algorithms", "testbed:gige", "Allreduce", "--ranks", "2"),
-        *("--values", "1,2,3", "--environment", "intelmpi"),
-    ]
-    asked = EVALUATION.question(run_of("rails"), {}, Path("none"))
-    assert asked == [
-        *("measure", "tune", "testbed:rails", "rails", "--protocol", "mpi"),
-        *("--environment", "openmpi5"),
-    ]

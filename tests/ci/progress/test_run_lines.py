@@ -37,11 +37,6 @@ class TestLines:
         assert named <= JOBS.keys()
         assert {JOBS[name][0] for name in named if JOBS[name][1]} == {*registry.STARTED}
 
-    def test_functions_beyond_the_default_have_a_job_of_their_own(self):
-        where = "%partition=edr-1 %ranks=16 /0a1b @mycluster:edr-1+intel/2021.9"
-        line = parse(f"[ RUN      ] OtherImbJob {where}")
-        assert line.job == PlannedJob("edr-1", "", "imb", 16, default=False)
-
     @pytest.mark.parametrize(
         "text",
         ["", "[==========] Running 32 check(s)", "[----------] all spawned checks have finished"],

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 from recorded_runs import recorded, timed
 
-from ci.progress import Course, Launches, Line, clock, launched, parse
+from ci.progress import Course, Launches, Line, launched, parse
 from netproof.site.matrix import PlannedJob
 
 
@@ -50,16 +50,6 @@ class TestTimeLeft:
         (job / "mpich" / "plan.json").write_text('{"rounds": [[{"subject": "PingPong"}]]}')
         (job / "open.json").write_text('{"mpich": ["PingPong"], "openmpi4": []}')
         assert launched(tmp_path, line.folder) == Launches(5, 6, 2.0)
-
-    def test_failures_are_counted(self):
-        course = Course()
-        course.take(parse("[ FAIL ] ( 2/159) NetpipeJob /5d098b8f @testbed:gige+mpich"), 61.0)
-        assert course.sentence(61.0) == "1:01, time left not known, 1 failed"
-
-    def test_a_time_is_minutes_and_seconds(self):
-        assert [clock(seconds) for seconds in (0, 59.6, 187, 3600)] == [
-            *("0:00", "1:00", "3:07", "60:00")
-        ]
 
 
 def at(course: Course, lines: list[tuple[float, Line]], now_s: float) -> Course:
@@ -116,14 +106,6 @@ class TestOneTestAfterTheOther:
             assert course.left_s(lines[-1][0]) == 0
             assert course.sentence(lines[-1][0]).endswith("nearly done")
 
-    def test_a_test_that_no_earlier_run_had_makes_it_a_lower_bound(self):
-        past = self.past()
-        del past["ImbJob %partition=gige %ranks=4", "gige", "mpich"]
-        lines = timed(self.SMOKE)
-        begun_s = next(at for at, line in lines if "%ranks=4" in line.test[0]) + 1
-        course = at(Course({}, self.jobs(self.SMOKE), past), lines, begun_s)
-        assert "at least" in course.sentence(begun_s)
-
 
 class TestRecordedQuickstart:
     """A whole run without an earlier one: within a third from half-way on, but for its pairs."""
@@ -161,26 +143,3 @@ class TestRecordedQuickstart:
         assert 2 / 3 < course.left_s(now_s) / (measured_s - now_s) < 4 / 3
         # Rounds of pairs, and checks that read what was measured, are not foreseen.
         assert "at least" in course.sentence(now_s)
-
-    @pytest.mark.parametrize(
-        ("now_s", "made"),
-        [
-            *((438, 68), (468, 106), (499, 133)),
-            *((615, 44), (645, 59), (675, 84), (705, 118), (735, 143)),
-        ],
-    )
-    def test_what_a_shorter_run_took_does_not_hide_the_running_job_s_own_pace(self, now_s, made):
-        """The store had one launch of each on one switch; this run had three on two switches."""
-        took_s = dict(zip(self.TOOK_S, (60.0, 105.0, 92.0, 121.0, 177.0, 256.0), strict=True))
-        jobs = list(took_s)
-        past = {jobs[0]: 22.0, jobs[1]: 31.0, jobs[4]: 54.0}
-        ended, running = (4, 378.0) if now_s < 555 else (5, 555.0)
-        name = f"NetpipeJob %partition={jobs[ended].partition}"
-        line = Line("RUN", ended, 169, (name, jobs[ended].partition, "openmpi4"), jobs[ended])
-        course = Course(past, set(jobs), done=ended, tests=169, repeated=[0.0, 0.1, 0.04, 0.0])
-        for job in jobs[:ended]:
-            test = (job.what(), job.partition, "mpich")
-            course.job_of[test], course.took[test] = job, took_s[job]
-        course.take(line, running)
-        course.launches = Launches(made, 192, 0.0)
-        assert 2 / 3 < course.left_s(now_s) / (sum(took_s.values()) - now_s) < 4 / 3

@@ -41,14 +41,6 @@ def said_by(lock: Path) -> dict[str, bool]:
     return {name: one.there for name, one in fabrics.in_lock(lock, "mpich").items()}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "spack-envs").glob("mpi/*.yaml")), ids=str)
-def test_each_mpi_requires_fabrics_with_a_reason(path):
-    content = load(path, "mpi")
-    package = content["definitions"][0]["mpi"][0]
-    required = content["packages"][package]["package_attributes"]["netproof_fabrics"]
-    assert {"tcp", "verbs"} <= set(required)
-
-
 def test_a_fabric_of_another_name_is_no_fabric(folder):
     path = folder / "mpi" / "mpich.yaml"
     path.write_text(path.read_text().replace("        verbs:", "        verb:"))
@@ -226,12 +218,6 @@ def test_a_tool_that_fails_is_no_answer(tmp_path, libraries):
 def test_a_program_without_mpi_is_an_error():
     with pytest.raises(fabrics.NetproofError, match="is linked with no libmpi"):
         fabrics.of_library(Path(shutil.which("true") or "/bin/true"), [])
-
-
-@pytest.mark.slow
-def test_debians_open_mpi_says_itself_what_it_has():
-    found = fabrics.of_library(Path("/usr/bin/NPopenmpi"), [Path("/usr/bin")])
-    assert {"tcp", "shm", "ucx", "verbs"} <= {name for name, one in found.items() if one.there}
 
 
 @pytest.mark.slow

@@ -225,14 +225,6 @@ def test_a_changed_file_makes_stale_what_is_made_of_it(
     assert spack_envs("check").returncode == 1
 
 
-def test_stale_is_concretized_anew(spack_envs, stand_in, folder):
-    spack_envs("build", ONE)
-    change(folder / "common.yaml")
-    spack_envs("build", ONE)
-    assert stand_in() == [f"{ONE} concretize", f"{ONE} install"] * 2
-    assert state(folder, ONE).word == "built"
-
-
 def test_a_program_that_is_gone_or_a_lock_made_by_hand_makes_stale(spack_envs, stand_in, folder):
     spack_envs("build", ONE)
     program = spack.builds(folder) / ONE / "view" / "bin" / "IMB-MPI1"

@@ -71,20 +71,6 @@ def test_an_unknown_key_of_a_package_fails(name, folder):
         load(path, KINDS[name])
 
 
-def test_no_yaml_lies_about_unchecked():
-    there = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.yaml")}
-    assert there == set(KINDS)
-
-
-def test_the_default_is_open_mpi_and_mpich_by_gcc_and_clang():
-    assert [combination.name for combination in spack.table(FOLDER).build] == [
-        "openmpi-gcc",
-        "openmpi-clang",
-        "mpich-gcc",
-        "mpich-clang",
-    ]
-
-
 @pytest.mark.parametrize("combination", spack.table(FOLDER).build, ids=lambda pair: pair.name)
 def test_each_include_resolves_and_only_the_site_is_optional(combination):
     environment = spack.environment_folder(combination, FOLDER) / "spack.yaml"

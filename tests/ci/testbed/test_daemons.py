@@ -17,13 +17,6 @@ def test_the_file_of_either_mariadb_makes_a_database(tmp_path, monkeypatch):
     assert daemons.system_tables() == newer
 
 
-def test_both_names_are_looked_for():
-    assert [str(path) for path in daemons.SYSTEM_TABLES] == [
-        "/usr/share/mariadb/mariadb_system_tables.sql",
-        "/usr/share/mysql/mysql_system_tables.sql",
-    ]
-
-
 def test_a_steps_title_names_its_job():
     assert daemons.job_of("slurmstepd: [20.batch]") == "20"
     assert daemons.job_of("slurmstepd: [20.0]") == "20"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import pytest
 from made_cables import TREE, as_wanted, links, ordered
 
 from ci.testbed import cables, mending
-from ci.testbed.mending import Seen
 
 
 def test_nothing_is_reported_and_ordered_of_links_that_are_right():
@@ -41,22 +39,6 @@ def test_a_fault_that_is_not_there_is_reported_and_so_is_one_that_should_not_be(
     assert mending.differences(cables.cables(TREE, {}), as_wanted(planted))
 
 
-@each_fault
-def test_planting_touches_the_place_alone(planted):
-    (place,) = planted
-    commands = [line for lines in ordered(planted).values() for line in lines]
-    interfaces = {re.search(r" dev (\S+)", line)[1] for line in commands}
-    of_place = {"tree-1": {"eth1", "tree-1"}, "tree-leaf-2": {"U1-2", "D1-2"}}.get(place)
-    if of_place is None:
-        assert "twin-1-1" not in interfaces
-        assert {"U1-1", "D1-4", "eth1", "tree-16"} <= interfaces
-    else:
-        assert interfaces <= of_place
-    assert set(ordered(planted)) <= {"netproof-switches"} | {
-        cables.namespace(node.name) for node in TREE.nodes if place in (node.name, "tree")
-    }
-
-
 def test_lost_frames_are_of_both_directions_and_leave_with_the_filters():
     lines = ordered({"tree-1": {"loss": 0.25}})["netproof-switches"]
     assert lines[0] == "qdisc add dev tree-1 clsact"
@@ -70,50 +52,12 @@ def test_lost_frames_are_of_both_directions_and_leave_with_the_filters():
     ] == ["qdisc del dev tree-1 clsact", "qdisc add dev tree-1 clsact"]
 
 
-SHOWN = {
-    "length": 4,
-    "insns": [
-        {"code": 32, "jt": 0, "jf": 0, "k": 4294963256},
-        {"code": 53, "jt": 1, "jf": 0, "k": 42949672},
-        {"code": 6, "jt": 0, "jf": 0, "k": 2},
-        {"code": 6, "jt": 0, "jf": 0, "k": 0},
-    ],
-}
-"""Output of tc -json filter show on the testbed's own program."""
-
-
-def test_a_filter_of_the_testbed_s_own_is_read_back_and_no_other():
-    assert mending.odds(SHOWN) == 42949672
-    other = {"length": 4, "insns": [*SHOWN["insns"][:3], {"code": 6, "jt": 0, "jf": 0, "k": 2}]}
-    for unknown in (other, {"length": 1, "insns": SHOWN["insns"][:1]}, {}, None):
-        assert mending.odds(unknown) is None
-
-
-def test_a_filter_that_is_not_known_is_reported_and_replaced():
-    seen = as_wanted()
-    place = ("netproof-switches", "tree-1")
-    seen[place] = dataclasses.replace(seen[place], drop=None)
-    wanted = cables.cables(TREE, {})
-    (sentence,) = mending.differences(wanted, seen)
-    assert sentence.startswith("tree-1: share of frames lost at the switch's end is not known")
-    assert mending.orders(wanted, seen)["netproof-switches"].tc == ["qdisc del dev tree-1 clsact"]
-
-
 def test_an_end_that_is_gone_is_reported():
     seen = as_wanted()
     del seen[("netproof-tree-2", "eth1")]
     wanted = cables.cables(TREE, {})
     assert mending.differences(wanted, seen) == ["tree-2: the node's end of its link is not there"]
     assert [cable.name for cable in mending.missing(wanted, seen)] == ["tree-2"]
-
-
-def test_a_management_network_that_should_not_be_is_reported_by_its_bridges_and_ports():
-    seen = as_wanted({"tree": {"mgmt_mbps": 5}})
-    seen["netproof-switches", "G1"] = Seen(1500, True, True, None, None, 0)
-    sentences = mending.differences(cables.cables(TREE, {}), seen)
-    assert len(sentences) == 1 + len(TREE.nodes)
-    assert all("of a second management network that should not be" in one for one in sentences)
-    assert mending.differences(cables.cables(TREE, {"tree": {"mgmt_mbps": 5}}), seen) == []
 
 
 def test_links_are_made_with_their_faults():

@@ -32,26 +32,6 @@ def test_slurm_talks_over_the_management_network_and_never_over_a_switch(setting
     assert values(settings, "SlurmctldHost") == ["machine(198.18.0.254)"]
 
 
-def test_no_port_is_one_of_slurms_own(settings):
-    ports = {slurm.CONTROLLER_PORT, slurm.NODE_PORT, slurm.DATABASE_PORT}
-    assert not ports & {6817, 6818, 6819}
-    assert len(ports) == 3
-
-
-def test_every_path_is_in_the_state_folder(settings):
-    keys = ["StateSaveLocation", "SlurmdSpoolDir", "TmpFS", "SlurmctldLogFile", "TaskProlog"]
-    assert all(values(settings, key)[0].startswith("/tmp/tb/") for key in keys)
-
-
-def test_nodes_have_directories_of_their_own_for_pmix(settings):
-    assert values(settings, "TmpFS") == ["/tmp/tb/nodes/%n/tmp"]
-
-
-def test_slurm_has_no_topology_without_leaves(settings):
-    assert not slurm.has_tree(DEFAULT)
-    assert values(settings, "TopologyPlugin") == []
-
-
 def test_leaves_and_spine_are_slurms_tree_and_another_switch_is_a_leaf_of_its_own(tmp_path):
     leaves = Path(topology.__file__).with_name("leaves.yaml").read_text()
     other = "  gige: {link_mbps: 1000, mtu: 1500, buffer: 1000000, nodes: 2, cpus: 4}\n"

@@ -7,14 +7,6 @@ from ci.testbed import topology, topology_reading
 from ci.testbed.topology import TopologyError
 
 
-def test_the_default_has_gige_and_fast_ethernet_of_four_nodes_each():
-    switches = topology_reading.load(FOLDER / "topology.yaml").switches
-    assert [(s.name, s.link_mbps, s.mtu, len(s.nodes)) for s in switches] == [
-        ("gige", 1000, 1500, 4),
-        ("fast-ethernet", 100, 1500, 4),
-    ]
-
-
 def test_a_sick_switch_differs_by_its_buffer_and_shape():
     healthy = topology_reading.load(FOLDER / "topology.yaml").switches[0]
     sick = topology_reading.load(FOLDER.parents[1] / "docs/criteria/sick-switch.yaml").switches[0]
@@ -35,11 +27,6 @@ def test_the_twin_of_a_sick_switch_is_healthy_and_on_a_network_of_its_own():
     assert [end.address for end in sick.twins[0].ends] == ["198.19.1.1", "198.19.1.2"]
     names = {node.name for node in (*healthy.nodes, *healthy.switches)}
     assert not names & {end.name for one in healthy.twins for end in one.ends}
-
-
-def test_the_default_bucket_grows_with_the_rate_and_holds_a_frame_at_least():
-    assert topology.default_shape(1000, 1500).burst > topology.default_shape(100, 1500).burst
-    assert topology.default_shape(1, 9000).burst > 9000
 
 
 def test_the_twin_of_a_switch_with_leaves_is_one_link(tmp_path):

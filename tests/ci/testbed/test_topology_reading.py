@@ -10,20 +10,6 @@ from ci.testbed.state import StateFolder
 from ci.testbed.topology import TopologyError
 
 
-def test_an_end_can_be_left_unshaped(tmp_path):
-    shaped = SWITCH.replace("cpus: 4", "cpus: 4, shape: {burst: null, port_burst: 16384}")
-    assert read(tmp_path, f"switches:\n  one: {shaped}\n").switches[0].shape == topology.Shape(
-        burst=None, port_burst=16384, offload=False
-    )
-
-
-def test_a_third_switch_takes_one_line(tmp_path):
-    lines = [f"  {name}: {SWITCH}" for name in ("one", "two", "three")]
-    found = read(tmp_path, "switches:\n" + "\n".join(lines))
-    assert [node.name for node in found.switches[2].nodes] == ["three-1", "three-2"]
-    assert [node.address for node in found.switches[2].nodes] == ["198.18.3.1", "198.18.3.2"]
-
-
 def test_no_address_and_no_name_is_used_twice(tmp_path):
     found = read(tmp_path, f"switches:\n  one: {SWITCH}\n  two: {SWITCH}\n")
     for attribute in ("name", "address", "management_address"):

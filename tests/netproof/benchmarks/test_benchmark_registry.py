@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import outputs, registry
-from netproof.benchmarks.interface import Function, MpiBenchmark
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 
@@ -45,11 +43,6 @@ def test_a_benchmark_by_protocol_runs_on_no_job_of_many_ranks():
         registry.mpi("netpipe")
 
 
-def test_each_feature_belongs_to_one_benchmark():
-    count = sum(len(one.features) for one in registry.BENCHMARKS)
-    assert len(registry.FEATURES) == count
-
-
 def test_every_function_knows_whose_it_is_and_which_program_measures_it():
     for benchmark in registry.BENCHMARKS:
         for function in benchmark.functions:
@@ -73,31 +66,6 @@ def test_what_no_benchmark_prints_is_refused_with_the_known_ones():
         outputs.read("hello\n", "x.txt")
     with pytest.raises(ParseError, match=r"x.txt: is empty: the benchmark printed nothing"):
         outputs.read("\n", "x.txt")
-
-
-def test_nothing_beyond_the_room_names_a_job_of_a_benchmark():
-    """A new benchmark's jobs are followed without a word of it in ci/."""
-    names = [f"{one.name.capitalize()}Job" for one in registry.STARTED]
-    found = [
-        path.name
-        for path in (*(ROOT / "ci").rglob("*.py"), *(ROOT / "netproof").rglob("*.py"))
-        # What is attacked are recorded reports, by the names in them.
-        if path.name != "registry.py" and path.name != "attack_files.py"
-        if any(name in path.read_text() for name in names)
-    ]
-    assert found == []
-
-
-def test_no_other_room_asks_for_a_benchmark_by_name():
-    asks = re.compile(r"""benchmark *(==|!=|in) *[("']|["'](imb|osu)["']""")
-    found = [
-        f"{path.relative_to(ROOT)}:{number}"
-        for path in (ROOT / "netproof").rglob("*.py")
-        if path.parent.name != "benchmarks"
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if asks.search(line) and "studies" not in path.parts and path.name != "studies.py"
-    ]
-    assert found == []
 
 
 IMPORT_ALL = """
@@ -128,11 +96,3 @@ def test_without_its_module_the_house_lacks_a_benchmark_and_nothing_else(tmp_pat
     place, *names = ran.stdout.split()
     assert Path(place).is_relative_to(tmp_path)
     assert names == [one.name for one in registry.BENCHMARKS if one.name != "osu"]
-
-
-def test_a_new_function_needs_only_its_data():
-    function = Function("imb", "New", pairs=True, link_factor=2.0, rated=True)
-    assert function.sizes(2, 8) == (1, 2, 4, 8)
-    assert function.over_link(8, 2) == 4
-    assert function.messages_on_link(8, 2) == (0.25, 0.25)
-    assert all(isinstance(one, MpiBenchmark) for one in registry.MPI_BENCHMARKS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci.evaluation import attack_inputs
-from netproof.benchmarks import outputs, registry
+from netproof.benchmarks import outputs
 from netproof.benchmarks.interface import Table
 from netproof.errors import NetproofError, ParseError
 
@@ -214,13 +214,6 @@ def test_a_mutated_output_is_refused_or_right(reader, draw):
         return
     right = (attack_inputs.REFUSED, attack_inputs.RIGHT, attack_inputs.WRITTEN)
     assert outcome in right, made.text
-
-
-def test_every_function_that_is_read_has_a_title():
-    for benchmark in registry.BENCHMARKS:
-        for function in benchmark.only_read:
-            assert registry.named(function.benchmark) is benchmark
-            assert function.name in benchmark.title(function.name)
 
 
 @pytest.mark.parametrize(

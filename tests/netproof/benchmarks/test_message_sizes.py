@@ -87,8 +87,3 @@ def test_what_cannot_be_measured_is_refused_by_its_key(kind, values, remedy):
     with pytest.raises(NetproofError) as refused:
         kind.of_site(values)
     assert remedy in str(refused.value)
-
-
-def test_omb_doubles_and_takes_no_other_sizes():
-    assert OSU.sizes is MessageSizes
-    assert OSU.function("latency").sizes(2, 8, OSU.sizes()) == (1, 2, 4, 8)

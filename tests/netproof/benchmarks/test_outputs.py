@@ -111,13 +111,6 @@ def test_before_the_header_anything_may_stand(read, name, before):
     assert [one.curve() for one in output.tables] == [one.curve() for one in whole(name).tables]
 
 
-@pytest.mark.parametrize("before", BEFORE[:2], ids=ascii)
-def test_so_it_may_in_front_of_netpipes_main_loop(read, before):
-    name = "netpipe/3.7.2/openmpi.stderr"
-    output = read(before + (DATA / name).read_bytes(), name)
-    assert output.curve() == whole(name).curve()
-
-
 @pytest.mark.parametrize("letter", ["\u0192", "\t", "\u00e9\t", "\0"])
 def test_and_in_what_imb_says_of_its_machine_and_its_command(read, letter):
     name = "imb/2018/all.txt"

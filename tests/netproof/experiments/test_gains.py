@@ -13,8 +13,6 @@ from netproof.errors import NetproofError
 from netproof.experiments.sweep import (
     Made,
     MessageRange,
-    common,
-    gain_with,
     range_of,
     tuned,
     turns,
@@ -189,11 +187,6 @@ def test_where_all_are_slower_or_the_same_for_sure_it_is_said():
     assert all(row.none for row in tuned(made(noise=0.0001), by_size=True).rows)
 
 
-def test_values_stand_in_the_order_of_their_size_whatever_order_they_were_launched_in():
-    found = tuned(made(values=("inf", "65536", "131072", "auto", "8192")))
-    assert list(found.values) == ["8192", "65536", "131072", "auto", "inf"]
-
-
 def test_ranges_are_short_medium_and_long():
     found = [range_of(size, 131072) for size in (1, 64, 65, 16383, 16384, 131072)]
     assert found == [kind for kind in MessageRange for _ in range(2)]
@@ -218,39 +211,3 @@ def test_ranges_are_short_medium_and_long():
 def test_what_tells_nothing_is_refused(broken, said):
     with pytest.raises(NetproofError, match=said):
         tuned(broken(made()))
-
-
-def logs(*spreads: float) -> dict[str, np.ndarray]:
-    """Gains of five launches that scatter at each size by itself, with a spread for each value."""
-    random = np.random.default_rng(3)
-    return {
-        str(place): spread * random.standard_normal((5, 16)) for place, spread in enumerate(spreads)
-    }
-
-
-def test_equal_variances_count_in_full_and_unlike_ones_less():
-    shared = common(logs(*[0.1] * 6))
-    assert shared.freedom == pytest.approx(20)
-    assert shared.variance == pytest.approx(0.01, rel=0.3)
-    assert common(logs(0.01, 0.1, 1.0, 0.01, 0.1, 1.0)).freedom < 2
-
-
-def test_one_value_has_nothing_in_common_with_others():
-    several = logs(0.1)
-    shared = common(several)
-    assert shared.freedom == 0
-    own = several["0"][:, 0]
-    # Student's interval: 2.776 standard errors at 95 % with five launches.
-    gain = gain_with(own, shared, 1)
-    half = np.log(gain.interval[1] / gain.factor)
-    assert half == pytest.approx(2.776 * np.std(own, ddof=1) / np.sqrt(5), rel=0.001)
-
-
-def test_a_value_that_scatters_more_keeps_a_wider_interval():
-    several = logs(0.1, 0.1, 0.1, 0.4)
-    shared = common(several)
-    widths = []
-    for value in ("0", "3"):
-        low, high = gain_with(several[value][:, 0], shared, 64).interval
-        widths.append(high / low)
-    assert widths[1] > widths[0]

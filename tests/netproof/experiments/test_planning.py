@@ -144,11 +144,6 @@ def test_leaves_of_which_only_one_has_two_nodes_of_the_job_tell_nothing():
     assert {turn.place for turn in several} == {VictimPlace.ANYWHERE}
 
 
-def test_nodes_that_no_leaf_has_take_part():
-    several = turns((*NODES, "n9"), LEAVES, (Victim.LATENCY,), (Aggressor.INCAST,), 1, 1)
-    assert all("n9" in turn.others for turn in several)
-
-
 @given(st.integers(1, 10**6))
 def test_with_enough_rounds_every_node_is_measured(seed):
     leaves = {f"leaf-{i}": tuple(f"n{4 * i + j}" for j in range(4)) for i in range(4)}

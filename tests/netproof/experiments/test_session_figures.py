@@ -101,34 +101,6 @@ class TestAlongsideASession:
         of_link = next(x for x in alongside.splitlines() if "peak of link" in x)
         assert of_link.split()[-1] == f"{several[-1]['peak_mb_s'] / 125:.1%}"
 
-    def test_the_adapter_page_has_the_sites_cards_and_libraries(self):
-        rows = self.rows("network-adapters")
-        assert rows["fast-ethernet openmpi5"] == (
-            "veth",
-            "Linux veth, shaped by tc",
-            "1500",
-            "Open MPI 5.0.11",
-            "fast-ethernet",
-        )
-
-    def test_the_how_to_has_tcp_in_the_mbps_that_netpipe_prints(self):
-        rows = self.rows("netpipe-howto")
-        tcp = self.landmarks("gige", "mpich", "tcp", "inter-node", "oneway")
-        subject = "gige mpich, NetPIPE TCP inter-node oneway"
-        assert rows[f"{subject}: latency"][0] == f"{tcp['latency_us']:.2f} µs"
-        assert rows[f"{subject}: largest bandwidth"] == (
-            f"{tcp['peak_mb_s'] * 8e6 / 2**20:.0f} Mbps",
-            f"{tcp['peak_mb_s'] / 125:.1%}",
-            f"{tcp['peak_mb_s'] / GIGE_MB_S:.1%}",
-        )
-
-    def test_the_gige_page_has_mpi_in_mb_s(self):
-        rows = self.rows("gige-mpi-tests")
-        mpi = self.landmarks("gige", "intelmpi", "mpi", "inter-node", "oneway")
-        subject = "gige intelmpi, NetPIPE MPI inter-node oneway"
-        assert rows[f"{subject}: latency"][0] == f"{mpi['latency_us']:.2f} µs"
-        assert rows[f"{subject}: largest bandwidth"][0] == f"{mpi['peak_mb_s']:.1f} MB/s"
-
     def test_what_the_session_lacks_is_absent_with_the_reason(self):
         text = shown("gige-mpi-tests", stored=self.stored)
         assert self.rows("gige-mpi-tests")["gige mpich, IMB PingPong: latency"][0] == "absent"
@@ -148,29 +120,6 @@ class TestAlongsideASession:
         text = shown("e325-opteron", stored=stored)
         assert "absent: gige mpich NetPIPE MPI inter-node oneway: fail in sanity\n" in text
         assert self.rows("network-adapters", stored)["gige mpich"] == ("absent",) * 5
-
-    def test_a_landmark_that_the_curve_does_not_define_is_absent_with_the_reason(self):
-        results = list(self.stored.results)
-        number, result = next(
-            (n, r)
-            for n, r in enumerate(results)
-            if r.case and (r.case.function, r.case.direction) == ("mpi", "bidirectional")
-        )
-        undefined = {"rate_64_kib_mb_s": "65536 bytes was not measured"}
-        without = {"rate_64_kib_mb_s": None, "undefined": undefined}
-        measured = dataclasses.replace(result.measured)
-        vars(measured)["landmarks"] = dataclasses.replace(result.measured.landmarks, **without)
-        results[number] = dataclasses.replace(result, measured=measured)
-        stored = dataclasses.replace(self.stored, results=tuple(results))
-        text = shown("network-adapters", stored=stored)
-        assert (
-            f"absent: {result.partition} {result.environment} NetPIPE MPI inter-node bidirectional:"
-            " rate_64_kib_mb_s: 65536 bytes was not measured\n" in text
-        )
-
-    @pytest.mark.slow
-    def test_no_cell_is_cut(self):
-        assert "…" not in shown(stored=self.stored)
 
     def test_a_session_of_jobs_alone_cannot_stand_alongside(self):
         jobs = tuple(r for r in self.stored.results if r.case is None)

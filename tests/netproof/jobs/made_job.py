@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,7 @@ class MadeJob:
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
         self.nodes = [f"node-{n:03}" for n in range(1, self.count + 1)]
-        self.deciding_s: list[float] = []
+        self.made = 0
         self.folder.mkdir(parents=True)
         (self.folder / "job_nodes.json").write_text(json.dumps({JOBID: self.nodes}))
         planned = disk.json_file(RECORDED / PLAN_FILE)
@@ -59,16 +58,15 @@ class MadeJob:
 
     def run(self) -> int:
         """Make launches until none is asked for, and return how many there were."""
+        return self.run_rounds(None).made
+
+    def run_rounds(self, most: int | None) -> MadeJob:
+        """Make launches until none is asked for, or so many."""
         self.decider = Decider(self.folder, JobPlan.read(self.folder / PLAN_FILE), JOBID)
-        made = 0
-        while True:
-            began = time.process_time()
-            following = self.decider.following(made)
-            self.deciding_s.append(time.process_time() - began)
-            if following is None:
-                return made
-            made += 1
-            self._launch(made, following)
+        while self.made != most and (following := self.decider.following(self.made)) is not None:
+            self.made += 1
+            self._launch(self.made, following)
+        return self
 
     def _launch(self, number: int, following: pair_rounds.PlannedLaunch) -> None:
         asked = list(following.nodes())

@@ -215,60 +215,38 @@ def test_a_first_node_that_prints_no_address_ends_the_job_with_the_reason(tmp_pa
     assert "n1 printed no address" in JobReport.read(tmp_path).ended
 
 
-def matches(pattern: str, path: Path) -> bool:
-    return subprocess.run(["grep", "-aEqs", "-e", pattern, path], check=False).returncode == 0
+def figures(benchmark, text: str) -> bool:
+    """Whether grep, which a job asks, finds a figure of the benchmark in a text."""
+    asked = ["grep", "-aEqs", "-e", benchmark.figures]
+    return subprocess.run(asked, input=text.encode(), check=False).returncode == 0
 
 
-NETPIPE_OUTPUTS = [
-    path
-    for path in [*(DATA / "netpipe" / "3.7.2").glob("*.out"), *(DATA / "jobs").rglob("*.np")]
-    if path.name != "integrity.out"  # Of a mode that measures nothing.
-]
+RECORDED = {
+    # One is of a mode that measures nothing.
+    netpipe.BENCHMARK: [
+        path
+        for path in [*(DATA / "netpipe" / "3.7.2").glob("*.out"), *(DATA / "jobs").rglob("*.np")]
+        if path.name != "integrity.out"
+    ],
+    osu.BENCHMARK: [*(DATA / "osu").rglob("*.out"), *(DATA / "jobs").glob("osu-*/*.out")],
+    imb.BENCHMARK: [
+        *(path for path in (DATA / "imb").glob("20*/**/*") if path.is_file()),
+        *(DATA / "jobs" / name for name in ("imb-faulty/Bcast.1.out",)),
+        *(DATA / "jobs" / "crashed-once").glob("PingPong.1*.out"),
+    ],
+}
+IMB_TABLE_ROW = re.compile(r"(?m)^ +\d+ .*\d\.\d\d")
 
 
-@pytest.mark.parametrize("path", NETPIPE_OUTPUTS, ids=str)
-def test_every_recorded_file_of_netpipe_has_figures(path):
-    assert matches(netpipe.BENCHMARK.figures, path)
-
-
-IMB_OUTPUTS = sorted(
-    path
-    for folder in ("2018", "2019.6", "2021.1", "2021.11", "2021.11-intel")
-    for path in (DATA / "imb" / folder).rglob("*")
-    if path.is_file()
-)
-
-
-@pytest.mark.parametrize("path", IMB_OUTPUTS, ids=str)
-def test_a_recorded_output_of_imb_has_figures_exactly_where_its_tables_have_rows(path):
-    text = path.read_text(errors="replace")
-    rows = re.search(r"(?m)^ +\d+ .*\d\.\d\d", text) is not None
-    assert matches(imb.BENCHMARK.figures, path) == rows
-
-
-OSU_OUTPUTS = [*(DATA / "osu").rglob("*.out"), *(DATA / "jobs").glob("osu-*/*.out")]
-
-
-@pytest.mark.parametrize("path", OSU_OUTPUTS, ids=str)
-def test_every_recorded_output_of_omb_has_figures_and_its_header_has_none(path, tmp_path):
-    assert matches(osu.BENCHMARK.figures, path)
-    begun = tmp_path / "begun.out"
-    lines = path.read_text().splitlines()
-    begun.write_text("".join(f"{line}\n" for line in lines if line.startswith("#")))
-    assert not matches(osu.BENCHMARK.figures, begun)
-
-
-@pytest.mark.parametrize("name", ["imb-faulty/Bcast.1.out", "crashed-once/PingPong.1~1.out"])
-def test_what_a_crash_printed_has_no_figures(name):
-    assert not matches(imb.BENCHMARK.figures, DATA / "jobs" / name)
-
-
-def test_the_headers_of_imb_are_no_figures(tmp_path):
-    whole = (DATA / "jobs" / "crashed-once" / "PingPong.1.out").read_text()
-    begun = tmp_path / "begun.out"
-    begun.write_text("".join(f"{line}\n" for line in whole.splitlines() if "#" in line))
-    assert "#bytes" in begun.read_text()
-    assert not matches(imb.BENCHMARK.figures, begun)
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", RECORDED, ids=lambda one: one.name)
+def test_recorded_outputs_have_figures_and_their_headers_and_crashes_have_none(benchmark):
+    for path in RECORDED[benchmark]:
+        text = path.read_text(errors="replace")
+        rows = benchmark is not imb.BENCHMARK or IMB_TABLE_ROW.search(text) is not None
+        assert figures(benchmark, text) is rows, path
+        header = "".join(f"{line}\n" for line in text.splitlines() if "#" in line)
+        assert not figures(benchmark, header), path
 
 
 def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path):

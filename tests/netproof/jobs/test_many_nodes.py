@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from made_job import JOBID, MadeJob
@@ -17,6 +20,7 @@ from netproof.session.job_files import JobFolder
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import PLAN_FILE
 from netproof.site.partition import Partition
+from netproof.verdict import traffic
 
 FEW, MANY = 50, 500
 SLOW = "node-333"
@@ -63,14 +67,43 @@ def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(mad
     assert found.slow_ways(partition.pair_settings(), disturbance) == {}
 
 
+def lines_run(steps: dict[str, Callable[[], object]]) -> dict[str, int]:
+    """How many lines of Python each step runs."""
+    counts = dict.fromkeys(steps, 0)
+
+    def trace(step: str, event: str) -> Callable[..., Any]:
+        counts[step] += event == "line"
+        return lambda frame, event, argument: trace(step, event)
+
+    before = sys.gettrace()
+    for name, step in steps.items():
+        sys.settrace(lambda frame, event, argument, name=name: trace(name, event))
+        try:
+            step()
+        finally:
+            sys.settrace(before)
+    return counts
+
+
 @pytest.mark.slow
-def test_deciding_takes_a_moment_for_each_node_and_not_for_each_two(made):
-    """Seconds of a CPU by node and launch, of both sizes in one run, so that machines cancel."""
-    each = []
-    for count in (FEW, MANY):
-        job = made(count)
-        each.append(sum(job.deciding_s) / len(job.deciding_s) / count)
-    assert each[1] < 2 * each[0]
+def test_every_step_grows_with_the_nodes_and_not_with_their_square(tmp_path):
+    took = []
+    for count in (24, 240):
+        job = MadeJob(tmp_path / str(count), count)
+        rounds, partition = pair_rounds.read(job.run_rounds(3).folder, JOBID)
+        seen = traffic.of_rounds([rounds], {rounds.partition: partition})
+        steps = {
+            "decide": lambda job=job: job.decider.following(3),
+            "read": lambda job=job: pair_rounds.read(job.folder, JOBID),
+            "judge": lambda job=job: judged(job),
+            "name who stands out": lambda seen=seen: traffic.standing_out(seen),
+            "all lose": lambda seen=seen: traffic.all_lose(seen),
+            "totals": lambda seen=seen: traffic.totals(seen),
+        }
+        took.append(lines_run(steps))
+    few, many = took
+    grown = {step: math.log(many[step] / few[step], 10) for step in few}
+    assert {step: power for step, power in grown.items() if power > 1.1} == {}
 
 
 def test_a_launch_is_read_once_while_the_job_decides(tmp_path, monkeypatch):

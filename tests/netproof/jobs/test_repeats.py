@@ -225,17 +225,6 @@ class TestUndecided:
         assert finding.level is Level.INCONCLUSIVE
         assert "others used 40 % of the CPUs" in finding.why
 
-    def test_three_undisturbed_launches_are_enough_to_judge(self, pingpong):
-        noisy = pingpong.with_launches(
-            [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
-        )
-        one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
-        done = launched_on(one, 3)
-        assert not undecided([done])
-        (finding,) = engine.references(done.repeated, one.limits).values()
-        assert finding.level is Level.FAIL
-        assert "over 3 launches" in finding.why
-
     def test_what_mpi_loses_is_launched_on_on_both_sides(self, sick):
         both = [one for one in sick if one.case.direction == "oneway"]
         several = [asked(one, mpi_loss={"warn": None, "fail": -0.9}) for one in both]
@@ -265,11 +254,6 @@ class TestUndecided:
         assert flagged
         found = undecided([one for one in flagged])
         assert set(found.around) == {one.key for one in flagged}
-
-    def test_launches_of_a_whole_curve_flag_no_size(self, sick):
-        one = next(asked(one) for one in sick if asked(one).flags())
-        done = launched_on(one, 5, factor=100.0)
-        assert engine.smoothness(done.repeated) == engine.smoothness(one.subject)
 
 
 class TestSettled:
@@ -351,15 +335,6 @@ class TestSettled:
         assert failing
         assert {r.level for r in failing} == {Level.INCONCLUSIVE}
         assert all("others used 40 % of the CPUs" in r.why for r in failing)
-
-    def test_the_launch_that_was_disturbed_is_named_whatever_short_ones_had(self, flagged):
-        one, again = flagged
-        short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
-        loads = ((short,),) * (len(again.launches) - 1) + ((BUSY,),)
-        noisy = dataclasses.replace(again, loads=loads)
-        findings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.repeated]
-        assert findings
-        assert all("others used 40 % of the CPUs" in r.why for r in findings)
 
 
 class TestCloser:
@@ -443,13 +418,6 @@ class TestCloser:
         assert between == set()
         alone = netpipe_sweeps([flag], flagged.subject.confirm_settings())
         assert {size for sweep in alone for size in sweep.sizes()} <= sizes
-
-    def test_what_is_flagged_and_what_is_not_share_the_launches(self, sick):
-        for measured in sick:
-            flagged, both = asked(measured), asked(measured, refine={"slopes": 0.3})
-            assert set(flagged.dense()) != set(both.dense())
-            sizes = [{s for _, part in one.dense() for s in part} for one in (flagged, both)]
-            assert sizes[0] - sizes[1] == set()
 
 
 def compared(criterion: str, *members: Subject) -> list[Finding]:
@@ -733,25 +701,6 @@ class TestCompared:
         (finding, *_) = compared("envelope", subject, *kept.peers)
         assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
-    def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
-        self, pingpong
-    ):
-        """Twice as slow in some seconds, both alike: pair by pair nothing of it is left."""
-        slow, fast = self.configurations(pingpong, 7.0, 1.0)
-        paces = (1.0, 2.0, 1.0, 2.0)
-        launches = []
-        for pace in paces:
-            launches += self.next_to(launched_on(slow, 1, 7.0 * pace), 7.0).launches
-        alone = [dataclasses.replace(launch, peers=()) for launch in launches]
-        found = {}
-        for name, several in (("pairs", launches), ("alone", alone)):
-            subject = dataclasses.replace(slow, launches=tuple(several)).repeated
-            (finding, *_) = compared("envelope", subject, fast.subject)
-            found[name] = finding
-        assert found["pairs"].interval == pytest.approx((7.0, 7.0))
-        assert found["pairs"].level is Level.PASS
-        assert found["alone"].level is Level.INCONCLUSIVE
-
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
         assert to_compare([one for one in several], several, None) == []
@@ -790,20 +739,3 @@ class TestCompared:
             assert kept.baseline == baseline
             assert undecided([kept]).whole
         assert to_compare(everyone, [slow, fast], None) == []
-
-    def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
-        one, other = self.configurations(pingpong, 1.0, 1.0)
-        (first, *rest) = one.subject.measured.launches
-        hiccup = dataclasses.replace(
-            first,
-            curve=dataclasses.replace(
-                first.curve, time_us=tuple(40 * time for time in first.curve.time_us)
-            ),
-        )
-        noisy = one.subject.measured.with_launches([hiccup, *rest])
-        one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = to_compare([one, other], [one], None)
-        done = launched_on(kept, 6)
-        clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
-        settled = asked(dataclasses.replace(done, launches=tuple(clean)).repeated.measured)
-        assert to_compare([settled, other], [settled], None) == []

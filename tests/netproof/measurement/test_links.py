@@ -33,10 +33,6 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "site-config" / "example.py"
 POWERS = tuple(2**n for n in range(2, 23))
 NETPIPE = tuple(size for size in netpipe.sizes(1, 2**22, 3) if size > 0)
 SIZED = [function for function in IMB.functions if function.least_bytes is not None]
-COLLECTIVES = [
-    function.name for function in SIZED if len(set(function.messages_on_link(64, 2))) == 2
-]
-
 all_links = st.builds(Link, st.floats(100, 400_000), st.integers(1500, 9000))
 
 
@@ -111,19 +107,6 @@ def test_readings_a_tenth_off_make_no_ideal_link_red(configurations, data):
         for where, curve in curves.items()
     }
     assert {f.level for f in compared(off, crossings)} == {Level.PASS}
-
-
-@given(st.lists(all_links, min_size=2, max_size=3), st.floats(0.1, 200))
-def test_nor_is_one_whose_switch_cuts_through_at_tcps_line_rate(several, latency):
-    curves = {
-        str(n): Curve(
-            POWERS,
-            tuple(latency + size / Link(one.mbit_s, one.mtu).line_rate_mb_s() for size in POWERS),
-        )
-        for n, one in enumerate(several)
-    }
-    crossings = {str(n): one for n, one in enumerate(several)}
-    assert {f.level for f in compared(curves, crossings)} == {Level.PASS}
 
 
 def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
@@ -246,43 +229,6 @@ class TestMessages:
 )
 def test_of_a_collective_the_most_is_the_algorithm_that_needs_it_most(name, ranks, a_node, most):
     assert IMB.function(name).messages_on_link(ranks, a_node) == (1, most)
-
-
-@pytest.mark.parametrize(
-    ("name", "count"), [("PingPong", 1), ("PingPing", 1), ("Sendrecv", 1), ("Exchange", 2)]
-)
-def test_between_neighbours_the_messages_are_known(name, count):
-    assert IMB.function(name).messages_on_link(16, 2) == (count, count)
-
-
-@pytest.mark.parametrize("name", ["Uniband", "Biband"])
-def test_of_pairs_a_message_has_its_share_of_the_link(name):
-    function = IMB.function(name)
-    least, most = function.messages_on_link(16, 2)
-    assert least == most == 1 / function.over_link(16, 2)
-
-
-def test_all_collectives_with_sizes_have_a_most():
-    assert sorted(COLLECTIVES) == sorted(
-        {f.name for f in SIZED if not f.pair and not f.pairs} - {"Sendrecv", "Exchange"}
-    )
-
-
-@pytest.mark.parametrize(
-    ("mtu", "transport", "a_packet", "payload"),
-    [
-        (1500, Transport.TCP, 1538, 1448),
-        (1500, Transport.ROCE, 1106, 1024),
-        (4096, Transport.INFINIBAND, 4122, 4096),
-    ],
-)
-def test_what_carries_messages_says_how_many_bytes_are_around_them(
-    mtu, transport, a_packet, payload
-):
-    link = Link(8, mtu, transport)
-    # Ten full packets, and the first once more; the link carries a byte a µs.
-    assert link.wire_us(10 * payload) == 11 * a_packet
-    assert link.line_rate_mb_s() == pytest.approx(payload / a_packet)
 
 
 def test_rdma_is_said_of_a_link():

@@ -30,12 +30,6 @@ def first(mode=Mode.QUICK, count=8, **given):
     return next_round(mode, names(count), (), judge((), names(count)), **given)
 
 
-def test_the_same_arguments_give_the_same_round_and_seeds_others():
-    assert first(count=64) == first(count=64)
-    assert first(count=64) != first(count=64, seed=1)
-    assert first(count=64) != first(count=64, done=1)
-
-
 def test_full_is_the_tournament():
     cluster = Cluster(healthy)
     judgement = cluster.run(names(6), mode=Mode.FULL, settings=PairSettings(rounds=5))
@@ -145,11 +139,6 @@ def test_paths_are_across_and_within_in_turn():
         for number in range(4)
     }
     assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
-
-
-def test_one_leaf_has_paths_within_it_alone():
-    judgement = Cluster(healthy).run(names(8), mode=Mode.PATHS, topology=tree(1, 8))
-    assert judgement.decided
 
 
 def confirmed(slower_among_others, slower_alone, topology=None):

@@ -69,16 +69,6 @@ def test_a_function_for_two_ranks_runs_between_two_nodes():
     assert "-npmin 2 " in text(step)
 
 
-def test_barrier_is_asked_for_no_sizes():
-    (step,) = steps_of(imb("Barrier"))
-    assert "-msglen" not in text(step)
-
-
-def test_each_function_has_a_file_of_its_sizes():
-    files = plan.size_files({"Bcast": (1, 2, 4), "Allreduce": (255, 256)})
-    assert files == {"sizes-Bcast.txt": "1\n2\n4\n", "sizes-Allreduce.txt": "255\n256\n"}
-
-
 def test_tcp_and_mpi_take_turns_within_each_variant():
     steps = steps_of(NETPIPE, 3, PARTITION, 1)
     assert len(steps) == 2 * 2 * 2 * 3
@@ -102,13 +92,6 @@ def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
         NetproofError, match="no variant 'tcp-oneway'; it has tcp-inter-node-oneway"
     ):
         netpipe.variants(["tcp-oneway", "mpi-intra-node-oneway"])
-
-
-def test_variants_stay_together_so_that_turns_are_close_in_time():
-    steps = steps_of(NETPIPE, 3, PARTITION, 1)
-    blocks = [{s.subject.split("-", 1)[1] for s in steps[i : i + 6]} for i in range(0, 24, 6)]
-    assert all(len(block) == 1 for block in blocks)
-    assert len(set.union(*blocks)) == 4
 
 
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
@@ -161,16 +144,6 @@ def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
         assert " 'a switch' -2 -b 8192 -l 1 -u 4096 -p 0 -n 2 " in commands[f"{name}-twin.2"]
 
 
-def test_so_they_have_on_more_nodes_but_not_where_ranks_share_one():
-    names = {}
-    for ranks, a_node in ((4, 1), (2, 2)):
-        made = steps_of(imb("PingPong", "Bcast", ranks=ranks, per_node=a_node), 1, TWIN)
-        names[ranks, a_node] = sorted(step.name for step in made)
-    pair = ["PingPong-twin.1", "PingPong.1"]
-    assert names[4, 1] == ["Bcast-twin.1", "Bcast.1", *pair]
-    assert names[2, 2] == ["Bcast.1", *pair]
-
-
 def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     sizes = {"netpipe": {"perturbation": 3}, "imb": {"also": [3000]}}
     partition = PARTITION.model_copy(update={"sizes": sizes, "twin": ["twin"]})
@@ -194,18 +167,6 @@ def test_as_many_launches_only_start_and_end_on_the_ranks_of_each_function():
     assert pair.endswith("bash ./rank.sh IMB-MPI1 -npmin 2 -iter 1 Barrier")
     assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in whole
     assert whole.endswith("IMB-MPI1 -npmin 8 -iter 1 Barrier")
-
-
-def test_omb_starts_with_a_barrier_on_any_ranks():
-    steps = plan.start_steps([Case(*WHERE, "osu", "bw", 2, 1)], 1, SRUN)
-    assert [(step.name, text(step).split("rank.sh ")[1]) for step in steps] == [
-        ("start-osu-2x1.1", "osu_barrier -i 1 -x 0")
-    ]
-
-
-def test_a_benchmark_without_such_a_run_has_none(monkeypatch):
-    monkeypatch.setattr(type(IMB), "starting", "")
-    assert plan.start_steps(imb("Bcast"), 3, SRUN) == ()
 
 
 def test_netpipe_starts_over_both_protocols_between_nodes_and_inside_one():

@@ -21,7 +21,7 @@ from netproof import codec
 from netproof.benchmarks import registry
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
-from netproof.session import node_facts, plan, provenance, session
+from netproof.session import node_facts, provenance, session
 from netproof.session.node_facts import Node
 from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
@@ -62,10 +62,6 @@ def described(interface: str, folder: Path, **environment: str) -> node_facts.No
     return node_facts.read_node(path)
 
 
-def test_the_script_is_copied_into_every_job():
-    assert SCRIPT in plan.SHELL_FILES
-
-
 def test_a_node_of_the_testbed_is_known_in_all_that_a_veth_has():
     node = node_facts.read_node(NODES / "same" / "node.gige-1.txt")
     assert (node.node, node.interface, node.driver) == ("gige-1", "eth1", "veth")
@@ -102,11 +98,6 @@ def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path
     for name in plain:
         assert getattr(node, name) or node_facts.reasons(node.absent, name), name
     assert all(reason.strip() for reason in node.absent.values())
-
-
-@pytest.mark.slow
-def test_slurms_name_of_the_node_is_the_one_that_counts(tmp_path):
-    assert described("lo", tmp_path, SLURMD_NODENAME="node-17").node == "node-17"
 
 
 @pytest.mark.slow
@@ -355,14 +346,13 @@ until [ -e listens ]; do sleep 0.05; done
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("before", ["", LISTENS])
-def test_a_kernel_that_takes_or_refuses_a_connection_answers_and_silence_does_not(tmp_path, before):
+def test_a_kernel_that_takes_a_connection_answers_and_silence_does_not(tmp_path):
     unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
     if subprocess.run([*unshare, "unshare", "--net", "true"], capture_output=True).returncode:
         pytest.skip("this kernel gives us no network namespace")
     (tmp_path / "ring.txt").write_text(f"gige-1\t{IN_RING}\n")
     done = subprocess.run(
-        [*unshare, "bash", "-c", NETWORK.replace("{before}", before), "-", SCRIPT],
+        [*unshare, "bash", "-c", NETWORK.replace("{before}", LISTENS), "-", SCRIPT],
         cwd=tmp_path,
         env=os.environ
         | {"PATH": with_program(tmp_path, "ping", "exit 0"), "SLURMD_NODENAME": "gige-1"},
@@ -465,38 +455,38 @@ def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known
     assert "path.gige-2.txt: cannot be read" in second["absent"]["path_passed_bytes"]
 
 
-def test_nodes_that_are_alike_differ_in_nothing():
-    assert node_facts.differences(in_job("same")) == ()
-
-
-def test_nodes_that_differ_say_in_what():
-    assert node_facts.differences(in_job("differ")) == (
-        "gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)",
-    )
-
-
-def test_an_offload_or_a_sysctl_of_one_node_is_a_difference():
+def of_pair(**changed: object) -> list[Node]:
+    """Two recorded nodes that are alike but for this of the second."""
     first, second, *_ = in_job("same")
-    offloads = {**second.offloads, "generic-receive-offload": "on"}
-    sysctls = {**second.sysctls, "net.ipv4.tcp_sack": "0"}
-    other = dataclasses.replace(second, offloads=offloads, sysctls=sysctls)
-    assert node_facts.differences([first, other]) == (
-        "gige: offloads generic-receive-offload: off (gige-1); on (gige-2)",
-        "gige: sysctls net.ipv4.tcp_sack: 0 (gige-2); 1 (gige-1)",
-    )
+    whole = {
+        name: {**getattr(second, name), **value} if isinstance(value, dict) else value
+        for name, value in changed.items()
+    }
+    return [first, dataclasses.replace(second, **whole)]
 
 
-def test_a_node_that_changes_between_jobs_says_so():
-    told = node_facts.differences([*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]])
-    assert told == ("gige: mtu: 1400 (gige-2); 1500 (gige-2)",)
-
-
-def test_what_one_node_cannot_tell_is_a_difference():
-    first, second, *_ = in_job("same")
-    silent = dataclasses.replace(second, driver=None)
-    assert node_facts.differences([first, silent]) == (
-        "gige: driver: not known (gige-2); veth (gige-1)",
-    )
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (in_job("same"), ()),
+        (in_job("differ"), ("gige: mtu: 1500 (gige-1, gige-3, gige-4); 1400 (gige-2)",)),
+        (
+            of_pair(offloads={"generic-receive-offload": "on"}, sysctls={"net.ipv4.tcp_sack": "0"}),
+            (
+                "gige: offloads generic-receive-offload: off (gige-1); on (gige-2)",
+                "gige: sysctls net.ipv4.tcp_sack: 0 (gige-2); 1 (gige-1)",
+            ),
+        ),
+        (
+            [*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]],
+            ("gige: mtu: 1400 (gige-2); 1500 (gige-2)",),
+        ),
+        (of_pair(driver=None), ("gige: driver: not known (gige-2); veth (gige-1)",)),
+    ],
+    ids=["alike", "one differs", "offload and sysctl", "between two jobs", "one cannot tell"],
+)
+def test_nodes_that_differ_say_in_what(nodes, said):
+    assert node_facts.differences(nodes) == said
 
 
 def test_programs_may_differ_between_environments_and_not_within_one():
@@ -602,16 +592,6 @@ def test_a_stored_session_has_its_nodes_and_says_in_what_they_differ(tmp_path, c
     assert len(header[1]) == 40
     assert header[2] > 0
     assert any(key.startswith("nodes of NetpipeJob") for key in done.unknown)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", ["same", "differ", None])
-def test_the_store_has_the_provenance_that_the_report_has(tmp_path, folder):
-    path = PASSED if folder is None else report(tmp_path, folder)
-    store = Store.create(tmp_path / "store")
-    there = questions.load(store, ingest(store, path).stored).provenance
-    assert there == session.load(path).provenance
-    assert (there.software is None) == (folder is None)
 
 
 def test_a_record_that_is_not_whole_is_refused(tmp_path):

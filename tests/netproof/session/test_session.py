@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shutil
@@ -20,13 +19,6 @@ from netproof.session.provenance import Software
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "faulty.json"
 SOFTWARE = Software("0.1", "4.10.4", None, None, None, {}, {})
-LOAD = {
-    **{"node": "node1", "machine": None, "cpus": 4, "wall_s": 1.5, "others_cpu_s": 0.1},
-    **{"others_share": 0.02, "network_share": 0, "steal_share": None, "pressure_share": 0.1},
-    **{"pressure_full_share": None, "absent": [["machine", "unreadable"]]},
-}
-SCHEDULED = {"voluntary": 3, "involuntary": None, "waited_s": 0.5, "absent": [["x", "why"]]}
-CRASH = {"launch": 1, "attempt": 1, "order": 2, "status": 139, "nodes": ["node1"], "said": ""}
 FINDING = {
     **{"variable": "latency_us", "criterion": "reference", "level": "pass", "where": "here"},
     **{"reason": "fine", "value": 1.5, "bound": None, "interval": [1.0, "inf"], "size": None},
@@ -134,86 +126,51 @@ def test_after_performance_report_a_session_is_the_same(tmp_path):
     assert session.load(changed(tmp_path, fold_nodes)).results == session.load(RECORDED).results
 
 
-def with_all(tmp_path: Path, change=lambda test: None) -> Path:
-    """The recorded report with loads, crashes, further launches and findings in its PingPong."""
+def with_pingpong(tmp_path: Path, change) -> Path:
+    """The recorded report with its test of PingPong changed."""
 
-    def extend(document):
-        tests = document["runs"][0]["testcases"]
+    def of_document(document) -> None:
         (test,) = [
             test
-            for test in tests
+            for test in document["runs"][0]["testcases"]
             if (test.get("netproof_case") or {}).get("function") == "PingPong"
         ]
-        measured = test["netproof_measured"]
-        measured["crashes"] = [copy.deepcopy(CRASH)]
-        for launch in measured["launches"]:
-            launch["loads"] = [copy.deepcopy(LOAD)]
-            launch["ranks"] = [
-                rank | {"scheduled": copy.deepcopy(SCHEDULED)} for rank in launch["ranks"]
-            ]
-        measured["again"] = {
-            "launches": [measured["launches"][0]["curve"]],
-            "faults": [],
-            "nodes": ["node1"],
-            "jobid": "7",
-            "made": 1,
-            "crashes": [],
-            "loads": [[LOAD]],
-        }
-        test["netproof_references"] = [copy.deepcopy(FINDING)]
-        change({"test": test, "measured": measured})
+        change(test)
 
-    return changed(tmp_path, extend)
+    return changed(tmp_path, of_document)
 
 
-def test_loads_crashes_further_launches_and_findings_are_read(tmp_path):
-    (result,) = [r for r in session.load(with_all(tmp_path)).results if r.references]
+def test_findings_on_references_are_read(tmp_path):
+    path = with_pingpong(tmp_path, lambda test: test.update(netproof_references=[FINDING]))
+    (result,) = [one for one in session.load(path).results if one.references]
     assert result.references == (codec.decode(Finding, FINDING, "it"),)
-    read = result.measured
-    recorded = session.load(RECORDED)
-    before = next(r for r in recorded.results if r.case and r.case.function == "PingPong")
-    assert len(read.launches) == len(before.measured.launches)
-    assert read.again.loads[0][0].others_share == 0.02
-    assert read.launches[0].loads[0].others_share == 0.02
-    assert read.launches[0].ranks[0].scheduled.voluntary == 3
-    assert [crash.status for crash in read.crashes] == [139]
 
 
 @pytest.mark.parametrize(
-    ("where", "value"),
+    ("where", "value", "named"),
     [
-        (("measured", "crashes"), {}),
-        (("measured", "crashes", 0), {"launch": 1}),
-        (("measured", "crashes", 0, "nodes"), "node1"),
-        (("measured", "launches", 0, "further"), "no"),
-        (("measured", "launches", 0, "loads"), None),
-        (("measured", "launches", 0, "loads", 0, "others_share"), "all"),
-        (("measured", "launches", 0, "loads", 0, "cpus"), 1.5),
-        (("measured", "launches", 0, "loads", 0, "absent"), [["machine"]]),
-        (("measured", "launches", 0, "ranks", 0, "scheduled"), 4),
-        (("measured", "launches", 0, "ranks", 0, "scheduled", "voluntary"), True),
-        (("measured", "launches", 0, "more"), 1),
-        (("measured", "again", "launches"), {}),
-        (("measured", "again", "loads"), [LOAD]),
-        (("measured", "crashes", 0, "said"), 7),
-        (("test", "netproof_references", 0), 3),
-        (("test", "netproof_references", 0, "value"), "1.5"),
-        (("test", "netproof_references", 0, "interval"), [1.0]),
+        ("netproof_measured", {"launches": {}}, "launches"),
+        ("netproof_measured", {"crashes": [{"launch": 1}]}, "is missing"),
+        ("netproof_measured", {"again": {"launches": {}}}, "again"),
+        ("launch", {"further": "no"}, "further"),
+        ("launch", {"loads": [{"node": "n", "others_share": "all"}]}, "loads"),
+        ("launch", {"ranks": [{"rank": 0, "scheduled": 4}]}, "node"),
+        ("launch", {"more": 1}, "more"),
+        ("test", {"netproof_references": [{**FINDING, "value": "1.5"}]}, "value"),
+        ("test", {"netproof_references": [{**FINDING, "interval": [1.0]}]}, "interval"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value):
-    def spoil(place):
-        for step in where[:-1]:
-            place = place[step]
-        place[where[-1]] = value
+def test_a_value_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value, named):
+    def spoil(test) -> None:
+        measured = test["netproof_measured"]
+        places = {"test": test, "launch": measured["launches"][0]}
+        places.get(where, measured).update(value)
 
-    named = next(step for step in reversed(where) if isinstance(step, str))
-    named = named.removeprefix("netproof_")
-    with pytest.raises(NetproofError, match=rf"run-0\.json: .*{named}|run-0\.json: .* is missing"):
-        session.load(with_all(tmp_path, spoil))
+    with pytest.raises(NetproofError, match=rf"run-0\.json: .*{named}"):
+        session.load(with_pingpong(tmp_path, spoil))
 
 
 def test_nothing_of_what_was_measured_may_be_missing(tmp_path):
-    path = with_all(tmp_path, lambda place: place["measured"].pop("launches"))
+    path = with_pingpong(tmp_path, lambda test: test["netproof_measured"].pop("launches"))
     with pytest.raises(NetproofError, match=r"PingPong.*: 'launches' is missing"):
         session.load(path)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from netproof.errors import NetproofError
 from netproof.site import spack
 from netproof.site.spack import Combination, SpackFileError
 
@@ -168,15 +167,6 @@ def test_an_external_that_is_gone_makes_stale(folder):
     assert spack.state(MPICH, folder).reason == "mpich@5.0.2 is not in /no/such/prefix any more"
 
 
-@pytest.mark.slow
-def test_a_program_that_dangles_makes_stale(folder):
-    build(folder)
-    program = spack.build_folder(MPICH, folder) / "view" / "bin" / "NPmpi"
-    program.unlink()
-    program.symlink_to("/no/such/store/NPmpi")
-    assert "there is no NPmpi in " in environment(folder)["extras"]["unusable"]
-
-
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"site": 2}'])
 def test_what_is_no_record_is_an_error(folder, text):
     build(folder)
@@ -200,14 +190,3 @@ def test_attempted_are_those_that_a_build_was_begun_of(folder):
     build(folder)
     (spack.builds(folder) / "openmpi-clang" / spack.RECORDS).mkdir(parents=True)
     assert spack.attempted(folder) == ["openmpi-clang", "mpich-gcc"]
-
-
-def test_a_fragment_that_is_gone_is_an_error(folder):
-    (folder / "mpi" / "mpich.yaml").unlink()
-    with pytest.raises(SpackFileError, match=r"mpi/mpich\.yaml: cannot be read"):
-        spack.environments(folder)
-
-
-def test_a_name_that_the_table_lacks_is_an_error(folder):
-    with pytest.raises(NetproofError, match="does not build 'lam-pgi'; it has openmpi-gcc"):
-        spack.table(folder).named("lam-pgi")

@@ -25,7 +25,6 @@ from netproof.criteria.settings import Settings
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import session
-from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import FORMAT, INCOMING, MARKER
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
@@ -85,98 +84,16 @@ def test_a_stored_session_is_the_one_that_the_report_had(store, report):
     done = ingest(store, report)
     there, reported = questions.load(store, done.stored), session.load(report)
     assert there.info == reported.info
+    assert there.provenance == reported.provenance
     assert plain(there) == plain(reported)
 
 
-@pytest.mark.slow
-def test_the_fastest_rank_and_the_mean_are_kept_where_a_benchmark_prints_them(store):
-    done = ingest(store, RANGES)
-    with questions.connect(store) as connection:
-        found = connection.sql(
-            "select function, count(*), count(time_min_us), count(time_avg_us),"
-            " bool_and(time_min_us <= time_avg_us and time_avg_us <= time_us)"
-            " from curves group by function order by function"
-        ).fetchall()
-    measured = [result.measured for result in questions.load(store, done.stored).results]
-    points: dict[str, int] = {}
-    for one in filter(None, measured):
-        name = one.case.function
-        points[name] = points.get(name, 0) + sum(len(launch.curve.sizes) for launch in one.launches)
-    assert found == [
-        (name, count, 0, 0, None) if name == "PingPong" else (name, count, count, count, True)
-        for name, count in sorted(points.items())
-    ]
-
-
-@pytest.mark.slow
-def test_what_nodes_did_alongside_a_launch_is_kept_and_can_be_asked_for(store, tmp_path):
-    load = {
-        **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
-        **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
-        **{"pressure_full_share": None, "absent": [["machine", "none"], ["pressure_share", "no"]]},
-    }
-    scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None, "absent": [["waited_s", "no"]]}
-
-    def change(document):
-        launch = measured_test(document)["netproof_measured"]["launches"][0]
-        launch["loads"] = [load, {**load, "node": "gige-2", "absent": []}]
-        launch["ranks"][0]["scheduled"] = scheduled
-
-    report = altered(tmp_path, change)
-    done = ingest(store, report)
-    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
-    with questions.connect(store) as connection:
-        found = connection.sql(
-            "select load.node, load.others_share, load.absent['machine'] from"
-            " (select unnest(loads) as load from launches) order by all"
-        ).fetchall()
-        switches = connection.sql(
-            "select ranks_used[1].scheduled.involuntary from launches"
-            " where ranks_used[1].scheduled is not null"
-        ).fetchall()
-    assert found == [("gige-1", 0.3, "none"), ("gige-2", 0.3, None)]
-    assert switches == [(7,)]
-
-
-@pytest.mark.slow
-def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
-    def change(document):
-        measured = measured_test(document)["netproof_measured"]
-        first = measured["launches"][0]
-        for use in first["ranks"]:
-            use["system_s"] = 0.01
-        start = {"wall_s": 0.1, "cpu_s": 0.02, "system_s": 0.01}
-        ranks = [{"rank": one["rank"], "node": one["node"], **start} for one in first["ranks"]]
-        measured["starts"] = [{"ranks": ranks, "why": ""}, {"ranks": [], "why": "it hung"}]
-        first["exchanged"] = {"messages": 100, "bytes": 10**9, "why": ""}
-
-    report = altered(tmp_path, change)
-    done = ingest(store, report)
-    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
-    measured = codec.decode_part(
-        Measured,
-        next(one.measured for one in questions.load(store, done.stored).results if one.measured),
-        "a case",
-    )
-    with questions.connect(store) as connection:
-        costs = connection.sql(
-            "select cost.node, cost.cpu_s, cost.s_per_gb, cost.absent['asleep_share'] from"
-            " (select unnest(cpu_costs) as cost from cases) where cost.cpu_s is not null"
-            " order by all"
-        ).fetchall()
-        launches = connection.sql(
-            "select ranks_used[1].system_s, exchanged.messages, exchanged.bytes, exchanged.why"
-            " from launches where exchanged is not null"
-        ).fetchall()
-    assert launches == [(0.01, 100, 10**9, "")]
-    assert costs == [
-        (cost.node, cost.cpu_s, cost.s_per_gb, cost.why("asleep_share"))
-        for cost in measured.cpu_costs
-    ]
-    assert all(s_per_gb > 0 for _, _, s_per_gb, _ in costs)
-    nightly = questions.nightly(store, [done.stored], None)
-    followed = set(nightly.column("cpu_s_per_gb").to_pylist()) - {None}
-    assert followed == {max(cost.s_per_gb for cost in measured.cpu_costs)}
+LOAD = {
+    **{"node": "gige-1", "machine": None, "cpus": 2, "wall_s": 1.5, "others_cpu_s": 0.9},
+    **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
+    **{"pressure_full_share": None, "absent": [["machine", "none"], ["pressure_share", "no"]]},
+}
+CRASH = {"launch": 2, "attempt": 1, "order": 7, "status": 139, "nodes": ["gige-2"], "said": "SEGV"}
 
 
 def counted(**changes: int) -> dict:
@@ -187,115 +104,89 @@ def counted(**changes: int) -> dict:
     return {"nodes": [node], "names": [["tx_bytes", "rx_errs", "carrier_changes"]]}
 
 
+def extend(document: dict) -> None:
+    """Add all that a job may note of its launches to the report of a sick switch."""
+    several = [
+        test["netproof_measured"]
+        for test in document["runs"][0]["testcases"]
+        if test.get("netproof_measured")
+    ]
+    for found in several:
+        found["crashes"] = []
+        crash = {**CRASH, "counters": counted(carrier_changes=4)}
+        found["again"] |= {"made": 4, "crashes": [CRASH, crash]}
+        name = {"mpich": "intelmpi", "intelmpi": "mpich"}.get(found["case"]["environment"])
+        for launch in found["launches"] if name else ():
+            curve = {**launch["curve"], "bandwidth_mb_s": None}
+            crash = {**CRASH, "counters": counted(carrier_changes=2)}
+            launch["peers"] = [{"environment": name, "curve": curve, "crashes": [crash]}]
+            launch["peers"][0]["counters"] = counted(rx_errs=3)
+    launch = several[0]["launches"][0]
+    launch["loads"] = [LOAD, {**LOAD, "node": "gige-2", "absent": []}]
+    launch |= {"counters": counted(tx_bytes=7), "payload": {"bytes": None, "why": "not printed"}}
+    for one in several[0]["launches"]:
+        one["exchanged"] = {"messages": 100, "bytes": 10**9, "why": ""}
+        for use in one["ranks"]:
+            use["system_s"] = 0.01
+    scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None}
+    launch["ranks"][0]["scheduled"] = {**scheduled, "absent": [["waited_s", "no"]]}
+    start = {"wall_s": 0.001, "cpu_s": 0.0002, "system_s": 0.0001}
+    ranks = [{"rank": one["rank"], "node": one["node"], **start} for one in launch["ranks"]]
+    several[0]["starts"] = [{"ranks": ranks, "why": ""}, {"ranks": [], "why": "it hung"}]
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory) -> tuple[session.Session, Store, StoredSession]:
+    """A report with all that a job may note, and the store that has it."""
+    folder = tmp_path_factory.mktemp("extended")
+    report = altered(folder, extend, SICK)
+    store = Store.create(folder / "store")
+    return session.load(report), store, ingest(store, report).stored
+
+
 @pytest.mark.slow
-def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
-    added = {
-        "counters": counted(tx_bytes=7),
-        "payload": {"bytes": None, "why": "not printed"},
+def test_all_that_a_job_notes_is_kept_and_can_be_asked_for(extended):
+    reported, store, stored = extended
+    read = questions.load(store, stored)
+    assert plain(read) == plain(reported)
+    asked = {
+        "select load.node, load.others_share, load.absent['machine'] from"
+        " (select unnest(loads) as load from launches)": [
+            ("gige-1", 0.3, "none"),
+            ("gige-2", 0.3, None),
+        ],
+        "select ranks_used[1].scheduled.involuntary, ranks_used[1].system_s, exchanged.messages,"
+        " exchanged.bytes from launches where ranks_used[1].scheduled is not null": [
+            (7, 0.01, 100, 10**9)
+        ],
+        "select source.counted['tx_bytes'] from (select unnest(counters.nodes) as node from"
+        " launches), unnest(node.sources) as s(source)": [(7,)],
+        "select distinct peer.environment, peer.counters.nodes[1].node, peer.counters.names[1][2]"
+        " from (select unnest(paired) as peer from launches)": [
+            ("intelmpi", "gige-1", "rx_errs"),
+            ("mpich", "gige-1", "rx_errs"),
+        ],
     }
-
-    def change(document):
-        launch = measured_test(document)["netproof_measured"]["launches"][0]
-        launch |= added
-        alongside = {"environment": "other", "curve": launch["curve"], "crashes": []}
-        told = {**alongside, "counters": added["counters"]}
-        launch["peers"] = [told, {**alongside, "environment": "9"}]
-
-    report = altered(tmp_path, change)
-    done = ingest(store, report)
-    assert plain(questions.load(store, done.stored)) == plain(session.load(report))
     with questions.connect(store) as connection:
-        found = connection.sql(
-            "select node.node, source.counted['tx_bytes'] from"
-            " (select unnest(counters.nodes) as node from launches),"
-            " unnest(node.sources) as s(source)"
+        for question, answer in asked.items():
+            assert connection.sql(f"{question} order by all").fetchall() == answer
+        costs = connection.sql(
+            "select cost.node, cost.cpu_s, cost.s_per_gb, cost.absent['asleep_share'] from"
+            " (select unnest(cpu_costs) as cost from cases) where cost.cpu_s is not null"
+            " order by all"
         ).fetchall()
-        next_to = connection.sql(
-            "select peer.environment, peer.counters.nodes[1].node, peer.counters.names[1][2] from"
-            " (select unnest(paired) as peer from launches) where peer.counters is not null"
-        ).fetchall()
-    assert found == [("gige-1", 7)]
-    assert next_to == [("other", "gige-1", "rx_errs")]
+    cases = [one.measured for one in read.results if one.measured]
+    known = [cost for one in cases for cost in one.cpu_costs if cost.cpu_s is not None]
+    assert costs == [(one.node, one.cpu_s, one.s_per_gb, one.why("asleep_share")) for one in known]
+    assert len(costs) == 2
+    followed = questions.nightly(store, [stored], None).column("cpu_s_per_gb").to_pylist()
+    assert {*followed} - {None} == {max(one.s_per_gb for one in known)}
 
 
 @pytest.mark.slow
-def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp_path):
-    crash = {"launch": 1, "attempt": 1, "order": 7, "status": 139, "nodes": [], "said": ""}
-    again = []
-
-    def change(document):
-        for test in document["runs"][0]["testcases"]:
-            one = (test.get("netproof_measured") or {}).get("again")
-            if one:
-                told = {**crash, "counters": counted(carrier_changes=4)}
-                one |= {"made": 4, "crashes": [crash, told]}
-                again.append(one)
-        values = measured_test(document)["netproof_measured"]
-        values["crashes"] = [crash, {**crash, "counters": counted(carrier_changes=1)}]
-        launch = values["launches"][0]
-        alongside = {"environment": "other", "curve": launch["curve"]}
-        told = [{**crash, "counters": counted(carrier_changes=2)}, crash]
-        launch["peers"] = [{**alongside, "crashes": [crash]}, {**alongside, "crashes": told}]
-        launch["peers"][0]["environment"] = "another"
-
-    report = altered(tmp_path, change, SICK)
-    stored = ingest(store, report).stored
-    read = questions.load(store, stored)
-    assert plain(read) == plain(session.load(report))
-    (row,) = questions.counted(store, [stored]).to_pylist()
-    assert again
-    assert (row["node"], row["carrier_changes"]) == ("gige-1", 1 + 2 + 4 * len(again))
-
-
-@pytest.mark.slow
-def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store, tmp_path):
-    crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
-    crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
-
-    def change(document):
-        for test in document["runs"][0]["testcases"]:
-            if test.get("netproof_measured"):
-                test["netproof_measured"]["crashes"] = []
-                test["netproof_measured"]["again"] |= {"made": 4, "crashes": [crash]}
-
-    report = altered(tmp_path, change, SICK)
-    stored = ingest(store, report).stored
-    read = questions.load(store, stored)
-    assert plain(read) == plain(session.load(report))
-    rows = questions.crashes(store, [stored]).to_pylist()
-    launches = sum(len(r.measured.launches) for r in read.results if r.measured)
-    cases = sum(r.measured is not None for r in read.results)
-    assert cases > 0
-    assert sum(row["launches"] for row in rows) == launches + 4 * cases
-    assert sum(row["crashed"] for row in rows) == cases
-
-
-@pytest.mark.slow
-def test_launches_next_to_others_are_kept_and_counted_as_their_environments(store, tmp_path):
-    crash = {"launch": 2, "attempt": 1, "order": 7, "status": 139}
-    crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
-    added = []
-
-    def change(document):
-        for test in document["runs"][0]["testcases"]:
-            found = test.get("netproof_measured")
-            if not found:
-                continue
-            found["crashes"] = []
-            name = {"mpich": "intelmpi", "intelmpi": "mpich"}.get(found["case"]["environment"])
-            for launch in found["launches"] if name else ():
-                curve = {**launch["curve"], "bandwidth_mb_s": None}
-                launch["peers"] = [{"environment": name, "curve": curve, "crashes": [crash]}]
-                added.append(name)
-
-    report = altered(tmp_path, change, SICK)
-    loaded = session.load(report)
-    stored = ingest(store, report).stored
-    read = questions.load(store, stored)
-    assert plain(read) == plain(loaded)
-    cases = [r.measured for r in read.results if r.measured]
-    assert added
-    assert sum(len(launch.peers) for one in cases for launch in one.launches) == len(added)
+def test_crashes_are_counted_with_those_around_flagged_sizes_and_of_paired_environments(extended):
+    _, store, stored = extended
+    cases = [one.measured for one in questions.load(store, stored).results if one.measured]
     subjects = [Subject(one, "gige", Settings(), {}) for one in cases]
     counts = confirmations.launched(subjects)
     rows = questions.crashes(store, [stored]).to_pylist()
@@ -303,7 +194,10 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
         tuple(getattr(one, name) for name in names) for one in counts
     )
-    assert sum(one.crashed for one in counts) == len(added)
+    paired = sum(len(launch.peers) for one in cases for launch in one.launches)
+    assert sum(one.crashed for one in counts) == paired + 2 * len(cases)
+    (row,) = questions.counted(store, [stored]).to_pylist()
+    assert (row["node"], row["carrier_changes"]) == ("gige-1", 2 * paired + 4 * len(cases))
 
 
 @pytest.mark.slow

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -28,9 +26,6 @@ from netproof.verdict import stored
 pytestmark = pytest.mark.slow
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
-KILLS = 40
-MOST_TRIALS = 600
-
 SERVER = """
 import datetime, os, signal, sys
 from pathlib import Path
@@ -159,41 +154,6 @@ def check(store: Path, whole: dict[str, dict[str, bytes]], before: set[str]) -> 
     assert all(found[name] == whole[name] for name in found)
     assert {f"session={stored.name}" for stored in Store(store).sessions()} == set(found)
     return len(found) - len(before)
-
-
-def seconds_of(writers: Writers, store: Path, brought: list[Path]) -> float:
-    """What an undisturbed writer takes."""
-    started = time.monotonic()
-    writers.start(store, brought)
-    assert writers.status() == 0
-    return time.monotonic() - started
-
-
-@pytest.mark.nightly
-def test_killed_at_random_moments_the_store_is_as_before_or_complete(tmp_path, writers, whole):
-    coming, store = reports(tmp_path, 5), tmp_path / "store"
-    run(coming[:2], store)
-    before = set(sessions(store))
-    chance = random.Random(5)
-    # The quickest of some, since a busy machine makes others long, and a kill that comes too late
-    # is none.
-    span = min(seconds_of(writers, tmp_path / f"timed-{n}", coming[2:]) for n in range(5))
-    kills, outcomes = 0, Counter()
-    for _ in range(MOST_TRIALS):
-        writer = writers.start(store, coming[2:])
-        time.sleep(chance.uniform(0, span))
-        os.kill(writer, signal.SIGKILL)
-        kills += writers.status() == -signal.SIGKILL
-        outcomes[check(store, whole, before)] += 1
-        for name in set(sessions(store)) - before:
-            shutil.rmtree(next(store.glob(f"system=*/month=*/{name}")))
-        if kills >= KILLS and len(outcomes) > 2:
-            break
-    assert kills >= KILLS
-    # Some were killed before their first session was in, some after it.
-    assert len(outcomes) > 2, outcomes
-    assert run(coming, store) == 0
-    assert sessions(store) == whole
 
 
 def test_killed_before_each_step_that_reaches_the_disk_the_store_is_as_before_or_complete(
