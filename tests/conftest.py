@@ -171,6 +171,16 @@ def testbed(testbed_as_found: None) -> None:
     assert up.returncode == 0, up.stdout + up.stderr
 
 
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's sites and references, an empty folder of reports, and no store."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
+    for name in ("RFM_SYSTEM", "NETPROOF_STORE", "NETPROOF_TOPOLOGY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., JudgedSession]]:
     """``judge(session, system)``: a recorded session, or a path, judged by the project's sites."""

@@ -17,13 +17,8 @@ SESSIONS = ROOT / "tests" / "data" / "sessions"
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch):
+def call(project):
     """``call(*arguments)``: status, standard output and standard error, in words on few lines."""
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
-    for name in ("RFM_SYSTEM", "NETPROOF_STORE"):
-        monkeypatch.delenv(name, raising=False)
 
     def called(*arguments: str) -> tuple[int, str, str]:
         result = CliRunner().invoke(app, ["diagnose", *arguments])

@@ -31,11 +31,8 @@ LAUNCH = ("runs", 0, "testcases", -1, "netproof_measured", "launches", 0)
 
 
 @pytest.fixture(autouse=True)
-def site(monkeypatch):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
-    monkeypatch.delenv("RFM_REPORT_FILE", raising=False)
-    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+def site(project, monkeypatch):
+    monkeypatch.delenv("RFM_REPORT_FILE")
 
 
 def netproof(*arguments, program=MAIN, **options):

@@ -259,14 +259,6 @@ def test_a_dip_that_repeats_says_in_how_many_launches(tmp_path):
     assert "So it is in 3 of 3 launches" in said
 
 
-def test_many_pairs_that_outgrow_a_cache_together_are_no_decline(tmp_path):
-    rows = (PUBLIC / "decline-sendrecv" / "sendrecv.out").read_text()
-    path = tmp_path / "sendrecv.out"
-    path.write_text(rows.replace("#processes = 2 ", "#processes = 16 "))
-    (one,) = curves(".", str(path))
-    assert findings(one, "decline") == []
-
-
 def test_one_noisy_point_of_one_launch_fails_no_configuration():
     files = "a/osu_alltoall.out b/osu_alltoall.out"
     status, said = judge("one-launch", files, "--as", "{mpi}/{benchmark}")

@@ -75,13 +75,6 @@ def of_gpcnet(rounds: int) -> MeasuredJob:
     return GpcnetRuns("testbed", "tree", "mpich", "1", nodes, extras, several)
 
 
-@pytest.fixture
-def on_the_testbed(monkeypatch, tmp_path):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-0.json"))
-    monkeypatch.delenv("NETPROOF_TOPOLOGY", raising=False)
-
-
 @pytest.mark.parametrize(
     ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 3)]
 )
@@ -213,7 +206,7 @@ FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
         (f"algorithms {__file__} Allreduce", FUNCTION),
     ],
 )
-def test_what_cannot_be_measured_is_said_with_the_remedy(on_the_testbed, arguments, said):
+def test_what_cannot_be_measured_is_said_with_the_remedy(project, arguments, said):
     ended, words = measure(*arguments.split())
     assert ended.exit_code == 2
     assert said in words
@@ -230,7 +223,7 @@ def test_what_cannot_be_measured_is_said_with_the_remedy(on_the_testbed, argumen
     ],
 )
 def test_what_is_asked_reaches_the_test_of_reframe(
-    on_the_testbed, monkeypatch, arguments, name, experiment
+    project, monkeypatch, arguments, name, experiment
 ):
     seen = []
 
@@ -257,7 +250,7 @@ for partition in site_configuration["systems"][0]["partitions"]:
 
 
 @pytest.mark.slow
-def test_three_nodes_are_refused_before_anything_is_measured(on_the_testbed, tmp_path, monkeypatch):
+def test_three_nodes_are_refused_before_anything_is_measured(project, tmp_path, monkeypatch):
     (tmp_path / "settings.py").write_text("site_configuration = {}")
     (tmp_path / "testbed.py").write_text(SITE)
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path))

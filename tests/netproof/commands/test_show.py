@@ -18,18 +18,11 @@ from netproof.present.wording import BLOCKS
 from netproof.session import session
 from netproof.verdict import session_verdict
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 SICK = RECORDED / "sick.json"
-
-
-@pytest.fixture(autouse=True)
-def settings(tmp_path, monkeypatch):
-    """The project's sites, and an empty folder of reports."""
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
 
 
 def shown(*arguments: str) -> tuple[int, str, str]:

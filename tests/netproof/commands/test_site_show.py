@@ -18,11 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
 
 
-@pytest.fixture(autouse=True)
-def settings(monkeypatch):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.delenv("NETPROOF_STORE", raising=False)
-    monkeypatch.delenv("RFM_SYSTEM", raising=False)
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def shown(*arguments: str) -> tuple[int, str, str]:

@@ -228,12 +228,6 @@ class TestKinks:
         places = kinks([curve], ON)
         assert any(place.below < first <= place.above for place in places)
 
-    def test_the_strongest_come_first(self):
-        curve = healthy(DOUBLING, slower=lambda size: {1024: 3.0, 65536: 9.0}.get(size, 1.0))
-        one, *_ = kinks([curve], ON)
-        assert (one.below, one.size, one.above) == (32768, 65536, 131072)
-        assert one.disagreement == pytest.approx(2 * math.log2(9), abs=0.2)
-
     def test_what_one_launch_of_three_shows_is_noise(self):
         noisy, smooth = healthy(DOUBLING, slower=spike(4096)), healthy(DOUBLING)
         assert kinks([noisy, smooth, smooth], ON) == ()

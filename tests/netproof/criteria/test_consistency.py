@@ -84,13 +84,6 @@ def test_few_launches_assert_nothing():
     assert "takes 3 launches of both" in found.why
 
 
-def test_an_interval_that_contains_the_bound_asserts_nothing():
-    found = agreement(launches(1, 2.2, 5), {"other": launches(1, 1, 1)})
-    assert found.level is Level.SHOWN
-    found = agreement(launches(1, 1.8, 5), {"other": launches(1, 1, 1)})
-    assert found.level is Level.PASS
-
-
 def test_alone_a_benchmark_has_nobody_to_agree_with():
     assert agreement(launches(1, 1, 1), {}) is None
 
@@ -212,15 +205,6 @@ def test_ranks_that_share_a_link_send_their_parts_over_it_in_turn():
     # A ring passes on one message at a time, whoever shares a node.
     ring = [judged(own, alongside, "Allgather", 8, a_node=a_node).value for a_node in (1, 4)]
     assert ring == pytest.approx([16 / 7, 16 / 7])
-
-
-def test_the_size_at_which_it_is_slow_is_named_with_both_times():
-    own = curve(3, 30, {64: 5})
-    found = judged(own, {"Sendrecv": companion(curve())})
-    assert (found.level, found.size) == (Level.FAIL, 64)
-    assert found.value == pytest.approx(5)
-    assert "Alltoall of 64 bytes took 159.6 µs, 5 times" in found.why
-    assert f"{EACH}, which does its work" in found.why
 
 
 def test_parts_of_a_message_are_looked_up_at_their_own_size():

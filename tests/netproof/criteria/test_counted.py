@@ -251,6 +251,13 @@ def test_rails_are_compared_where_a_node_sends_long_messages_over_several():
     assert rails_of(counted=(noisy,))[0].level is Level.WARN
 
 
+def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to():
+    node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=10**8))
+    finding = path(launch(node, payload=8 * 10**7))
+    assert finding.level is Level.FAIL
+    assert "50 % went over eth0" in finding.why
+
+
 def test_what_a_bond_sends_its_interfaces_do_not_send_elsewhere():
     bond = interface("bond0", ("eth2", "eth3"), tx_bytes=10**8)
     below = [interface(name, tx_bytes=5 * 10**7) for name in ("eth2", "eth3")]

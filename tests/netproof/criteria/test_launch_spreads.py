@@ -128,13 +128,3 @@ def test_the_one_furthest_from_its_bound_stands_for_all_and_names_their_sizes():
         "0.13 at 128. Likewise at 2 sizes in all: 64, 128 bytes",
         "5.0 at 16",
     ]
-
-
-def test_a_value_without_a_bound_or_of_nothing_is_reported_where_nothing_is_further_off():
-    several = [
-        finding("loss", Level.WARN, 4, -0.1, 0.1),
-        finding("loss", Level.WARN, 8, 0.0, 0.1),
-        finding("loss", Level.WARN, 16, 0.3, 0.1),
-    ]
-    (one,) = folded(several)
-    assert one.reason == "0.3 at 16. Likewise at 3 sizes in all: 4, 8, 16 bytes"

@@ -46,10 +46,7 @@ def keys_of(value) -> set[str]:
         ("site", "show", "testbed:gige"),
     ],
 )
-def test_every_key_is_documented(arguments, monkeypatch, tmp_path):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+def test_every_key_is_documented(project, arguments):
     ran = CliRunner().invoke(app, [*arguments, "--format=json"])
     page = (ROOT / "docs" / "reference" / "json.md").read_text()
     described = set(re.findall(r"`(\w+)`", page))

@@ -205,10 +205,3 @@ def test_the_launch_that_was_disturbed_is_the_one_that_is_named(spiked, result):
     again = again_of(spiked, result, spike, loads=((short,), (BUSY,), ()))
     (finding,) = confirmations.closer_findings(spiked, again)
     assert "The machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
-
-
-def test_a_flaw_that_the_site_knows_of_is_shown(result):
-    subject = subject_of(result, spike, known={"IMB PingPong.*": "ticket 812"})
-    (finding,) = confirmations.closer_findings(subject, again_of(subject, result, spike))
-    assert finding.level is Level.SHOWN
-    assert finding.why.endswith("Known: ticket 812")

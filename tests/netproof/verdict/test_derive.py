@@ -32,7 +32,7 @@ from netproof.verdict.limits import Limits
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = [ROOT / "tests" / "data" / "sessions" / f"repeated-{n}.json" for n in (1, 2, 3)]
 PINGPONG = "ImbPingPong"
-SIMULATED = 300
+SIMULATED = 200
 
 
 NARROW = 0.01
@@ -91,7 +91,7 @@ class TestHalfWidths:
         assert half_widths([{"latency_us": [0.0, 1.0, 1.0]}], 0.05) == [{}]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("sessions", [3, 5, 10])
+    @pytest.mark.parametrize("sessions", [3, 10])
     def test_an_unchanged_network_crosses_any_of_all_bounds_in_one_of_twenty_sessions(
         self, sessions
     ):
@@ -438,9 +438,3 @@ class TestWhatCannotBeDerived:
         assert "RFM_REFERENCE_PREFIX is not set; source the site's activate" in self.refused(
             *RECORDED
         )
-
-    def test_settings_that_make_no_bounds(self, here):
-        for option in ("--floor", "--spread-limit", "--risk"):
-            status, _, err = baseline(*RECORDED, option, 2)
-            assert status == 2
-            assert f"Invalid value for '{option}': Input should be less than or equal to" in err

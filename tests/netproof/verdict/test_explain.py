@@ -208,16 +208,14 @@ def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
     assert [lines[n - 1] for n in heads] == [f"{one.case}, measured again" for one in flagged]
 
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 
 
 @pytest.fixture
-def verdict(tmp_path, monkeypatch) -> Verdict:
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+def verdict() -> Verdict:
     return session_verdict.judge_session(
         session.load(RECORDED / "two-switches.json"), system="testbed"
     ).verdict
@@ -277,12 +275,6 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
     ):
         found = Crossover(cases)
         assert (found.least, found.sentence()) == (least, sentence)
-
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch):
-    """The project's sites."""
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
 
 
 def judged(path: Path) -> Verdict:

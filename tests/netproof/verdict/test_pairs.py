@@ -250,13 +250,6 @@ def test_a_pair_alone_tells_its_rate_of_the_line_rate_its_latency_and_both_ways(
     assert {node["state"] for node in document["nodes"].values()} == {"not compared"}
 
 
-def test_of_three_nodes_each_pair_stands_for_itself():
-    shares = {one.nodes: one.share for one in of_few(3, slow=NODES[2]).lone}
-    assert len(shares) == 3
-    assert shares[NODES[:2]] > 0.9
-    assert all(share < 0.55 for pair, share in shares.items() if NODES[2] in pair)
-
-
 def test_of_too_few_nodes_a_pair_below_the_share_that_a_site_asks_for_fails_by_name():
     (fault,) = of_few(2, slow=NODES[0], bisection=0.8).faults()
     assert "fast-ethernet-1 – fast-ethernet-2 " in fault

@@ -27,14 +27,9 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 BOTH = RECORDED / "two-switches.json"
 """Sendrecv, Barrier and NetPIPE between two nodes, of two environments on both switches."""
+pytestmark = pytest.mark.usefixtures("project")
+
 NODE = ROOT / "tests" / "data" / "nodes" / "same" / "node.gige-1.txt"
-
-
-@pytest.fixture(autouse=True)
-def settings(tmp_path, monkeypatch):
-    """The project's sites, and an empty folder of reports."""
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
 
 
 def report(
@@ -332,8 +327,7 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
         (["--max-age", "3"], "go with --with-stored"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, reason):
-    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+def test_options_that_do_not_fit_are_refused(arguments, reason):
     ran = CliRunner().invoke(app, ["verdict", str(BOTH), *arguments])
     assert ran.exit_code == 2
     assert reason in " ".join(ran.stderr.replace("│", " ").split())

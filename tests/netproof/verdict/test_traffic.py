@@ -18,7 +18,7 @@ from netproof.present.session import traffic_blocks
 from netproof.session import job_files, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict.engine import Subject, counted
+from netproof.verdict.engine import Subject
 from netproof.verdict.traffic import (
     ALL_LOSE,
     Seen,
@@ -73,14 +73,6 @@ def lossy(**again: int) -> Counters:
         for name, count in again.items()
     ]
     return Counters(tuple(nodes), names)
-
-
-def test_a_job_without_counters_has_no_findings(extras):
-    report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result for result in report.results if result.measured)
-    one = Subject.of_extras(kept.measured, kept.extras["partition_extras"], {})
-    assert counted(one) == ()
-    assert totals(of_cases([one])) == ()
 
 
 def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):

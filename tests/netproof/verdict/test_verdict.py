@@ -24,7 +24,6 @@ from netproof.session.session import Session
 from netproof.site import matrix as matrix_module
 from netproof.site import site
 from netproof.site.matrix import Absence, Matrix
-from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge, unsettled_of
@@ -215,22 +214,6 @@ class TestCriteria:
         (said,) = (note for note in alone.notes if "no envelope" in note)
         assert "NetPIPE mpi" in said
         assert "NetPIPE tcp" not in said
-
-    def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(
-        self, sick, expected_of_sick
-    ):
-        more = Case("testbed", "gige", "openmpi5", "netpipe", "tcp", 2, 1)
-        matrix = dataclasses.replace(
-            expected_of_sick,
-            cases=(*expected_of_sick.cases, more),
-            baseline=ScoreBaseline("gige", "openmpi5"),
-        )
-        verdict = judge(matrix, sick)
-        assert (
-            "no scores for 1 functions: the baseline gige openmpi5 did not run them"
-            in verdict.notes
-        )
-        assert {j.score() for j in verdict.cases} == {None}
 
 
 def test_a_configuration_that_an_earlier_session_had_fails_the_verdict_unless_it_was_retired(
@@ -504,12 +487,6 @@ class TestStore:
             == ("gige", "mpich", "Barrier")
         )
         return found
-
-    @pytest.mark.slow
-    def test_it_knows_which_figures_tell_nothing(self, tmp_path):
-        store = Store.create(tmp_path / "store")
-        assert self.row(store, report(tmp_path, 1))["inconclusive"] == []
-        assert self.row(store, report(tmp_path, 2, disturbed))["inconclusive"] == [WORDS]
 
     @pytest.mark.slow
     def test_a_session_of_other_settings_is_stored_and_nothing_is_known_of_it(self, tmp_path):

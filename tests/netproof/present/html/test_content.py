@@ -69,14 +69,6 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
     assert {row["size_bytes"]: (row["time_us"], row["fastest"]) for row in rows} == expected
 
 
-@pytest.mark.slow
-def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
-    judged = judge("passed.json", "testbed:gige")
-    figure = _figure(judged, "imb-pingpong-2-ranks")
-    assert "envelope" not in figure.data
-    assert figures.CAPTIONS["alone"] in figure.sentences
-
-
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
     group = _group(sick, "netpipe-tcp-inter-node-one-way")
     marks = {

@@ -347,10 +347,8 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
 
 
 @pytest.fixture
-def netproof(monkeypatch, tmp_path):
+def netproof(project):
     """The command, with the project's sites."""
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(DATA.parents[1] / "site-config"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
 
     def ran(*arguments: object) -> tuple[int, str]:
         done = CliRunner().invoke(app, ["report", *map(str, arguments)])

@@ -20,10 +20,7 @@ ROOT = Path(__file__).resolve().parents[4]
 BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
 
 
-@pytest.fixture(autouse=True)
-def settings(tmp_path, monkeypatch):
-    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-{sessionid}.json"))
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def one_switch(tmp_path: Path, partition: str, uuid: str) -> Path:
