@@ -6,25 +6,31 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
+from netproof.benchmarks import outputs
 from netproof.commands.cli import app
 
 PUBLIC = Path(__file__).parents[2] / "data" / "public"
 ONE = "One launch was made: repeat it"
 
 
+def ran(folder: str, files: str, *arguments: str) -> Result:
+    """Judge with words of which those that are below the folder are paths."""
+    places = {word: PUBLIC / folder / word for word in files.split()}
+    words = [str(place) if place.exists() else word for word, place in places.items()]
+    return CliRunner().invoke(app, ["judge", *words, *arguments])
+
+
 def judge(folder: str, files: str, *arguments: str) -> tuple[int, str]:
-    """Judge files of a folder; return the exit status and what is printed, on one line."""
-    paths = [str(PUBLIC / folder / name) for name in files.split()]
-    ran = CliRunner().invoke(app, ["judge", *paths, *arguments])
-    return ran.exit_code, " ".join(ran.output.split())
+    """Return the exit status and what is printed, on one line."""
+    ended = ran(folder, files, *arguments)
+    return ended.exit_code, " ".join(ended.output.split())
 
 
 def curves(folder: str, files: str, *arguments: str) -> list[dict]:
-    paths = [str(PUBLIC / folder / name) for name in files.split()]
-    ran = CliRunner().invoke(app, ["judge", *paths, *arguments, "--format=json"])
-    return json.loads(ran.stdout)["curves"]
+    return json.loads(ran(folder, files, *arguments, "--format=json").stdout)["curves"]
 
 
 def findings(curve: dict, criterion: str) -> list[dict]:
@@ -265,3 +271,192 @@ def test_one_noisy_point_of_one_launch_fails_no_configuration():
     assert status == 3
     assert "22.05 µs at 8 bytes is 11.4 times the 1.93 µs of b" in said
     assert "One launch was made of each, and sizes next to each other scatter by a factor" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (
+            "lnx-one-size/2.2 --against lnx-one-size/2.0 --fail-above 10%",
+            1,
+            "2.0 at 2097152 bytes, by 409 %; one launch each: repeat (fail: above 10 % is flagged)",
+        ),
+        (
+            "lnx-one-size/2.2 --link 200G --transport slingshot",
+            1,
+            "4435 MB/s (35483 Mbit/s) of one launch is 18.0% of the line rate",
+        ),
+        (
+            "sockets-0-bytes/4.0.3 --against sockets-0-bytes/3.0.0",
+            0,
+            "3.0.0, by 697 %; one launch each: repeat (warn: above 50 % is flagged)",
+        ),
+        (
+            "sockets-0-bytes/4.0.3 --against sockets-0-bytes/3.0.0 --fail-above 10%"
+            " --link 800G --transport shared-memory",
+            1,
+            "3.0.0, by 697 %; one launch each: repeat (fail: above 10 % is flagged)",
+        ),
+        (
+            "one-node/shm --against one-node/vader",
+            0,
+            "from 4 to 2048 bytes, by 90.7 to 261 %, 186 % on average, most at 4 bytes",
+        ),
+        (
+            "allreduce-han/han --against allreduce-han/tuned",
+            0,
+            "from 4096 to 16777216 bytes, by 18.2 to 261 %, 94 % on average, most at 16384 bytes",
+        ),
+        (
+            "allreduce-han/tuned --against allreduce-han/han --fail-above 70%",
+            0,
+            "from 32 to 128 bytes, by 16.6 to 62.3 %",
+        ),
+        (
+            "two-rails.out --link 400G --transport infiniband",
+            1,
+            "is 43.0% of the line rate of 49685 MB/s",
+        ),
+        (
+            "gpudirect.out --link 200G --transport infiniband",
+            0,
+            "at 8192 bytes the bandwidth is 2133 MB/s (17066 Mbit/s), 0.34 of the lesser of",
+        ),
+        (
+            "nvlink.out --link 800G --transport nvlink",
+            0,
+            "messages of 4096 and 8192 bytes took longer than larger ones",
+        ),
+        ("pingpong-crash.out", 2, "pingpong-crash.out:23: the run broke off here"),
+        ("alltoallv-bus-error.out", 2, "alltoallv-bus-error.out:18: the run broke off here"),
+    ],
+)
+def test_what_was_complained_of_is_named(arguments, status, said):
+    ended, printed = judge("complaints", arguments)
+    assert ended == status, printed
+    assert said in printed
+
+
+@pytest.mark.parametrize("name", ["gpudirect.out", "nvlink.out"])
+def test_a_copy_threshold_of_a_gpu_is_looked_for_there(name):
+    assert "thresholds for copies of GPU memory" in judge("complaints", name)[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "two-rails.out --link 200G --transport infiniband",
+        "bibw-ucx.out --link 100G --transport infiniband",
+        "nvlink.out --link 800G --transport nvlink --least 90%",
+        "aries.out",
+        "allgather-psm2.out",
+    ],
+)
+def test_what_nobody_complained_of_passes(arguments):
+    status, printed = judge("complaints", arguments)
+    assert status == 0, printed
+    assert "FAIL" not in printed
+
+
+def judged(name: str, *options: str) -> tuple[int, str]:
+    return judge(".", f"{name}.out", *options)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PUBLIC.glob("*.out")))
+def test_it_is_read_or_refused(name):
+    _, out = judged(name)
+    assert ("NOT READ" in out) is (name in ("crashed", "size-lost-a-digit"))
+    assert (" of 1 curves passed" in out) is ("NOT READ" not in out)
+
+
+def test_a_size_that_lost_a_digit_is_refused_by_its_line():
+    status, out = judged("size-lost-a-digit")
+    assert status == 2
+    assert "lost-a-digit.out:7: 104857 bytes after 524288: sizes must increase" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rank-before-lines", "'[0] ' before 6 lines was left out"),
+        ("tag-before-lines", "'[1,0]<stdout>:' before 6 lines was left out"),
+        ("time-after", "3 lines after the tables were left out, first 'real 0m2.194s'"),
+        ("counters-after", "2 lines after the tables were left out, first 'cxi0 tx 115762638'"),
+    ],
+)
+def test_what_was_left_out_is_said(name, said):
+    assert said in judged(name)[1]
+
+
+READ_AS = {
+    "put-bandwidth": ("put_bw", 2, "MPI_Win_allocate, MPI_Win_flush", {1: 1.27, 2: 2.53}),
+    "get-bandwidth": ("get_bw", 2, "MPI_Win_allocate, MPI_Win_flush", {1: 1.27, 2: 2.53}),
+    "multi-latency-7": ("multi_lat", None, "", {1: 4.35, 4: 4.23}),
+    "multi-latency-5": ("multi_lat", None, "", {0: 0.98, 4: 1.04}),
+    "iallreduce": ("iallreduce", None, "mean of the ranks", {4: 3.47, 8: 2.88}),
+    "omb-3": ("mbw_mr", 4, "", {1048576: 226.20, 4194304: 1483.04}),
+    "omb-4": ("latency", 2, "", {0: 2833.44, 4: 2632.88}),
+    "rank-before-lines": ("latency", 2, "", {512: 53.57, 4096: 5.89}),
+    "tag-before-lines": ("latency", 2, "", {0: 0.28, 4: 0.28}),
+    "time-after": ("latency", 2, "", {0: 1.61, 8: 1.61}),
+    "sendrecv-without-banner": ("Sendrecv", 2, "", {524288: 59.52, 4194304: 3076.62}),
+    "biband-without-banner": ("Biband", 2, "", {64: 0.17, 256: 0.41}),
+    "rate-of-0": ("bw", 2, "", {1: 200.00, 4096: 20.22}),
+}
+"""Function, ranks, remark, and µs at the first and the last size."""
+
+
+@pytest.mark.parametrize("name", READ_AS)
+def test_it_is_read_as_what_it_is(name):
+    path = PUBLIC / f"{name}.out"
+    ((_, printed),) = outputs.read(outputs.text_of(path), path.name).printed()
+    curve = printed.curve()
+    points = list(zip(curve.sizes, curve.time_us, strict=True))
+    times = {size: round(time, 2) for size, time in (points[0], points[-1])}
+    assert (printed.function, printed.ranks, printed.remark, times) == READ_AS[name]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("real    0m2.194s", "Killed"),
+        ("real    0m2.194s", "srun: error: node1: task 0: Killed"),
+        ("[0] 1024                  102.97\n", "1024                  102.97\n"),
+    ],
+)
+def test_other_words_after_or_within_a_table_are_refused(tmp_path, change):
+    name = "rank-before-lines" if change[0].startswith("[0]") else "time-after"
+    text = (PUBLIC / f"{name}.out").read_text()
+    assert change[0] in text
+    path = tmp_path / "x.out"
+    path.write_text(text.replace(*change))
+    assert "NOT READ" in judge(".", str(path))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "share"),
+    [
+        ("third-of-the-link", "80G", "31.0%"),
+        ("fortieth-of-the-link", "100G", "2.6%"),
+        ("eighth-of-the-link", "200G", "12.8%"),
+    ],
+)
+def test_a_small_share_of_the_link_fails_and_passes_only_where_that_is_asked_for(name, rate, share):
+    link = ("--link", rate, "--transport", "infiniband")
+    status, out = judged(name, *link)
+    assert status == 1
+    assert f"is {share} of the line rate" in out
+    assert judged(name, *link, "--least", "2%")[0] == 0
+
+
+def test_more_than_the_link_names_the_mtu():
+    status, out = judged("slingshot", "--link", "200G", "--transport", "roce")
+    assert status == 1
+    assert "If the MTU is not 1500, say --mtu" in out
+    assert judged("slingshot", "--link", "200G", "--transport", "roce", "--mtu", "9000")[0] == 0
+
+
+def test_a_streams_share_of_time_is_no_latency():
+    printed = ran(".", "rate-of-256-pairs.out").stdout
+    (row,) = [one for one in printed.splitlines() if "mbw_mr" in one]
+    assert " 0.00 " not in row

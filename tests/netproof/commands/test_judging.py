@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -142,6 +143,14 @@ def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
     status, said = verdict()
     assert status == 2
     assert "holds results of 2 systems (elsewhere, testbed); name one: SYSTEM" in said
+
+
+@pytest.mark.slow
+def test_both_curves_of_what_was_measured_again_are_shown(verdict):
+    status, said = verdict(str(RECORDED / "sick.json"), "testbed:gige")
+    assert status == 1
+    assert "bytes first, µs again 1, µs again 2, µs again 3, µs" in said
+    assert re.search(r"flagged: 49,152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49,153 – ", said)
 
 
 @pytest.mark.slow

@@ -87,6 +87,25 @@ def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
     assert max(len(row.rstrip()) for row in rows) <= width
 
 
+def test_json_has_the_cases_with_their_curves_and_findings():
+    status, text, _ = shown(str(SICK), "testbed:gige", "--format=json")
+    assert status == 1
+    document = json.loads(text)
+    assert (document["verdict"], document["system"]) == ("fail", "testbed")
+    measured = [case for case in document["cases"] if case["measured"]]
+    assert len(measured) == 4
+    for case in measured:
+        curve = case["measured"]["curve"]
+        assert len(curve["sizes_bytes"]) == len(curve["time_us"]) == len(curve["mad_us"])
+        flags = [one for one in case["findings"] if one["confirmed"]]
+        assert 49152 in {one["size_bytes"] for one in flags}
+        assert case["again"]["launches"]
+    unmeasured = [case for case in document["cases"] if not case["measured"]]
+    assert {tuple(case["faults"]) for case in unmeasured} == {
+        ("did not run: the session does not have it",)
+    }
+
+
 def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
     document = json.loads((RECORDED / "ranges.json").read_text())
     tests = document["runs"][0]["testcases"]

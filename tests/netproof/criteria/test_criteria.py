@@ -345,6 +345,14 @@ class TestLineRate:
         assert "103.1% of the line rate" in found.why
         assert "shared memory" in found.why
 
+    def test_a_share_beyond_the_bound_whose_interval_is_not_is_inconclusive(self):
+        found = self.found(0.97, 1.03, 1.05)
+        assert found.level is Level.INCONCLUSIVE
+        assert found.interval[0] < 1.02 < found.value < found.interval[1]
+        assert found.bound == 1.02
+        assert "95% interval 88.8% to 116.3%" in found.why
+        assert "inconclusive: above 1.02" in found.why
+
     def test_a_share_within_the_bound_passes_though_its_interval_reaches_beyond(self):
         found = self.found(0.97, 1.0, 1.05)
         assert found.level is Level.PASS

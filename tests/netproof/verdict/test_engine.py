@@ -137,6 +137,29 @@ class TestRule:
 
 
 class TestAcross:
+    def test_a_score_against_a_disturbed_baseline_says_so(self, sick):
+        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+        noise = "gige-1: others used 40 % of the CPUs"
+        baseline = sick["mpich tcp"]
+        launches = [dataclasses.replace(it, loads=(busy,)) for it in baseline.measured.launches]
+        disturbed = dataclasses.replace(
+            baseline, measured=baseline.measured.with_launches(launches)
+        )
+        other = sick["intelmpi tcp"]
+        quiet, noisy = (
+            found
+            for it in (baseline, disturbed)
+            for found in engine.across([it, other], ScoreBaseline("gige", "mpich"))[
+                other.case.key()
+            ]
+            if found.criterion == "score"
+        )
+        assert quiet.disturbed == ()
+        assert noisy.disturbed == (noise,)
+        assert noisy.value == quiet.value
+        assert noisy.why == f"{quiet.why}. The machine was disturbed: {noise}"
+        assert noisy.level is quiet.level
+
     def test_of_one_case_it_says_what_it_says_of_it_among_all(self, sick):
         members = [sick["mpich mpi"], slower(sick["mpich mpi"], 25, "openmpi4")]
         whole = [*engine.compared(members, None)]
