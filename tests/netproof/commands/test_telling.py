@@ -9,23 +9,20 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from made_rounds import BUSY, PARTITION, recorded
 from typer.testing import CliRunner
 
 from netproof.commands import night as command
 from netproof.commands.cli import app
 from netproof.commands.night import Night
 from netproof.criteria import Level
-from netproof.intake import disk
-from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session import pair_rounds, session
-from netproof.session.pair_rounds import PairRounds
+from netproof.session import session
 from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
-from netproof.site.partition import Partition
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, session_verdict
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judge import judge
@@ -33,7 +30,6 @@ from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
-JOBS = ROOT / "tests" / "data" / "jobs"
 STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
 DOWN = SkipReason("partition gige is DOWN", planned=False)
 TURN = SkipReason("NetPIPE, never measured; takes about 60 s, and 0 s were left", planned=True)
@@ -242,13 +238,10 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
 
 def of_two_nodes() -> PairsVerdict:
     """Recorded rounds of pairs as those of a job of two of its nodes."""
-    folder, where = JOBS / "pairs", ("testbed", "fast-ethernet", "mpich")
-    partition = Partition.model_validate(disk.json_file(folder / "plan.json")["extras"])
-    launches, _, _ = pair_rounds.read(folder, where, partition.max_message_bytes)
-    nodes = launches[0].pairs[0].nodes
-    one = dataclasses.replace(launches[0], pairs=launches[0].pairs[:1])
-    rounds = PairRounds(*where, nodes, (one,), "7", "quick", 1)
-    return pairs.judge(rounds, partition.pair_settings(), DisturbanceSettings(1.0, 1.0))
+    first, *_ = recorded().launches
+    one = dataclasses.replace(first, pairs=first.pairs[:1])
+    rounds = recorded(nodes=first.pairs[0].nodes, launches=(one,))
+    return pairs.judge(rounds, PARTITION.pair_settings(), BUSY)
 
 
 def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):

@@ -150,6 +150,13 @@ def test_ranges_of_either_one_are_named_with_their_sizes():
     assert "slower than b from 4 to 32 bytes, by 100 to 100 %" in first.reason
 
 
+def test_one_launch_each_says_to_repeat():
+    (one,) = found(side(lambda size: 2), side())
+    assert "one launch each: repeat" in one.reason
+    (one,) = found(side(lambda size: 2, count=3), side())
+    assert "one launch of one of them: repeat" in one.reason
+
+
 def test_launches_that_show_it_are_certain_with_an_interval():
     one = side(lambda size: 1.4, count=5, noise=0.02)
     (only,) = found(one, side(count=5, noise=0.02, seed=2))

@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from made_rounds import BUSY, PARTITION, recorded
+
 from netproof.criteria import Finding, Level
 from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
-from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import Accusation, Effect, Judgement, NodeState, State
 from netproof.pairs.alone import Alone, Recovery
@@ -36,8 +37,6 @@ from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
 SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
-BUSY = DisturbanceSettings(others=1.0, steal=1.0)
-"""Settings by which a busy machine counts as undisturbed."""
 
 
 @cache
@@ -81,18 +80,9 @@ def in_job(folder: str = "same", **changes: Mapping[str, Any]) -> list[Node]:
 
 def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> PairsVerdict:
     """Recorded rounds of pairs, as often as asked for, nodes slower by so many times."""
-    partition = Partition.model_validate(
-        disk.json_file(DATA / "jobs" / "pairs" / "plan.json")["extras"]
-    )
-    where = ("testbed", "fast-ethernet", "mpich")
-    launches, _, _ = pair_rounds.read(DATA / "jobs" / "pairs", where, partition.max_message_bytes)
-    several = [
-        _slowed(dataclasses.replace(one, number=one.number + 3 * n, round=one.round + 3 * n), slow)
-        for n in range(times)
-        for one in launches
-    ]
-    made = PairRounds("testbed", "gige", environment, NODES, tuple(several), "7", "quick", 1)
-    return pairs.judge(made, partition.pair_settings(), BUSY)
+    several = tuple(_slowed(one, slow) for one in recorded(times).launches)
+    made = PairRounds("testbed", "gige", environment, NODES, several, "7", "quick", 1)
+    return pairs.judge(made, PARTITION.pair_settings(), BUSY)
 
 
 def few(count: int = 2, least: float | None = None, **slow: float) -> PairsVerdict:

@@ -6,12 +6,11 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from made_rounds import recorded
 
-from netproof.intake import disk
 from netproof.pairs.verdict import rounds_of
 from netproof.present.wording import outcome
-from netproof.session import pair_rounds, session
-from netproof.session.pair_rounds import PairRounds
+from netproof.session import session
 from netproof.session.plan import SkipReason
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
@@ -23,7 +22,6 @@ from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
-PAIRS = ROOT / "tests" / "data" / "jobs" / "pairs"
 
 
 @pytest.fixture(scope="module")
@@ -148,14 +146,7 @@ def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(pas
 
 def in_pairs(session: Session, left: SkipReason | None = None, **values: object) -> Session:
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
-    rounds = None
-    if left is None:
-        given = disk.json_file(PAIRS / "plan.json")
-        where = ("testbed", "gige", "mpich")
-        most = given["extras"]["max_message_bytes"]
-        launches, _, _ = pair_rounds.read(PAIRS, where, most)
-        nodes = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
-        rounds = PairRounds(*where, nodes, launches, "7", "quick", 1, **values)
+    rounds = recorded(partition="gige", **values) if left is None else None
     one = dataclasses.replace(
         next(r for r in session.results if r.partition == "gige"),
         kind="pairs",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from pathlib import Path
 from statistics import fmean, median
 
 import pytest
 from made_few import among
+from made_rounds import BUSY, NODES, PARTITION, RECORDED, recorded
 
-from netproof.intake import disk
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.measurement.links import Link
 from netproof.pairs import verdict as pairs
@@ -18,26 +17,8 @@ from netproof.pairs.accusation import State
 from netproof.present.documents import plain
 from netproof.session import pair_rounds
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
-from netproof.site.partition import Partition
 
-RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
-NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
-PARTITION = Partition.model_validate(disk.json_file(RECORDED / "plan.json")["extras"])
 SETTINGS = PARTITION.pair_settings()
-BUSY = DisturbanceSettings(others=1.0, steal=1.0)
-"""By which a machine that was busy throughout was not disturbed."""
-
-
-def recorded(times: int = 1) -> PairRounds:
-    """The rounds of the recorded job, as often as asked for."""
-    where = ("testbed", "fast-ethernet", "mpich")
-    launches, faults, _ = pair_rounds.read(RECORDED, where, PARTITION.max_message_bytes)
-    several = [
-        dataclasses.replace(one, number=one.number + 3 * n, round=one.round + 3 * n)
-        for n in range(times)
-        for one in launches
-    ]
-    return PairRounds(*where, NODES, tuple(several), "7", "quick", 1, faults=faults)
 
 
 def of_few(

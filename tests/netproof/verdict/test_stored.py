@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from made_few import among
+from made_rounds import BUSY, EXTRAS, NODES, recorded
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -25,10 +26,9 @@ from netproof.present import documents
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks
 from netproof.present.verdict import sentences
-from netproof.session import pair_rounds, session
-from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.session import session
+from netproof.session.pair_rounds import PairCurve, PairLaunch
 from netproof.site import folders, matrix
-from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
@@ -40,7 +40,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
-RECORDED = ROOT / "tests" / "data" / "jobs" / "pairs"
 WHOLE = ("faulty", "ranges", "sick", "two-switches")
 """Recorded sessions that a store takes: failed, with provenance, flagged, of two switches."""
 
@@ -141,11 +140,8 @@ def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
     insist_on_the_same(questions.load(store, stored(store, name)))
 
 
-EXTRAS = json.loads((RECORDED / "plan.json").read_text())["extras"]
-NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
 SAID = ["libfabric provider: tcp"]
-BUSY = {"disturbance": {"others": 1.0, "steal": 1.0}}
-"""By which a machine that was busy throughout was not disturbed."""
+NOT_DISTURBED = {"disturbance": codec.encode(BUSY)}
 
 
 def halved(launch: PairLaunch) -> PairLaunch:
@@ -179,21 +175,14 @@ def with_pairs(
     """The report of a session that also made rounds of pairs, and asked for its transport."""
     document = json.loads((SESSIONS / "two-switches.json").read_text())
     tests = document["runs"][0]["testcases"]
-    where = ("testbed", "fast-ethernet", "mpich")
-    most_bytes = Partition.model_validate(EXTRAS).max_message_bytes
-    launches, _, _ = pair_rounds.read(RECORDED, where, most_bytes)
-    assert launches
-    several = [
-        change(dataclasses.replace(one, number=one.number + 3 * n, round=one.round + 3 * n))
-        for n in range(3)
-        for one in launches
-    ]
+    several = [change(one) for one in recorded(3).launches]
+    assert several
     if len(nodes) < len(NODES):
         several = list(among(several, nodes))
-    rounds = PairRounds(*where, tuple(nodes), tuple(several), "7", "quick", 1, faults=faults)
-    first = next(test for test in tests if test["partition"] == where[1])
+    rounds = recorded(nodes=tuple(nodes), launches=tuple(several), faults=faults)
+    first = next(test for test in tests if test["partition"] == rounds.partition)
     plain = {key: value for key, value in first.items() if not key.startswith("netproof_")}
-    plain |= {"environ": where[2], "dependencies_actual": []}
+    plain |= {"environ": rounds.environment, "dependencies_actual": []}
     job = {"display_name": "PairLaunches", "unique_name": "PairLaunches"}
     check = {"display_name": "PairCheck", "unique_name": "PairCheck", "netproof_kind": "pairs"}
     of_pairs = {**codec.encode(rounds), "partition_extras": EXTRAS}
@@ -215,7 +204,10 @@ def lenient(monkeypatch) -> None:
         configuration = real(folder)
         for system in configuration["systems"]:
             for partition in system["partitions"]:
-                partition["extras"]["criteria"] = {**partition["extras"]["criteria"], **BUSY}
+                partition["extras"]["criteria"] = {
+                    **partition["extras"]["criteria"],
+                    **NOT_DISTURBED,
+                }
         return configuration
 
     monkeypatch.setattr(matrix, "gather", gather)
