@@ -173,16 +173,6 @@ def at(found: Loaded, place: VictimPlace) -> Impact:
     return next(one for one in found.impacts if one.place is place)
 
 
-def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recorded):
-    found = recorded
-    within = at(found, VictimPlace.WITHIN).factors[Statistic.MEAN]
-    across = at(found, VictimPlace.ACROSS).factors[Statistic.MEAN]
-    assert within.interval[1] < 1.1
-    assert across.interval[0] > 2
-    assert across.value == pytest.approx(3.31, abs=0.01)
-    assert across.loaded > 2 * across.alone
-
-
 def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> Loaded:
     """The recorded launches with times that are drawn, longer by a factor alongside."""
     draw = random.Random(1)
