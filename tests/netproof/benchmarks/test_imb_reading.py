@@ -212,6 +212,7 @@ LAST = "# Maximum message length in bytes:   "
             ],
             "2018/all.txt": [
                 ("# ( 2 additional", "# ( 3 additional", "processes, those that wait included"),
+                (f"{' ':12}1{' ':11}50{' ':9}1.79{' ':9}0.56\n", "", "2 bytes follow 0, and not 1"),
             ],
             "2018/checked.txt": [
                 ("ALL BENCHMARKS SUCCESSFUL", "1  BENCHMARK FAILED", "expected the rule above a t"),

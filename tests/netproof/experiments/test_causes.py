@@ -18,7 +18,7 @@ import pytest
 from netproof import codec
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Loaded, VictimRun
-from netproof.experiments.load_plan import VictimTurn
+from netproof.experiments.load_plan import Victim, VictimTurn
 from netproof.measurement.counters import TCP, Counters, CounterSource, NodeCounters
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -179,3 +179,11 @@ def test_nodes_of_which_no_launch_counts_are_named(template):
     others = (f"other-{one}" for one in range(9))
     many = dataclasses.replace(job, nodes=(*job.nodes, *others))
     assert many.causes_and_doubts[1][-1].endswith(f"of 9 of {len(job.nodes) + 9} nodes")
+
+
+def test_without_bandwidth_nobody_can_say_whether_a_port_is_slow(template):
+    rows = altered(RECORDED["healthy"], lambda row: {"victim": str(Victim.LATENCY)})
+    found = made(template, rows)
+    assert found.causes_and_doubts[1] == (
+        "slow ports: 0 launches of bandwidth alone count, and it takes 6",
+    )

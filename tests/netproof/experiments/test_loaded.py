@@ -147,6 +147,11 @@ def test_a_damaged_record_of_aggressors_names_file_and_line(folder):
         load.of_job(folder, "1")
 
 
+def test_a_job_without_aggressors_has_no_record_of_them(folder):
+    (folder / "aggressors.tsv").unlink()
+    assert load.aggressions_of(folder) == {}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

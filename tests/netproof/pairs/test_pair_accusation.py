@@ -7,10 +7,13 @@ import math
 import numpy as np
 import pytest
 from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
+from scipy.special import stdtr
 
+from netproof.errors import NetproofError
 from netproof.pairs.accusation import State, judge
 from netproof.pairs.model import Kind, PairObservation
 from netproof.pairs.rounds import random_round, tournament
+from netproof.pairs.search import MOST_JOINT_LOOKS, nominal_levels
 from netproof.site.partition import PairQuantity, PairSettings
 
 
@@ -127,6 +130,12 @@ def test_two_slow_nodes_are_two_accusations_even_where_they_meet():
     assert sorted(told(judgement)) == [(Kind.NODE, "n0"), (Kind.NODE, "n1")]
 
 
+def test_a_third_of_the_nodes_can_be_slow():
+    bad = names(5)
+    judgement = judge(Cluster(slow_nodes(0.5, *bad)).all(random_rounds(16, 12)), names(16))
+    assert sorted(told(judgement)) == [(Kind.NODE, name) for name in bad]
+
+
 def test_of_four_nodes_the_slow_one_is_named_once_the_noise_is_known():
     judgement = Cluster(slow_nodes(0.5, "n2")).run(names(4))
     assert told(judgement) == [(Kind.NODE, "n2")]
@@ -221,6 +230,20 @@ def test_a_run_without_noise_is_held_to_the_resolution():
     judgement = Cluster(slow_nodes(0.5, "n3"), noise=0.0, drift=0.0).run(names(16))
     assert told(judgement) == [(Kind.NODE, "n3")]
     assert judgement.noise[PairQuantity.RATE] == PairSettings().resolution
+
+
+def test_figures_are_sound():
+    for nodes, figures in ((("a", "a"), (1.0,)), (("a", "b"), (1.0, 0.0))):
+        with pytest.raises(NetproofError, match=r"round 3, a – .*, expected figures above 0"):
+            PairObservation(3, nodes, *figures)
+
+
+def test_levels_together_spend_the_error():
+    looks = np.random.default_rng(1).normal(size=(100_000, 16)).cumsum(axis=1)
+    levels = nominal_levels(0.01, 16)
+    crossed = stdtr(math.inf, -looks / np.sqrt(np.arange(1, 17))) <= np.array(levels)
+    assert crossed.any(axis=1).mean() == pytest.approx(0.01, abs=0.0012)
+    assert sum(nominal_levels(0.01, MOST_JOINT_LOOKS + 1)) == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("rounds", [3, 6, 16])
