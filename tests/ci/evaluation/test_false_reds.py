@@ -13,6 +13,7 @@ from runs_without_testbed import campaign, planned
 from runs_without_testbed import result as result_of
 
 from ci.evaluation import engine, false_reds, load
+from ci.evaluation import table as tables
 from ci.evaluation.engine import Answer, Campaign, Grade, Result, Run
 from ci.evaluation.false_reds import COMPILER, CONDITIONS, QUIET, SICK
 
@@ -173,6 +174,21 @@ def test_fewer_runs_than_the_aim_asks_for_do_not_meet_it():
         f"{plant.said}: {int(name == QUIET)} of the {plant.least_runs} runs that it takes"
         for name, plant in CONDITIONS.items()
     ]
+
+
+def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green():
+    found = as_aimed(one_cpu=Grade.INCONCLUSIVE, bursts=Grade.NOT_JUDGED)
+    text = tables.table(EVALUATION, *found)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {len(EVALUATION.heads) + 1}
+    assert rows[2] == "| quiet | 10 | 10 | 0 | 0 | 0 | 26 % | 60 | 60 | 0.50 | 20 % |"
+    assert "| all healthy | 30 | 28 | 1 | 0 | 1 |" in text
+    assert "| sick switch, quiet | 20 | 0 | 0 | 20 | 0 | 14 % |" in text
+    assert "**not judged**: ReFrame left no report" in text
+    assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
+    assert "The sick switch was red by: envelope in 20." in text
+    assert text.endswith("taken in bursts: 1 of 7 runs were red or not judged.")
+    assert tables.table(EVALUATION, *as_aimed()).endswith("Aims met.")
 
 
 @pytest.mark.slow

@@ -36,3 +36,10 @@ def test_false_alarms_come_at_the_rate_that_the_threshold_is_brought_to():
     found, nights = histories.false_alarms(NORMAL, SIZE, THRESHOLD, BEFORE, seed=1)
     expected = histories.TARGET * nights
     assert found == pytest.approx(expected, abs=4 * math.sqrt(expected))
+
+
+def test_the_tables_have_every_row():
+    rows = histories.rows(histories.SMOKE)
+    text = histories.tables(rows, [("x",)] * len(rows))
+    assert text.count("| x |") == len(rows)
+    assert {table for table, *_ in rows} == set(histories.HEADS)

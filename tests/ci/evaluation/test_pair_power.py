@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from ci.evaluation import pair_power
 from ci.evaluation.pair_power import (
     HEALTHY,
     ROUNDS,
     Fault,
+    Portion,
     follow,
     needed,
     quick,
@@ -57,3 +61,16 @@ def test_99_percent_are_there_or_it_is_never():
     assert needed([2] * 99 + [None]) == 2
     assert needed([2] * 98 + [3, None]) == 3
     assert needed([2] * 98 + [None, None]) is None
+
+
+@pytest.mark.slow
+def test_tables_and_chart_are_of_what_was_simulated(tmp_path):
+    for fault in (HALF, HEALTHY):
+        portion = Portion("random", 16, fault, "normal", 2)
+        (tmp_path / f"{portion.name}.json").write_text(json.dumps(portion.simulate(60)))
+    found = pair_power.results(tmp_path)
+    lines = list(pair_power.tables(found))
+    assert any("| normal | 1 node | 16 |" in line for line in lines)
+    assert any(line.startswith("| normal | 16 | 2 | 0 | 0.000 to 84.189 % |") for line in lines)
+    pair_power.chart(found, tmp_path / "chart.svg")
+    assert (tmp_path / "chart.svg").read_text().startswith("<svg")

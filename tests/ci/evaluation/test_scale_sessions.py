@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,14 @@ def test_earlier_sessions_are_the_same_on_other_days(made):
         assert before.info["time_start_unix"] == now.info["time_start_unix"] - 86400 * days
         assert before.info["uuid"] != now.info["uuid"]
         assert len(before.results) == len(now.results)
+
+
+@pytest.mark.slow
+def test_it_prints_what_the_verbs_take(tmp_path, capsys):
+    verbs = ["verdict", "store add", "stored verdict"]
+    scale_sessions.main(["--cases", "16", "--verbs", ",".join(verbs), "--keep", str(tmp_path)])
+    table = capsys.readouterr().out.splitlines()
+    assert table[1] == "| verb | 16 | exponent |"
+    assert [line.split(" | ")[0] for line in table[3:]] == [f"| {verb}" for verb in verbs]
+    report = json.loads((tmp_path / "cases-16" / "reports" / "run-1.json").read_text())
+    assert report["session_info"]["num_cases"] == 20

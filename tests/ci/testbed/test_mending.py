@@ -52,6 +52,25 @@ def test_lost_frames_are_of_both_directions_and_leave_with_the_filters():
     ] == ["qdisc del dev tree-1 clsact", "qdisc add dev tree-1 clsact"]
 
 
+SHOWN = {
+    "length": 4,
+    "insns": [
+        {"code": 32, "jt": 0, "jf": 0, "k": 4294963256},
+        {"code": 53, "jt": 1, "jf": 0, "k": 42949672},
+        {"code": 6, "jt": 0, "jf": 0, "k": 2},
+        {"code": 6, "jt": 0, "jf": 0, "k": 0},
+    ],
+}
+"""Output of tc -json filter show on the testbed's own program."""
+
+
+def test_a_filter_of_the_testbed_s_own_is_read_back_and_no_other():
+    assert mending.odds(SHOWN) == 42949672
+    other = {"length": 4, "insns": [*SHOWN["insns"][:3], {"code": 6, "jt": 0, "jf": 0, "k": 2}]}
+    for unknown in (other, {"length": 1, "insns": SHOWN["insns"][:1]}, {}, None):
+        assert mending.odds(unknown) is None
+
+
 def test_an_end_that_is_gone_is_reported():
     seen = as_wanted()
     del seen[("netproof-tree-2", "eth1")]

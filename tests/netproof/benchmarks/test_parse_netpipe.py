@@ -25,25 +25,6 @@ def columns(name: str) -> list[list[str]]:
     return [line.split() for line in (DATA / name).read_text().splitlines()]
 
 
-@pytest.mark.parametrize("name", ["tcp", "openmpi", "mpich", "testbed-fast-ethernet"])
-def test_file_and_print_of_one_run_agree(name: str) -> None:
-    of_file, of_print = (
-        recorded(f"{name}.out").curve(),
-        recorded(f"{name}.stderr").curve(),
-    )
-    assert of_file == of_print
-    assert of_file.sizes == tuple(int(row[0]) for row in columns(f"{name}.out"))
-    assert of_file.time_us == tuple(round(float(row[2]) * 1e6, 2) for row in columns(f"{name}.out"))
-
-
-def test_bandwidth_is_of_a_million_bytes_and_not_the_printed_mebibits() -> None:
-    rate = recorded("openmpi.out").curve().bandwidth_mb_s[-1]
-    size, mebibits, seconds = columns("openmpi.out")[-1]
-    assert rate == pytest.approx(int(size) / float(seconds) / 1e6)
-    assert rate == pytest.approx(float(mebibits) * 2**20 / 8 / 1e6, rel=1e-4)
-    assert recorded("openmpi.out").tables[0].facts["bandwidth_both_ways_mb_s"] is None
-
-
 class TestBothWays:
     @pytest.mark.parametrize(
         "name", ["tcp-both-ways", "openmpi-both-ways", "testbed-gige-both-ways"]
@@ -201,13 +182,6 @@ class TestRelease5:
     def text(self, name: str) -> str:
         return (FIVE / f"{name}.out").read_text()
 
-    def test_a_rate_of_which_no_decimal_is_left_is_computed(self) -> None:
-        curve = self.recorded("testbed-tcp").curve()
-        row = self.text("testbed-tcp").splitlines()[0].split()
-        assert row[:2] == ["1", "0.000"]
-        assert curve.time_us[0] == float(row[4])
-        assert curve.bandwidth_mb_s[0] == pytest.approx(1 / float(row[4]))
-
     def test_both_ways_halves_bytes_and_rate(self) -> None:
         (table,) = self.recorded("testbed-tcp-both-ways").tables
         moved, gbit_s, *_, time_us = self.text("testbed-tcp-both-ways").splitlines()[-1].split()
@@ -234,12 +208,6 @@ class TestRelease5:
     def test_what_measures_something_else_is_refused(self, name: str) -> None:
         with pytest.raises(ParseError, match="expected the output of NetPIPE"):
             outputs.read(self.text(name), name)
-
-    def test_what_it_prints_has_the_sizes_and_times_of_its_file(self) -> None:
-        ((_, printed),) = outputs.read(outputs.text_of(FIVE / "mpich.stdout"), "x").printed()
-        written = netpipe.read_file(self.text("mpich"), "np.out", bidirectional=False).curve()
-        assert printed.curve().sizes == written.sizes
-        assert printed.curve().time_us == pytest.approx(written.time_us, abs=0.0051)
 
     def test_rounded_sizes_alone_are_refused_with_what_to_give(self) -> None:
         row = "  1:   1.049 MB        10 times -->    1.000 Gbps  in    8.389 msecs\n"

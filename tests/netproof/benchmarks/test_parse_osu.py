@@ -9,18 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.benchmarks import osu, outputs
+from netproof.benchmarks import osu
 from netproof.benchmarks.interface import Table
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.verdict import file_names, files
 
 DATA = Path(__file__).parents[2] / "data" / "osu"
-REFUSED = ("foreign.out", "bibw-cuda-crashed.out")
-WHOLE = sorted(
-    path.relative_to(DATA).as_posix() for path in DATA.glob("*/*.out") if path.name not in REFUSED
-)
-COLLECTIVES = ("allreduce", "alltoall", "allgather", "bcast", "reduce_scatter", "barrier")
 
 
 def read(text: str, name: str) -> Table:
@@ -45,60 +40,10 @@ def refused(text: str) -> ParseError:
     return caught.value
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_every_recorded_output_is_read_by_its_content(name: str) -> None:
-    text = (DATA / name).read_text()
-    (output,) = outputs.read(text, name).outputs
-    assert output.version == name.split("/", maxsplit=1)[0]
-    (table,) = output.tables
-    assert Path(name).name.startswith(table.function)
-    assert len(table.rows) == sum(
-        line[:1].isdigit() or line[:3] == "   " for line in text.split("\n")
-    )
-
-
-@pytest.mark.parametrize("release", ["5.3", "7.4"])
-@pytest.mark.parametrize("function", COLLECTIVES)
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_a_collectives_time_is_that_of_its_slowest_rank(release: str, function: str, ranks: int):
-    output = recorded(f"{release}/{function}-f-{ranks}.out")
-    curve = output.curve()
-    assert curve.bandwidth_mb_s is None
-    assert curve.time_min_us is not None
-    assert curve.time_avg_us is not None
-    for least, mean, most in zip(curve.time_min_us, curve.time_avg_us, curve.time_us, strict=True):
-        assert least <= mean + 0.01 <= most + 0.02
-    assert curve.sizes[-1] == (0 if function == "barrier" else 16384)
-    assert output.remark == ""
-
-
 def test_without_the_slowest_rank_the_mean_is_the_time_and_said_to_be():
     output = recorded("7.4/allreduce-2.out")
     assert output.curve().time_us[0] == output.rows[0].values["Avg Latency(us)"]
     assert output.remark == "mean of the ranks"
-
-
-def test_latency_is_one_way_and_makes_a_bandwidth():
-    output = recorded("5.3/latency.out")
-    curve = output.curve()
-    assert curve.sizes == (0, *(2**power for power in range(23)))
-    assert curve.bandwidth_mb_s is not None
-    assert curve.bandwidth_mb_s[-1] == pytest.approx(4194304 / 934.22)
-
-
-def test_a_bandwidth_is_in_megabytes_of_a_million_bytes_and_makes_the_time():
-    output = recorded("7.4/bw.out")
-    curve = output.curve()
-    last = output.rows[-1]
-    assert curve.bandwidth_mb_s is not None
-    assert curve.bandwidth_mb_s[-1] == pytest.approx(last.values["Bandwidth (MB/s)"])
-    assert curve.time_us[-1] == pytest.approx(65536 / last.values["Bandwidth (MB/s)"])
-
-
-def test_message_rates_are_of_all_pairs_whose_ranks_are_printed():
-    output = recorded("7.4/mbw_mr-4.out")
-    assert output.ranks == 4
-    assert output.curve().time_us[-1] == pytest.approx(1e6 / output.rows[-1].values["Messages/s"])
 
 
 def test_wrong_data_fail_where_they_arrived():

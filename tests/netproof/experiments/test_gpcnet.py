@@ -52,17 +52,6 @@ def three(**settings: float) -> GpcnetRuns:
     return runs(*map(GpcnetRound, several), **settings)
 
 
-def test_a_factor_says_how_many_times_worse_whatever_the_unit():
-    latency, rate = three().impacts
-    mean, tail = latency.factors[MEAN], latency.factors[TAIL]
-    assert (latency.victim, mean.value, tail.value) == (LATENCY, 2.0, 2.0)
-    assert (rate.victim, rate.factors[MEAN].value) == (RATE, 2.0)
-    assert (mean.alone, mean.loaded) == (10, 20)
-    low, high = mean.interval
-    assert low < 1.9 < 2.1 < high
-    assert not three().undecided
-
-
 @pytest.mark.parametrize(
     ("most", "side"), [(1.2, Side.BEYOND), (2.0, Side.ASTRIDE), (4.0, Side.WITHIN)]
 )
@@ -141,15 +130,6 @@ JOB = DATA / "jobs" / "gpcnet"
 def recorded(folder: Path = JOB) -> GpcnetRuns:
     """The result of the recorded job, or of a copy of it."""
     return gpcnet.of_job(folder, "1")
-
-
-def test_a_recorded_job_is_read_whole():
-    kept = recorded()
-    (only,) = kept.rounds
-    assert (only.fault, only.version, only.nodes_of_tests) == ("", "1.3", 2)
-    assert kept.nodes == tuple(f"ten-{number}" for number in range(1, 11))
-    assert {load.node for load in only.loads} == set(kept.nodes)
-    assert only.tests[0].alone == (69.4, 233.1)
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,11 @@ def test_a_damaged_record_of_aggressors_names_file_and_line(folder):
         load.of_job(folder, "1")
 
 
+def test_a_job_without_aggressors_has_no_record_of_them(folder):
+    (folder / "aggressors.tsv").unlink()
+    assert load.aggressions_of(folder) == {}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -171,16 +176,6 @@ def test_a_report_without_any_says_what_its_tests_said():
 
 def at(found: Loaded, place: VictimPlace) -> Impact:
     return next(one for one in found.impacts if one.place is place)
-
-
-def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recorded):
-    found = recorded
-    within = at(found, VictimPlace.WITHIN).factors[Statistic.MEAN]
-    across = at(found, VictimPlace.ACROSS).factors[Statistic.MEAN]
-    assert within.interval[1] < 1.1
-    assert across.interval[0] > 2
-    assert across.value == pytest.approx(3.31, abs=0.01)
-    assert across.loaded > 2 * across.alone
 
 
 def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> Loaded:

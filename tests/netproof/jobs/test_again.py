@@ -145,7 +145,3 @@ def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
     (crash,) = done.crashes
     assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
     assert codec.decode(MeasuredAgain, json.loads(json.dumps(codec.encode(done))), "it") == done
-
-
-def test_calls_that_make_one_launch_are_counted_each(job):
-    assert repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7").made == 4

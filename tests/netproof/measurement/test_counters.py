@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 
-from netproof import codec
 from netproof.errors import ParseError
 from netproof.measurement.counters import Counters, counters, of_crash
 
@@ -79,10 +77,6 @@ def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
     errors.write_text(said.replace("counters on gige-2\t3", "counters on gige-2\t4"))
     assert of_crash(errors) is None
     assert of_crash(tmp_path / "none.err") is None
-
-
-def test_it_is_the_same_after_json(healthy):
-    assert codec.decode(Counters, json.loads(json.dumps(codec.encode(healthy))), "it") == healthy
 
 
 def test_a_step_that_recorded_none_has_none():

@@ -14,21 +14,6 @@ from netproof.measurement.landmarks import eager_limit, eager_limit_alongside, l
 CURVES = Path(__file__).parents[2] / "data" / "curves"
 
 
-def recorded(name):
-    rows = [line.split() for line in (CURVES / name).read_text().splitlines()]
-    sizes = tuple(int(size) for size, _, _ in rows)
-    times = tuple(float(seconds) * 1e6 for _, _, seconds in rows)
-    return curve(sizes, times)
-
-
-def test_open_mpi_over_tcp_shows_its_eager_limit_of_64_kib():
-    found = landmarks(recorded("open-mpi-4.1-tcp-loopback.np"), None)
-    limit = found.eager_limit
-    assert (limit.size_below, limit.size_above) == (49155, 65533)
-    assert limit.rate_below_mb_s > limit.rate_above_mb_s
-    assert limit.step_us > found.latency_us
-
-
 def handshake(plain, size_above, cost_us):
     return curve(
         plain.sizes,

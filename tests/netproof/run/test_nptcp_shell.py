@@ -55,7 +55,7 @@ def ran(tmp_path):
 
 
 def end(rank: int, address: str) -> str:
-    arguments = f"run {address} {PORT} -u 64 -o {rank}.np"
+    arguments = f"run {address} {PORT} -u 64 -n 10 -o {rank}.np"
     return f"SLURMD_NODENAME=n{rank} SLURM_PROCID={rank} bash ./nptcp.sh {arguments}"
 
 
@@ -105,7 +105,7 @@ def test_connections_are_listed_only_where_a_sender_has_no_figure_for_long(ran, 
     """To list them takes the kernel some ms, in which the sender's rate drops."""
 
     def traced(address: str) -> str:
-        arguments = f"run {address} {PORT} -u 64 -o 1.np"
+        arguments = f"run {address} {PORT} -u 64 -n 10 -o 1.np"
         own = "BASH_XTRACEFD=7 SLURMD_NODENAME=n2 SLURM_PROCID=1"
         return f"{own} bash -x ./nptcp.sh {arguments} 7>trace"
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from netproof import codec
-from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.session import job_files, measured, session
 from netproof.session.job_files import Incomplete
@@ -67,22 +66,6 @@ def reasons(folder: Path, function: str, partition: Partition, launches: int = 1
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("release", "ranks"), [("5.5", 2), ("7.4", 4)])
-def test_a_job_of_omb_is_complete(partition, release, ranks):
-    osu = registry.mpi("osu")
-    for function in osu.functions:
-        if (function.pair and ranks > 2) or (release, function.name) == ("5.5", "reduce_scatter"):
-            continue
-        case = Case("testbed", "gige", "mpich", "osu", function.name, ranks, 1)
-        found = job_files.of_job(
-            DATA / "jobs" / f"osu-{release}", case, partition, 1, mpi_over_tcp=True
-        )
-        assert found.curve.sizes == osu.asked(case, partition.max_message_bytes)
-        assert len(found.launches[0].ranks) == ranks
-        assert (found.curve.bandwidth_mb_s is not None) is function.rated
-        assert (found.launches[0].curve.time_min_us is not None) is not function.rated
-
-
 def test_a_job_of_omb_with_sizes_that_nobody_asked_for_is_not_complete(partition):
     """Of 4 bytes only one of its two ranks has a part."""
     case = Case("testbed", "gige", "mpich", "osu", "reduce_scatter", 2, 1)
@@ -112,12 +95,6 @@ def test_a_launch_is_read_with_its_order_nodes_and_cpu(imb_job, partition):
     ]
 
 
-def test_the_curve_is_what_the_benchmark_printed(imb_job, partition):
-    curve = imb(imb_job, "PingPong", partition).curve
-    times = dict(zip(curve.sizes, curve.time_us, strict=True))
-    assert (times[1], times[65536], times[524288]) == (4.79, 605.47, 4620.03)
-
-
 def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neither(
     imb_job, partition
 ):
@@ -132,13 +109,6 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
     assert codec.decode_part(measured.Measured, values, "a case") == sendrecv
     pingpong = codec.encode(imb(imb_job, "PingPong", partition))
     assert set(pingpong["launches"][0]["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
-
-
-def test_netpipe_reads_all_sizes_of_either_protocol_and_direction(netpipe_job, partition):
-    for protocol in ("tcp", "mpi"):
-        for direction in ("oneway", "bidirectional"):
-            curve = netpipe(netpipe_job, protocol, direction, partition).curve
-            assert (curve.sizes[0], curve.sizes[-1]) == (1, 524288)
 
 
 LOADS = "".join(

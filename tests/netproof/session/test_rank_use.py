@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -65,14 +64,6 @@ def test_user_and_system_time_are_told_apart(job, partition):
         assert f" {system:.3f} s system" in text
     # 38 sizes, 10 round trips of each in three trials.
     assert launch.exchanged.messages == 38 * 10 * 3 * 2
-
-
-def test_what_was_measured_is_the_same_from_plain_values(job, partition):
-    found = measured(job, "mpi", partition)
-    values = json.loads(json.dumps(codec.encode(found)))
-    assert codec.decode_part(Measured, values, "a case") == found
-    assert len(values["starts"]) == 2
-    assert found.with_launches(found.launches[:1]).starts == found.starts
 
 
 def test_a_start_that_failed_is_left_out_with_its_reason(job, partition):

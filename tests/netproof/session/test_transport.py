@@ -21,11 +21,6 @@ def test_the_step_asks_every_library():
     assert command[-1] == "Barrier"
 
 
-def test_every_benchmark_that_checks_start_can_ask():
-    for name in ("netpipe", "imb", "osu"):
-        assert registry.named(name).start("mpi", 2)
-
-
 @pytest.mark.parametrize(
     ("library", "told"),
     [
