@@ -163,7 +163,6 @@ def ingest(
             full=full,
             report_sha256=sha256,
             unread=judged.unread,
-            differences=judged.differences,
             beyond_nodes=judged.beyond_nodes,
             culprits=culprits,
             next_step=step,

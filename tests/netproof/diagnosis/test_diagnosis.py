@@ -254,7 +254,8 @@ def test_a_link_that_is_down_explains_what_failed_on_its_node(state):
 
 def test_a_case_of_which_no_node_is_known_is_explained_by_a_link_that_is_down():
     one = unmeasured()
-    elsewhere = dataclasses.replace(one, result=dataclasses.replace(one.result, nodes=("login",)))
+    there = dataclasses.replace(one.result, nodes=("login",))
+    elsewhere = CaseVerdict.of(one.case, there, one.faults)
     culprit = only(cases=[elsewhere], described=in_job(gige_2={"state": "down"}))
     assert (culprit.cause, culprit.consequences) == ("link down", 1)
 
