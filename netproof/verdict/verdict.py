@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from functools import cached_property
-from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import ranges_in_words
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import counted, grouped, listed
 from netproof.measurement.case import Case
@@ -533,15 +533,9 @@ def broken(judged: CaseVerdict) -> str:
     if judged.measured is None:
         return ", not measured whole"
     by = [*red_criteria(judged), *(["references"] if judged.faults else [])]
-    neighbours = set(pairwise(judged.measured.curve.sizes))
-    spans: list[list[int]] = []
-    for size in red_sizes(judged):
-        if spans and (spans[-1][-1], size) in neighbours:
-            spans[-1].append(size)
-        else:
-            spans.append([size])
-    words = [str(one[0]) if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in spans]
-    where = f", {', '.join(words)} bytes" if words else ""
+    sizes = red_sizes(judged)
+    measured = sorted({*judged.measured.curve.sizes, *sizes})
+    where = f", {ranges_in_words(sizes, measured)}" if sizes else ""
     return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
 
 

@@ -263,7 +263,8 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
         (
             (ruled(two, 1024, 65536, by="jump"), ruled(four, 1024, 65536)),
             2,
-            "red at 2 ranks, 1024, 65536 bytes by jump; at 4 ranks, 1024, 65536 bytes by envelope",
+            "red at 2 ranks, 1024 and 65536 bytes by jump; at 4 ranks, 1024 and 65536 bytes by"
+            " envelope",
         ),
         (
             (dataclasses.replace(two, findings=tuple(several)),),
