@@ -64,7 +64,7 @@ def judge(
     if not matrix.whole:
         asked = {"", *matrix.partitions}
         results = tuple(one for one in session.results if one.partition in asked)
-        session = dataclasses.replace(session, results=results)
+        session = Session(session.path, session.info, results)
     ran, cases = cases_of(session, matrix)
     subjects = subjects_of(ran, matrix)
     stored = () if alongside is None else alongside.cases

@@ -141,6 +141,15 @@ def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
     insist_on_the_same(questions.load(store, stored(store, name)))
 
 
+def test_a_partition_of_a_stored_session_is_judged_as_of_its_report(store):
+    read = session_verdict.find(Path(stored(store, "sick").name), store.folder, lazily=True)
+    by_store = session_verdict.judge_session(read, system="testbed:gige")
+    report = session.load(SESSIONS / "sick.json")
+    insist_on_equal(
+        by_store.verdict, session_verdict.judge_session(report, system="testbed:gige").verdict
+    )
+
+
 EXTRAS = json.loads((RECORDED / "plan.json").read_text())["extras"]
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
 SAID = ["libfabric provider: tcp"]
