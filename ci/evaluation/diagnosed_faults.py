@@ -36,7 +36,7 @@ from netproof.diagnosis.diagnosis import (
     SOMETHING_WRONG,
     DiagnosisOutcome,
 )
-from netproof.diagnosis.evidence import CauseName, PlaceKind
+from netproof.diagnosis.evidence import PlaceKind
 from netproof.pairs.model import UPLINK_OF
 from netproof.present import documents
 from netproof.site import site
@@ -71,18 +71,18 @@ class Fault(Plant):
 
     place: str = NODE
     measured: Measured
-    causes: frozenset[CauseName]
-    wider: frozenset[CauseName] = frozenset()
+    causes: frozenset[str]
+    wider: frozenset[str] = frozenset()
     misleads: bool = False
 
 
 def _fault(
-    said: str, fault: Mapping[str, Any], measured: Measured, *causes: CauseName, **more: Any
+    said: str, fault: Mapping[str, Any], measured: Measured, *causes: str, **more: Any
 ) -> Fault:
     return Fault(said=said, faults=(fault,), measured=measured, causes=frozenset(causes), **more)
 
 
-def _on_tree(said: str, place: str, fault: Mapping[str, Any], *causes: CauseName) -> Fault:
+def _on_tree(said: str, place: str, fault: Mapping[str, Any], *causes: str) -> Fault:
     where = {"topology": LEAVES, "switch": "tree", "place": place}
     return _fault(said, fault, Measured.ALL_IMB, *causes, **where)
 
@@ -90,29 +90,31 @@ def _on_tree(said: str, place: str, fault: Mapping[str, Any], *causes: CauseName
 def _misled(said: str, switch: str, mgmt_mbps: int) -> Fault:
     fault = {"mgmt_mbps": mgmt_mbps}
     where = {"switch": switch, "place": SWITCH, "misleads": True}
-    return _fault(said, fault, Measured.ANY, CauseName.OTHER_NETWORK, **where)
+    return _fault(said, fault, Measured.ANY, "messages took another network", **where)
 
 
 _ONE, _ALL = Measured.ONE_IMB, Measured.ALL_IMB
 # A pair alone gets the full rate of its links, even across half an uplink.
-_UPLINK = (CauseName.SLOW_UPLINK, CauseName.OVERSUBSCRIBED)
+_UPLINK = ("uplink or leaf slow", "oversubscribed")
 # If all nodes lose packets, a diagnosis of loss on all of them is also right.
-_BUFFER = (CauseName.WHOLE, CauseName.LOSS)
+_BUFFER = ("the switch as a whole", "packets lost")
 KINDS: Mapping[str, Fault] = {
-    "half-rate": _fault("port at half rate", {"rate": 0.5}, _ALL, CauseName.SLOW_PORT),
-    "tenth-rate": _fault("port at a tenth of the rate", {"rate": 0.1}, _ALL, CauseName.SLOW_PORT),
-    "little-loss": _fault("0.2 % loss at a port", {"loss": 0.002}, _ONE, CauseName.LOSS),
-    "loss": _fault("1 % loss at a port", {"loss": 0.01}, _ONE, CauseName.LOSS),
-    "mtu": _fault("MTU 1400 on a node", {"mtu": 1400}, _ONE, CauseName.MTU),
+    "half-rate": _fault("port at half rate", {"rate": 0.5}, _ALL, "port slower than the others"),
+    "tenth-rate": _fault(
+        "port at a tenth of the rate", {"rate": 0.1}, _ALL, "port slower than the others"
+    ),
+    "little-loss": _fault("0.2 % loss at a port", {"loss": 0.002}, _ONE, "packets lost"),
+    "loss": _fault("1 % loss at a port", {"loss": 0.01}, _ONE, "packets lost"),
+    "mtu": _fault("MTU 1400 on a node", {"mtu": 1400}, _ONE, "MTU differs"),
     "small-buffer": _fault(
         *("16,000 bytes of buffer on the whole switch", {"buffer": 16000}, _ALL, *_BUFFER),
         place=SWITCH,
     ),
-    "busy-cpu": _fault("a busy CPU on a node", {"busy_cpus": 1}, _ONE, CauseName.CPU_TAKEN),
-    "link-flap": _fault(
-        "a link down for 2 s", {"link": "down"}, _ONE, CauseName.LINK_FLAPPED, seconds=2.0
+    "busy-cpu": _fault(
+        "a busy CPU on a node", {"busy_cpus": 1}, _ONE, "CPUs taken by something else"
     ),
-    "link-down": _fault("a link down for good", {"link": "down"}, _ONE, CauseName.LINK_DOWN),
+    "link-flap": _fault("a link down for 2 s", {"link": "down"}, _ONE, "link flapped", seconds=2.0),
+    "link-down": _fault("a link down for good", {"link": "down"}, _ONE, "link down"),
     "faster-network": _misled("MPI on a faster management network", "fast-ethernet", 1000),
     "slower-network": _misled("MPI on a slower management network", "gige", 100),
     "sysctl": Fault(
@@ -123,14 +125,14 @@ KINDS: Mapping[str, Fault] = {
             {"net.ipv4.tcp_rmem": "4096 16384 16384"},
         ),
         measured=_ONE,
-        causes=frozenset({CauseName.SETTING}),
+        causes=frozenset({"setting differs"}),
     ),
     "uplink": _on_tree("an uplink at half rate", LEAF, {"rate": 0.5}, *_UPLINK),
     "quarter-uplink": _on_tree(
         "an uplink at a quarter of the rate", LEAF, {"rate": 0.25}, *_UPLINK
     ),
     "port-of-a-leaf": _on_tree(
-        "a port of a leaf at half rate", NODE, {"rate": 0.5}, CauseName.SLOW_PORT
+        "a port of a leaf at half rate", NODE, {"rate": 0.5}, "port slower than the others"
     ),
     "buffers-of-leaves": _on_tree(
         "16,000 bytes of buffer on all leaves and the spine", SWITCH, {"buffer": 16000}, *_BUFFER
@@ -139,8 +141,8 @@ KINDS: Mapping[str, Fault] = {
         said="one direction of a link at half rate",
         faults=({"send_rate": 0.5}, {"receive_rate": 0.5}),
         measured=_ALL,
-        causes=frozenset({CauseName.ONE_DIRECTION}),
-        wider=frozenset({CauseName.SLOW_PORT}),
+        causes=frozenset({"one direction slow"}),
+        wider=frozenset({"port slower than the others"}),
     ),
 }
 """Kinds of faults by name."""
@@ -259,7 +261,8 @@ class DiagnosedFaults(Evaluation):
         fits = _OUTCOMES.get(status) is outcome and bool(culprits) is (
             outcome is DiagnosisOutcome.FOUND
         )
-        if partition["partition"] != run.switch or not fits:
+        known = TEXTS.keys() >= {culprit["cause"] for culprit in culprits}
+        if partition["partition"] != run.switch or not (fits and known):
             return not_judged(
                 f"netproof diagnose ended with {status} and says {outcome.value!r} of"
                 f" {partition['partition']}, with {len(culprits)} culprits"
@@ -341,14 +344,16 @@ def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Grade:
 
 def _names_no_kind(run: Run, culprit: Mapping[str, Any]) -> bool:
     """Check whether a culprit only says that something failed, or that it did around the place."""
-    cause = CauseName(culprit["cause"])
+    cause = culprit["cause"]
     around = KINDS[run.kind].place != NODE or place_of(run) in culprit["place"]["nodes"]
-    return cause is CauseName.UNEXPLAINED or (cause is CauseName.ONE_OR_TWO and around)
+    return cause == "unexplained" or (
+        cause == "one or two nodes or what is between them" and around
+    )
 
 
 def _worth_of(run: Run, culprit: Mapping[str, Any]) -> Grade:
     """Grade one culprit: ``RIGHT``, ``HALF`` or ``FALSE``."""
-    fault, cause = KINDS[run.kind], CauseName(culprit["cause"])
+    fault, cause = KINDS[run.kind], culprit["cause"]
     here = _is_here(run, culprit)
     if cause in fault.causes:
         return Grade.RIGHT if here else Grade.HALF
@@ -371,10 +376,10 @@ def _is_here(run: Run, culprit: Mapping[str, Any]) -> bool:
     if nodes != [planted_at]:
         return False
     sentences = [culprit["sentence"], name, *(one["sentence"] for one in culprit["evidence"])]
-    if CauseName(culprit["cause"]) is CauseName.SETTING:
+    if culprit["cause"] == "setting differs":
         words = {word.rstrip(",;:") for sentence in sentences for word in sentence.split()}
         return of is PlaceKind.SETTING and not words.isdisjoint(run.fault)
-    if CauseName(culprit["cause"]) is CauseName.ONE_DIRECTION:
+    if culprit["cause"] == "one direction slow":
         slow = "sends" if "send_rate" in run.fault else "receives"
         return culprit["sentence"].endswith(f"what it {slow}")
     return of is PlaceKind.NODE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Annotated, Any, get_type_hints
@@ -57,17 +57,6 @@ _DEFAULTS = {name: criterion.bounds for name, criterion in _BY_KEY.items()} | {
     name: default for name, (default, _) in _OF_ALL.items()
 }
 
-_NO_MORE = {
-    "monotony": "the bounds of 'growth' hold for it as well",
-    "cpu_cost": "CPU time is shown, and never judged",
-    "direction": "'warn' of 'retransmission' holds for it as well",
-}
-"""Keys that only recorded sessions have."""
-_ONE_FOR_ALL = {
-    "least_size": 'one for all criteria along curves: "curves": {"least_size": …}',
-    "not_known": 'one for all counters: "counters": {"not_known": …}',
-}
-
 _Fields = make_dataclass(
     "_Fields",
     [(name, type(default), default) for name, default in _DEFAULTS.items()],
@@ -90,15 +79,12 @@ class Settings(_Fields):  # type: ignore[misc, valid-type]
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size of the loss of MPI. Sessions may have a least size
-        of each criterion. Raises NetproofError.
+        ``line_rate_from_bytes``: the least size of the loss of MPI. Raises NetproofError.
         """
         # A session has few partitions, and each of its cases asks.
         return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
-        if name in _NO_MORE:
-            return self
         criteria = [name for name in _DEFAULTS if set_by_sites(name)]
         if name not in criteria:
             raise NetproofError(f"{name!r} is no criterion; those are {', '.join(criteria)}")
@@ -106,9 +92,10 @@ class Settings(_Fields):  # type: ignore[misc, valid-type]
             raise NetproofError(f"{name!r} is {values!r}, and has to be a dictionary of settings")
         old = getattr(self, name)
         kinds = get_type_hints(type(old), include_extras=True)
-        fields = {*set_by_sites(name), *values} & {one.name for one in dataclasses.fields(old)}
         # All are optional, and None means no bound.
-        known: dict[str, Any] = {key: (kinds[key], getattr(old, key)) for key in sorted(fields)}
+        known: dict[str, Any] = {
+            key: (kinds[key], getattr(old, key)) for key in sorted(set_by_sites(name))
+        }
         model = create_model(name, __base__=Written, **known)
         try:
             model.of_site(values)
@@ -122,20 +109,6 @@ def set_by_sites(name: str) -> tuple[str, ...]:
     if name in _OF_ALL:
         return _OF_ALL[name][1]
     return _BY_KEY[name].sets if name in _BY_KEY else ()
-
-
-def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield each setting of a session that a site cannot set, with what holds in its place."""
-    for name, values in changes.items():
-        if name in _NO_MORE:
-            yield f"{name!r} is gone: {_NO_MORE[name]}"
-            continue
-        sets, default = set_by_sites(name), _DEFAULTS.get(name)
-        for key, value in values.items():
-            # What is written as it is by default changes nothing.
-            if key not in sets and getattr(default, key, value) != value:
-                reason = _ONE_FOR_ALL.get(key, f"a site sets {' and '.join(sets)} of it")
-                yield f"{name!r}: {key!r} is gone: {reason}"
 
 
 @cache
@@ -200,7 +173,6 @@ def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[int, range, se
     last = 2 * size
     if settings.most_bytes is not None:
         last = min(last, max(settings.most_bytes, size + element))
-    # A session from before this setting may have flagged a smaller one.
     least = max(min(settings.least_bytes, size), size / 2)
     window = range(max(1, math.ceil(least / element)) * element, last + 1, element)
     neighbours = {one for one in (size - element, size, size + element) if one in window}

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from netproof.criteria import Level
 from netproof.diagnosis.evidence import (
-    CauseName,
     Culprit,
     Evidence,
     EvidenceSource,
@@ -367,28 +366,28 @@ def _unexplained(seen: PartitionView) -> Iterator[Culprit]:
 
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_bytes().decode())
 
-RULES: Mapping[CauseName, Rule] = {
-    CauseName.NODE_DIED: _signs(Sign.DIED),
-    CauseName.LINK_DOWN: _signs(Sign.NO_CARRIER),
-    CauseName.LINK_FLAPPED: _signs(Sign.CARRIER_CHANGED),
-    CauseName.OTHER_NETWORK: _signs(Sign.OTHER_PATH),
-    CauseName.MTU: _linked(Sign.MTU),
-    CauseName.NO_TCP: _linked(Sign.NO_TCP),
-    CauseName.LINK_SETTING: _signs(Sign.LINK),
-    CauseName.SETTING: _setting,
-    CauseName.CPU_TAKEN: _signs(Sign.CPU),
-    CauseName.LOSS: _loss,
-    CauseName.CRASHES: _crashes,
-    CauseName.ONE_DIRECTION: _signs(Sign.ONE_WAY),
-    CauseName.SLOW_PORT: _accused(Kind.NODE),
-    CauseName.OVERSUBSCRIBED: _accused(*Kind, recovers=True),
-    CauseName.SLOW_UPLINK: _slow_uplink,
-    CauseName.PAIR_ONLY: _accused(Kind.PAIR),
-    CauseName.ENVIRONMENT: _environment,
-    CauseName.SMALL_BUFFERS: _small_buffers,
-    CauseName.WHOLE: _whole,
-    CauseName.ONE_OR_TWO: _one_or_two,
-    CauseName.UNEXPLAINED: _unexplained,
+RULES: Mapping[str, Rule] = {
+    "node died": _signs(Sign.DIED),
+    "link down": _signs(Sign.NO_CARRIER),
+    "link flapped": _signs(Sign.CARRIER_CHANGED),
+    "messages took another network": _signs(Sign.OTHER_PATH),
+    "MTU differs": _linked(Sign.MTU),
+    "no TCP": _linked(Sign.NO_TCP),
+    "link rate or duplex differs": _signs(Sign.LINK),
+    "setting differs": _setting,
+    "CPUs taken by something else": _signs(Sign.CPU),
+    "packets lost": _loss,
+    "launches die on one node": _crashes,
+    "one direction slow": _signs(Sign.ONE_WAY),
+    "port slower than the others": _accused(Kind.NODE),
+    "oversubscribed": _accused(*Kind, recovers=True),
+    "uplink or leaf slow": _slow_uplink,
+    "one pair slow": _accused(Kind.PAIR),
+    "one MPI environment only": _environment,
+    "small socket buffers": _small_buffers,
+    "the switch as a whole": _whole,
+    "one or two nodes or what is between them": _one_or_two,
+    "unexplained": _unexplained,
 }
 """The rule of each cause, most specific first."""
 
@@ -411,7 +410,7 @@ def find_culprits(seen: PartitionView) -> tuple[Culprit, ...]:
     return tuple(sorted(culprits, key=_badness))
 
 
-def _by(cause: CauseName, seen: PartitionView) -> Iterator[Culprit]:
+def _by(cause: str, seen: PartitionView) -> Iterator[Culprit]:
     """Yield what the rule of a cause finds, with its sentences."""
     texts = TEXTS[cause]
     for found in RULES[cause](seen):
@@ -459,7 +458,7 @@ def _merged(culprits: Sequence[Culprit]) -> list[Culprit]:
 def _of_cause(other: Culprit, key: str, one: Culprit) -> bool:
     """Check whether a cause names that of another culprit under ``key``; ``*``: all but itself."""
     names = TEXTS[other.cause].get(key, ())
-    return one.cause in names or ("*" in names and one.cause is not other.cause)
+    return one.cause in names or ("*" in names and one.cause != other.cause)
 
 
 def _without(red: Sequence[CaseVerdict], culprits: Sequence[Culprit]) -> tuple[CaseVerdict, ...]:
@@ -469,12 +468,12 @@ def _without(red: Sequence[CaseVerdict], culprits: Sequence[Culprit]) -> tuple[C
 
 def _explained(culprit: Culprit, seen: PartitionView) -> tuple[CaseVerdict, ...]:
     """Return the red cases that a culprit explains: for a setting none if others are red too."""
-    if culprit.cause is CauseName.OTHER_NETWORK:
+    if culprit.cause == "messages took another network":
         environments = culprit.place.environments
         return tuple(one for one in seen.red if one.case.environment in environments)
     mine = {one.case: _touches(culprit, one, seen.nodes_of[one.case]) for one in seen.red}
     outside = any(of_network(one) and not mine[one.case] for one in seen.red)
-    if culprit.cause is CauseName.SETTING and outside:
+    if culprit.cause == "setting differs" and outside:
         return ()
     return tuple(one for one in seen.red if mine[one.case])
 
@@ -492,6 +491,6 @@ def _touches(culprit: Culprit, red: CaseVerdict, on: Sequence[str]) -> bool:
 def _badness(culprit: Culprit) -> tuple[int, int, int]:
     """Return the sort key: no traffic first, then slowness, then mere differences; then cause."""
     harm = int(TEXTS[culprit.cause].get("harm", 1))
-    if culprit.cause is CauseName.SETTING and (culprit.alternatives or culprit.red):
+    if culprit.cause == "setting differs" and (culprit.alternatives or culprit.red):
         harm = 1
     return harm, list(RULES).index(culprit.cause), -len(culprit.red)

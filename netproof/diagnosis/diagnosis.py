@@ -163,7 +163,6 @@ def ingest(
             full=full,
             report_sha256=sha256,
             unread=judged.unread,
-            differences=judged.differences,
             beyond_nodes=judged.beyond_nodes,
             culprits=culprits,
             next_step=step,
@@ -297,11 +296,6 @@ def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
 
 def _began(judged: JudgedSession) -> datetime | None:
     """Return when a session began, UTC, to the second as in a store's names; None if unknown."""
-    path = judged.session.path
-    if path.is_dir():
-        from netproof.store import Store
-
-        return Store.holding(path)[1].start
     seconds = judged.session.info.get("time_start_unix")
     if not isinstance(seconds, int | float):
         return None

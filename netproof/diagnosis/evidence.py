@@ -128,32 +128,6 @@ class Evidence:
     setting: str = ""
 
 
-class CauseName(StrEnum):
-    """Names of the causes, as documents have them."""
-
-    NODE_DIED = "node died"
-    LINK_DOWN = "link down"
-    LINK_FLAPPED = "link flapped"
-    OTHER_NETWORK = "messages took another network"
-    MTU = "MTU differs"
-    NO_TCP = "no TCP"
-    LINK_SETTING = "link rate or duplex differs"
-    SETTING = "setting differs"
-    CPU_TAKEN = "CPUs taken by something else"
-    LOSS = "packets lost"
-    CRASHES = "launches die on one node"
-    ONE_DIRECTION = "one direction slow"
-    SLOW_PORT = "port slower than the others"
-    OVERSUBSCRIBED = "oversubscribed"
-    SLOW_UPLINK = "uplink or leaf slow"
-    PAIR_ONLY = "one pair slow"
-    ENVIRONMENT = "one MPI environment only"
-    SMALL_BUFFERS = "small socket buffers"
-    WHOLE = "the switch as a whole"
-    ONE_OR_TWO = "one or two nodes or what is between them"
-    UNEXPLAINED = "unexplained"
-
-
 class Began(StrEnum):
     """When a fault began, as far as earlier sessions show.
 
@@ -198,7 +172,8 @@ class Culprit:
     ``sure``, ``why``: the confidence and its reason; ``evidence``: that of the cause first;
     ``detail``: text for the headline; ``alternatives``: other explanations, in words, and
     ``distinguish_by`` the measurement that distinguishes them; ``red``: failed cases that it
-    explains; ``headline``, ``advice``, ``rules_out``: a sentence each.
+    explains; ``cause``: its name in
+    ``causes.toml``; ``headline``, ``advice``, ``rules_out``: a sentence each.
     """
 
     place: Place
@@ -209,7 +184,7 @@ class Culprit:
     alternatives: tuple[str, ...] = ()
     distinguish_by: str = ""
     red: tuple[CaseVerdict, ...] = ()
-    cause: CauseName = CauseName.UNEXPLAINED
+    cause: str = "unexplained"
     headline: str = ""
     advice: str = ""
     rules_out: str = ""

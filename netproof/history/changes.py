@@ -22,7 +22,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from netproof.errors import NetproofError
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 K = TypeVar("K", bound=Hashable)
@@ -196,28 +195,6 @@ of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30 s
 
 UNKNOWN = np.array((math.nan, math.nan, 0.0, 0.0, [1.0] * len(FAR)), ESTIMATE)
 """The estimate of a series without nights."""
-
-
-def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
-    """Return series x nights, NaN where a night has no value.
-
-    Raise NetproofError for a value that is not above 0, and for series of different lengths.
-    """
-    lengths = sorted({len(values) for values in series})
-    if len(lengths) > 1:
-        raise NetproofError(
-            f"series of {lengths[0]} and of {lengths[-1]} nights cannot be followed together:"
-            " give each a value or None for every night"
-        )
-    values = np.array(series, dtype=float)
-    # None became NaN; a NaN that was given is a value.
-    for number, night in np.argwhere(~((values > 0) & (values < math.inf))).tolist():
-        if (value := series[number][night]) is not None:
-            raise NetproofError(
-                f"series {number}, night {night}: {value} has no logarithm: a value is"
-                " above 0, or None for a missing one"
-            )
-    return np.asarray(np.log(values))
 
 
 def estimated(rows: Floats, prior: Floats, bad_nights: Floats) -> Estimates:

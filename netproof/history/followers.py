@@ -38,7 +38,6 @@ from netproof.history.changes import (
     Followed,
     OpenStep,
     change_between,
-    logarithms,
 )
 
 Numbers = NDArray[np.int64]
@@ -413,10 +412,9 @@ def follow_on(
     ``series``: values above 0, in any unit, None for a night without one; ``accepted``: of each,
     the nights at which an intended new level begins; ``places``: of each in ``known``, -1 for none;
     ``alarm``: p-value from which on a change is listed. A series whose nights or intended levels up
-    to then differ is followed from its first night. Raise NetproofError for a value that is not
-    above 0, and for series of different lengths.
+    to then differ is followed from its first night.
     """
-    logs = logarithms(series) if series else np.empty((0, 0))
+    logs = np.log(np.array(series, dtype=float)) if series else np.empty((0, 0))
     intended = tuple(map(frozenset, accepted or [()] * len(series)))
     followers = Followers(logs, intended, alarm)
     restarted, nights = np.ones(len(series), bool), 0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from netproof.errors import NetproofError, grouped
 from netproof.history import values as night_values
-from netproof.history.changes import LEAST_NOISE, Floats, logarithms
+from netproof.history.changes import LEAST_NOISE, Floats
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
 from netproof.history.values import NOTHING, NightValues
 from netproof.measurement.case import Case
@@ -390,11 +390,11 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     step enters it. Medians and noise are of all nights up to the last multiple of ``POOL_STRIDE``,
     ``phase`` nights before it, and of all where a series has fewer values in those: a night's value
     stays the same on most nights, and following can continue from there. A night without values is
-    None. Raise NetproofError as ``follow_on``.
+    None.
     """
     if not series:
         return []
-    logs = logarithms(series)
+    logs = np.log(np.array(series, dtype=float))
     there = np.isfinite(logs)
     logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
     nights = max((logs.shape[1] + phase) // POOL_STRIDE * POOL_STRIDE - phase, 0)

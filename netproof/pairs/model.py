@@ -452,10 +452,7 @@ class Posterior:
     ) -> list[Posterior]:
         """Return a distribution per factor, from rounds' contrasts with scales times the factor."""
         points = _points(contrasts, scales)
-        widths = np.empty_like(points)
-        widths[1:-1] = (points[2:] - points[:-2]) / 2
-        widths[0], widths[-1] = points[1] - points[0], points[-1] - points[-2]
-        log_widths = np.log(widths)
+        log_widths = np.log(np.gradient(points))
         off = ((contrasts[None, :] - points[:, None]) / scales[None, :]) ** 2
         found = []
         for factor in factors:

@@ -124,7 +124,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "launches": sum(one.launches for one in verdict.launched),
         "crashed": sum(one.crashed for one in verdict.launched),
         **some(judged, baseline="matrix.baseline", not_compared="unread"),
-        **some(judged, nodes_differ="differences"),
+        **some(judged, nodes_differ="session.provenance.differences"),
         **some(verdict, "launched", "faults", "undecided", "notes", "nodes", "coverage", "pairs"),
         **some(verdict, "absences", "cases", "compared_with", counters="traffic"),
         "skipped": [

@@ -22,7 +22,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from netproof.benchmarks.registry import FEATURES
-from netproof.criteria.settings import gone
 from netproof.errors import NetproofError, counted, without_middle
 from netproof.intake import models, trust
 from netproof.intake.models import Written, expression
@@ -227,8 +226,6 @@ class SiteFile:
             if environ in environs:
                 why = f"{environ!r} is among its environs: take it out of one of the two"
                 yield "extras['retired']", why
-        for reason in gone(extras["criteria"]) if "criteria" in good else ():
-            yield "extras['criteria']", reason
         sound = [name for name in environs if name in self._sound]
         able = [name for name in sound if makes_pairs(self._sound[name].get("features", []))]
         pairs = PairSettings.of_site(extras["pairs"]).environments if "pairs" in good else ()

@@ -13,7 +13,6 @@ from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import records
-from netproof.session.measured import Measured
 from netproof.session.plan import SkipReason
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
@@ -65,7 +64,7 @@ def judge(
     if not matrix.whole:
         asked = {"", *matrix.partitions}
         results = tuple(one for one in session.results if one.partition in asked)
-        session = dataclasses.replace(session, results=results)
+        session = Session(session.path, session.info, results)
     ran, cases = cases_of(session, matrix)
     subjects = subjects_of(ran, matrix)
     stored = () if alongside is None else alongside.cases
@@ -79,9 +78,8 @@ def judge(
     judged = [
         _whole(
             today.get(key) or _of_run(case, ran.get(key)),
-            result=ran.get(key),
-            measured=subjects[key].measured if key in subjects else None,
-            by_criteria=(*along.get(key, ()), *across.get(key, ())),
+            ran.get(key),
+            (*along.get(key, ()), *across.get(key, ())),
         )
         for case in cases
         for key in [case.key()]
@@ -143,7 +141,7 @@ def _of_run(case: Case, result: CheckResult | None) -> CaseVerdict:
     if any(finding.level in AGAINST for finding in findings):
         # ReFrame's own message has no interval.
         faults = ()
-    return CaseVerdict(case, result, faults, expected, findings)
+    return CaseVerdict(case, faults, expected, findings)
 
 
 def _ruled(finding: Finding) -> Finding:
@@ -152,21 +150,17 @@ def _ruled(finding: Finding) -> Finding:
 
 
 def _whole(
-    judged: CaseVerdict,
-    *,
-    result: CheckResult | None,
-    measured: Measured | None,
-    by_criteria: tuple[Finding, ...],
+    judged: CaseVerdict, result: CheckResult | None, by_criteria: Sequence[Finding]
 ) -> CaseVerdict:
     """Return a case's verdict by its references with the rest, and with its nodes in sentences."""
     faults, findings = judged.faults, judged.findings
-    if measured is not None:
+    if result is not None and (measured := result.measured):
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
         where = f". On {listed(names)}"
         faults = tuple(fault + where for fault in faults)
         findings = tuple(one.but(reason=one.reason + where) for one in findings)
     findings = (*findings, *by_criteria)
-    return CaseVerdict(judged.case, result, faults, judged.expected, findings, measured)
+    return CaseVerdict.of(judged.case, result, faults, judged.expected, findings)
 
 
 def _as_measured(matrix: Matrix, ran: Mapping[Key, CheckResult]) -> dict[str, Partition]:
@@ -441,7 +435,7 @@ def by_references(subject: Subject, entries: Entries) -> CaseVerdict:
     try:
         found = entries(subject.case)
     except NotThere as error:
-        return CaseVerdict(subject.case, None, (f"has no reference: {error}",))
+        return CaseVerdict(subject.case, (f"has no reference: {error}",))
     known = limits.variables(subject.measured)
     faults = [
         f"{name} has no reference, and is defined: an entry is needed, judged or not"
@@ -463,7 +457,7 @@ def by_references(subject: Subject, entries: Entries) -> CaseVerdict:
         else:
             expected[entry[1]] = None
     why = f"fails as expected: {'; '.join(expected)}" if expected and not faults else ""
-    return CaseVerdict(subject.case, None, tuple(faults), why, tuple(map(_ruled, findings)))
+    return CaseVerdict(subject.case, tuple(faults), why, tuple(map(_ruled, findings)))
 
 
 def _otherwise(several: Sequence[tuple[CheckResult, CaseVerdict]]) -> list[str]:

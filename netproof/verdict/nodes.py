@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from statistics import median_low
 
 from netproof.criteria import Level
@@ -63,11 +64,11 @@ class NodeFinding:
     partition: str
     fact: str
     kind: NodeFindingKind
-    level: Level
     why: str
     nodes: tuple[str, ...]
     value: str | None = None
     others: str | None = None
+    level: Level = Level.FAIL
     environment: str = ""
 
     def __str__(self) -> str:
@@ -252,7 +253,8 @@ class _Partition:
     """One partition's nodes, each in each job, in the order of the jobs."""
 
     def __init__(self, name: str, site: Partition, nodes: Sequence[Node]) -> None:
-        self.name, self.site, self.nodes = name, site, nodes
+        self.site, self.nodes = site, nodes
+        self._found = partial(NodeFinding, name)
         # Whose interface was down, or not there, in any job.
         self.not_up = {
             one.node for one in nodes if one.state not in (None, UP) or "state" in one.absent
@@ -274,20 +276,6 @@ class _Partition:
     def _may_differ(self, name: str) -> bool:
         return name in self.site.may_differ or name.partition(" ")[0] in self.site.may_differ
 
-    def _found(
-        self,
-        fact: NodeFact | str,
-        kind: NodeFindingKind,
-        why: str,
-        nodes: Iterable[str],
-        value: str | None = None,
-        others: str | None = None,
-        level: Level = Level.FAIL,
-    ) -> NodeFinding:
-        named = (fact, "") if isinstance(fact, str) else (fact.name, fact.environment)
-        several = tuple(nodes)
-        return NodeFinding(self.name, named[0], kind, level, why, several, value, others, named[1])
-
     def _changed(self, fact: NodeFact) -> Iterator[NodeFinding]:
         alike: dict[tuple[str, str], list[str]] = defaultdict(list)
         for node, several in fact.reported.items():
@@ -304,7 +292,8 @@ class _Partition:
             )
             # A virtual machine is given memory, and gives it back, while it runs.
             level = Level.WARN if fact.group == "memory" else Level.FAIL
-            yield self._found(fact, NodeFindingKind.CHANGED, why, sorted(nodes), last, first, level)
+            kind, on = NodeFindingKind.CHANGED, tuple(sorted(nodes))
+            yield self._found(fact.name, kind, why, on, last, first, level, fact.environment)
 
     def _label(self, fact: NodeFact) -> str:
         group, _, key = fact.name.partition(" ")
@@ -326,6 +315,7 @@ class _Partition:
         site = {"mtu": str(self.site.mtu), "link_mbit_s": str(self.site.link_mbit_s)}
         usual = (site | {"state": UP, "duplex": FULL}).get(fact.name, "")
         stated = AS_STATED if fact.name in site else ""
+        found = partial(self._found, fact.name, environment=fact.environment)
         if usual:
             kind, differ = NodeFindingKind.DECLARED, [one for one in ordered if one[0] != usual]
             end = ", the site's file says " + usual if stated else ""
@@ -342,16 +332,16 @@ class _Partition:
             if 2 * len(holders) <= len(values):
                 several = [f"{fold(nodes)} {fact.shown(value)}" for value, nodes in ordered]
                 why = f"{label.removesuffix(' =')} differs: {listed(several)}"
-                yield self._found(fact, NodeFindingKind.NO_MAJORITY, why, sorted(values))
+                yield found(NodeFindingKind.NO_MAJORITY, why, tuple(sorted(values)))
                 return
             if len(differ) > MOST_VALUES:
                 nodes = [node for _, several in differ for node in several]
                 why = f"{fold(nodes)}: {label} of {len(differ)} other values{end}"
-                yield self._found(fact, kind, why, sorted(nodes), None, usual)
+                yield found(kind, why, tuple(sorted(nodes)), None, usual)
                 return
         for value, nodes in differ:
             why = f"{fold(nodes)}: {label} {fact.shown(value)}{end}"
-            yield self._found(fact, kind, why, sorted(nodes), value, usual)
+            yield found(kind, why, tuple(sorted(nodes)), value, usual)
 
     def _below_maximum(self, found: Sequence[NodeFinding]) -> Iterator[NodeFinding]:
         """Cards whose link is slower or narrower than they can, where no other node tells it."""
@@ -369,7 +359,8 @@ class _Partition:
             for (now, most), nodes in slower.items():
                 why = f"{fold(nodes)}: PCI {name} {unit}{now}, the card can {unit}{most}"
                 kind = NodeFindingKind.BELOW_MAXIMUM
-                yield self._found(f"pci {name}", kind, why, sorted(nodes), now, most, Level.WARN)
+                on = tuple(sorted(nodes))
+                yield self._found(f"pci {name}", kind, why, on, now, most, Level.WARN)
 
     def _not_known(self, facts: Sequence[NodeFact]) -> Iterator[NodeFinding]:
         """Yield what some nodes do not know and others, or the site, do; each reason once."""
@@ -389,15 +380,15 @@ class _Partition:
                 alike[nodes, why, known, fact.environment].append(fact)
         yield from self._unknown_paths()
         for (nodes, why, known, environment), several in alike.items():
-            labels = [self._label(fact).removesuffix(" =") for fact in several]
+            labels = [self._label(one).removesuffix(" =") for one in several]
             # Without its interface a node is not of the partition.
-            gone = any(fact.name == "state" for fact in several)
+            gone = any(one.name == "state" for one in several)
             name = several[0].name if len(several) == 1 else several[0].group
-            fact = NodeFact("state" if gone else name, environment)
             sentence = f"{fold(nodes)}: {listed(labels)} not known ({shortened(why)})"
             sentence += f", known on {counted(known, 'other')}" if known else ""
             level = Level.FAIL if gone else Level.WARN
-            yield self._found(fact, NodeFindingKind.NOT_KNOWN, sentence, nodes, level=level)
+            name, kind = "state" if gone else name, NodeFindingKind.NOT_KNOWN
+            yield self._found(name, kind, sentence, nodes, level=level, environment=environment)
 
     def _unknown_paths(self) -> Iterator[NodeFinding]:
         if self._may_differ("path"):
@@ -540,7 +531,7 @@ class _Partition:
                 ((source, count),) = by_source.items()
                 nodes, words = [source, target], f"{UNANSWERED} {count}"
                 why = f"{source} to {target}: {words}"
-            yield self._found("tcp", kind, why, nodes, words, level=Level.WARN)
+            yield self._found("tcp", kind, why, tuple(nodes), words, level=Level.WARN)
 
 
 def _and(nodes: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirma
 from netproof.verdict.engine import Key, by_place, companion_keys
 from netproof.verdict.judge import judge, last_results, subject
 from netproof.verdict.references import Entries, entries_of
-from netproof.verdict.stored import StoredBounds, StoredVerdict
+from netproof.verdict.stored import StoredVerdict
 from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
@@ -73,9 +73,9 @@ class ChangedCase:
 class JudgedSession:
     """A session with its expected matrix and its verdict.
 
-    ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
-    nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
-    the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
+    ``unread``: why an earlier session could not be read, a sentence each; ``beyond_nodes``:
+    differences between jobs, which the verdict on nodes does not have; ``recurring``: warnings that
+    the sessions before it had too;
     ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
     from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
     verdict is the stored one, or none is stored.
@@ -85,7 +85,6 @@ class JudgedSession:
     matrix: Matrix
     verdict: Verdict
     unread: tuple[str, ...]
-    differences: tuple[str, ...] = ()
     recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
     stored: StoredVerdict | None = None
@@ -180,13 +179,12 @@ def judge_session(
     earlier: list[Session] = []
     if before.warns and fold and not read.path.is_dir():
         earlier, unread = _earlier_reports(read, then.system)
-    had, errors = _recurring(read, before, expected, earlier, unread, fold, then.bounds)
+    had, errors = _recurring(read, before, expected, earlier, unread, fold)
     found_again = JudgedSession(
         read,
         dataclasses.replace(expected, baseline=then.baseline),
         before,
         (*unread, *errors),
-        then.differences,
         had,
         then.beyond_nodes,
         then,
@@ -276,7 +274,6 @@ def _judged(
         expected,
         verdict,
         (*unread, *errors, *unknown),
-        read.provenance.differences,
         had,
         read.provenance.beyond_nodes,
     )
@@ -289,13 +286,11 @@ def _recurring(
     earlier: Sequence[Session],
     unread: Sequence[str],
     fold: int,
-    bounds: StoredBounds | None = None,
 ) -> tuple[Recurring, list[str]]:
     """Return warnings that the sessions before it had too, and why they are not known.
 
     Those are from ``earlier``, which are reports, or from the store of a stored session. A stored
-    verdict counts if its cases were judged by ``bounds``, None for today's; else the session is
-    rejudged.
+    verdict has the warnings of its day; a session without one is rejudged.
     """
     if not fold or not verdict.warns:
         return NOTHING, []
@@ -305,14 +300,12 @@ def _recurring(
         if read.path.is_dir():
             from netproof.store import Store, questions
 
-            bounds = bounds or StoredBounds.of(expected, folders.of_references())
             store, this = Store.holding(read.path)
             older = [one for one in store.sessions(this.system) if one.start < this.start]
             before = []
             for one in reversed(older[-EARLIER_SESSIONS:]):
                 past = stored.read(store, one)
-                alike = past is not None and past.bounds.judge_cases_as(bounds)
-                before.append(past.warnings() if past and alike else questions.load(store, one))
+                before.append(past.warnings() if past else questions.load(store, one))
         return recurring(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]

@@ -11,11 +11,11 @@ import dataclasses
 import hashlib
 import json
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,9 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted, listed
 from netproof.intake import disk
 from netproof.measurement.case import Case
-from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session.session import CheckResult, Session
+from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.store import folder as store_folder
@@ -39,7 +38,7 @@ from netproof.verdict.judge import last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
-FORMAT = 6
+FORMAT = 7
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
@@ -48,8 +47,7 @@ MOST_BYTES = 4_000_000_000
 _APART = ("cases", "pairs", "compared_with")
 """Parts of a verdict that are stored in their own form, or never."""
 
-_BESIDE = ("entries", "nodes", "ran", "failed_job", "landmarks")
-"""What the document has of a case besides its verdict."""
+_ENTRIES = "entries"
 
 JUDGED_BY = 10
 """Raised when the same session and bounds can get another verdict than before."""
@@ -127,15 +125,6 @@ class StoredBounds:
                 keys = [key for key in today if today[key] != then.get(key)]
                 yield f"{', '.join(keys) or 'the criteria'} of {name}"
 
-    def judge_cases_as(self, now: StoredBounds) -> bool:
-        """Check whether single cases of today's partitions were judged by the same bounds."""
-        flaws = "the known flaws"
-        return (
-            self.netproof == now.netproof
-            and self.matrix[flaws] == now.matrix[flaws]
-            and all(self.settings.get(name) == one for name, one in now.settings.items())
-        )
-
 
 def _digest_of_entries(entries: Entries, case: Case) -> str:
     try:
@@ -155,10 +144,10 @@ class StoredVerdict:
 
     ``at``: when it was judged, UTC, to the second; ``partition``: the only one that was to run,
     empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
-    ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``culprits``, ``next_step``: the
+    ``beyond_nodes``: as in ``JudgedSession``; ``culprits``, ``next_step``: the
     summary of its diagnosis; ``verdict``: its parts without ``cases`` and ``pairs``; ``cases``,
     ``pairs``: without what was measured; each case has also the digest of its ``entries`` in the
-    file of references, its ``landmarks``, whether it ``ran``, and if flagged its ``nodes``.
+    file of references.
     """
 
     at: str
@@ -169,7 +158,6 @@ class StoredVerdict:
     bounds: StoredBounds
     baseline: ScoreBaseline | None
     unread: tuple[str, ...]
-    differences: tuple[str, ...]
     beyond_nodes: tuple[str, ...]
     culprits: tuple[str, ...]
     next_step: str
@@ -207,7 +195,7 @@ class StoredVerdict:
             other = [
                 str(case)
                 for case, one in zip(cases, self.cases, strict=True)
-                if _digest_of_entries(entries, case) != one["entries"]
+                if _digest_of_entries(entries, case) != one[_ENTRIES]
             ]
             if other:
                 found.append(f"the references of {counted(len(other))} ({listed(other)})")
@@ -222,11 +210,10 @@ class StoredVerdict:
             name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
         results = cache(lambda: last_results(session))
-        cases = []
-        for values in self.cases:
-            plain = {name: one for name, one in values.items() if name not in _BESIDE}
-            judged = codec.decode(CaseVerdict, plain, "cases")
-            cases.append(StoredCase(judged, {name: values[name] for name in _BESIDE}, results))
+        cases = tuple(
+            dataclasses.replace(codec.decode(CaseVerdict, one, "cases"), results=results)
+            for one in ({k: v for k, v in each.items() if k != _ENTRIES} for each in self.cases)
+        )
         of_pairs = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)] if self.pairs else []
         rounds_judged = tuple(
@@ -240,38 +227,7 @@ class StoredVerdict:
             )
             for rounds, values in zip(measured, self.pairs, strict=True)
         )
-        return Verdict(cases=tuple(cases), pairs=rounds_judged, **parts)
-
-
-class StoredCase(CaseVerdict):
-    """A case of a stored verdict; what was measured is read from the session on request.
-
-    ``beside``: what the document has of it besides; ``results``: of the session's cases, by keys.
-    """
-
-    _beside: Mapping[str, Any]
-
-    def __init__(
-        self,
-        judged: CaseVerdict,
-        beside: Mapping[str, Any],
-        results: Callable[[], Mapping[Key, CheckResult]],
-    ) -> None:
-        own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured")}
-        vars(self).update(own, _beside=beside, _results=results)
-
-    result = property(lambda self: self._results().get(self.case.key()))
-    measured = property(lambda self: self.result and self.result.measured)
-    ran = property(lambda self: self._beside["ran"])
-    failed_job = property(lambda self: self._beside["failed_job"])
-    complete = property(lambda self: self._beside["landmarks"] is not None)
-    nodes = property(lambda self: tuple(self._beside["nodes"]))
-
-    @cached_property
-    def landmarks(self) -> Landmarks | None:
-        """Landmarks of its curve; None where it was not measured whole."""
-        stored = self._beside["landmarks"]
-        return None if stored is None else codec.decode(Landmarks, stored, "landmarks")
+        return Verdict(cases=cases, pairs=rounds_judged, **parts)
 
 
 def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -> bytes:
@@ -307,12 +263,8 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     }
     cases = (
         {
-            "entries": _digest_of_entries(entries, one.case),
-            "nodes": () if one.level is Level.PASS else one.nodes,
-            "ran": one.ran,
-            "failed_job": one.failed_job,
-            "landmarks": codec.encode(one.landmarks),
-            **codec.encode(dataclasses.replace(one, result=None, measured=None)),
+            _ENTRIES: _digest_of_entries(entries, one.case),
+            **codec.encode(dataclasses.replace(one, results=dict)),
         }
         for one in verdict.cases
     )

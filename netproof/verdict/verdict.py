@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from functools import cached_property
-from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import ranges_in_words
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import counted, grouped, listed
 from netproof.measurement.case import Case
@@ -29,7 +30,7 @@ from netproof.site.matrix import Absence
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.engine import Subject, by_place, companion_keys
+from netproof.verdict.engine import Key, Subject, by_place, companion_keys
 from netproof.verdict.nodes import NodeFinding
 from netproof.verdict.traffic import InterfaceTotals
 
@@ -46,15 +47,41 @@ class CaseVerdict:
 
     ``faults``: why it was not measured or does not meet its references, a sentence each;
     ``expected``: why its failure was expected, or empty; ``findings``: of references and
-    criteria; ``measured``: None where it was not complete.
+    criteria; ``ran``: whether ReFrame ran it, with any result; ``failed_job``: the failed test that
+    it waited for, or None; ``nodes``: of its first launch, and ``landmarks`` of its curve, where it
+    was measured whole; ``results``: of the session's cases, read when one is asked for.
     """
 
     case: Case
-    result: CheckResult | None
     faults: tuple[str, ...]
     expected: str = ""
     findings: tuple[Finding, ...] = ()
-    measured: Measured | None = None
+    ran: bool = False
+    failed_job: str | None = None
+    nodes: tuple[str, ...] = ()
+    landmarks: Landmarks | None = None
+    results: Callable[[], Mapping[Key, CheckResult]] = field(default=dict, compare=False)
+
+    @classmethod
+    def of(cls, case: Case, result: CheckResult | None, *judged: Any, **more: Any) -> CaseVerdict:
+        """Return the verdict on a case with its result; ``judged``: its faults and what follows."""
+        if result is not None:
+            more |= {"ran": result.result not in NEVER_RAN, "failed_job": result.failed_job}
+            more["results"] = lambda: {case.key(): result}
+        if result is not None and (measured := result.measured):
+            more |= {"nodes": measured.launches[0].nodes(), "landmarks": measured.landmarks}
+        return cls(case, *judged, **more)
+
+    @property
+    def result(self) -> CheckResult | None:
+        """Result of its test; None where the session has none."""
+        return self.results().get(self.case.key())
+
+    @property
+    def measured(self) -> Measured | None:
+        """Measurement; None where it was not complete."""
+        result = self.result
+        return result.measured if result else None
 
     def said(self, level: Level) -> tuple[str, ...]:
         """Return the sentences of the findings of that level."""
@@ -71,29 +98,14 @@ class CaseVerdict:
         return self.level in (Level.PASS, Level.WARN)
 
     @property
-    def ran(self) -> bool:
-        """Whether ReFrame ran it, with any result."""
-        return self.result is not None and self.result.result not in NEVER_RAN
-
-    @property
-    def failed_job(self) -> str | None:
-        """Name of the failed test that it waited for, or None."""
-        return None if self.result is None else self.result.failed_job
-
-    @property
     def complete(self) -> bool:
         """Whether it was measured whole."""
-        return self.measured is not None
+        return self.landmarks is not None
 
     @property
     def again(self) -> MeasuredAgain | None:
         """Launches around flagged sizes; None where there are none."""
         return None if self.measured is None else self.measured.again
-
-    @property
-    def landmarks(self) -> Landmarks | None:
-        """Landmarks of its curve; None where it was not measured whole."""
-        return None if self.measured is None else self.measured.landmarks
 
     @cached_property
     def level(self) -> Level:
@@ -103,11 +115,6 @@ class CaseVerdict:
             return Level.FAIL
         others = (Level.INCONCLUSIVE, Level.WARN)
         return next((level for level in others if level in levels), Level.PASS)
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Nodes of its first launch; none where it was not measured whole."""
-        return self.measured.launches[0].nodes() if self.measured else ()
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the flags that were measured again, with any result."""
@@ -526,15 +533,9 @@ def broken(judged: CaseVerdict) -> str:
     if judged.measured is None:
         return ", not measured whole"
     by = [*red_criteria(judged), *(["references"] if judged.faults else [])]
-    neighbours = set(pairwise(judged.measured.curve.sizes))
-    spans: list[list[int]] = []
-    for size in red_sizes(judged):
-        if spans and (spans[-1][-1], size) in neighbours:
-            spans[-1].append(size)
-        else:
-            spans.append([size])
-    words = [str(one[0]) if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in spans]
-    where = f", {', '.join(words)} bytes" if words else ""
+    sizes = red_sizes(judged)
+    measured = sorted({*judged.measured.curve.sizes, *sizes})
+    where = f", {ranges_in_words(sizes, measured)}" if sizes else ""
     return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
 
 

@@ -214,9 +214,8 @@ def test_the_mail_of_the_documentation_is_what_a_night_writes(monkeypatch):
 
 def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     of = judged(passed)
-    finding = NodeFinding(
-        "gige", "driver", NodeFindingKind.NOT_KNOWN, Level.WARN, "gige-2: driver not known", ()
-    )
+    kind, why = NodeFindingKind.NOT_KNOWN, "gige-2: driver not known"
+    finding = NodeFinding("gige", "driver", kind, why, (), level=Level.WARN)
     covered = Coverage("gige", ("gige-1",), ("gige-1", "gige-2"), ("gige-2",))
     verdict = dataclasses.replace(of.verdict, nodes=(finding,), coverage=(covered,))
     with_it = dataclasses.replace(

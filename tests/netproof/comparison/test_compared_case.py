@@ -146,5 +146,5 @@ def test_a_case_alone_has_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     alone = {"gige mpich": cases("tcp")["gige mpich"]}
     assert comparison.envelope_of_cases(alone, matrix)[0] == {}
-    never = {"gige mpich": dataclasses.replace(alone["gige mpich"], measured=None)}
+    never = {"gige mpich": dataclasses.replace(alone["gige mpich"], results=dict)}
     assert comparison.envelope_of_cases(never, matrix)[0] == {}

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from netproof.criteria.settings import Settings, gone, set_by_sites
+from netproof.criteria.settings import Settings, set_by_sites
 from netproof.errors import NetproofError
 
 
@@ -43,27 +43,6 @@ def test_a_site_can_set_45_things_at_most():
     assert len(known) <= 45
     for name, key in known:
         assert hasattr(getattr(Settings(), name), key)
-
-
-def test_a_recorded_session_is_judged_from_the_sizes_of_its_day():
-    settings = Settings.of_site({"jump": {"least_size": 64}, "monotony": {"least_size": 64}}, 0)
-    assert (settings.jump.least_size, settings.growth.least_size) == (64, 4)
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"jump": {"least_size": 64}}, "'jump': 'least_size' is gone: one for all criteria"),
-        ({"drop": {"not_known": 1}}, "'drop': 'not_known' is gone: one for all counters"),
-        ({"path": {"warn": 0.96}}, "'path': 'warn' is gone: a site sets fail of it"),
-        ({"cpu_cost": {"warn": 0.9}}, "'cpu_cost' is gone: CPU time is shown, and never judged"),
-        ({"monotony": {}}, "'monotony' is gone: the bounds of 'growth' hold for it as well"),
-    ],
-)
-def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, reason):
-    (told,) = gone(changes)
-    assert reason in told
-    Settings.of_site(changes, 0)
 
 
 @pytest.mark.parametrize(

@@ -224,13 +224,14 @@ def judged_case(one: Subject, *red: str, measured: bool = True) -> CaseVerdict:
     findings = list(confirmations.rule_all(one, findings, None))
     for reason in red:
         findings.append(Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0))
-    return CaseVerdict(one.case, result(one.case), (), "", tuple(findings), one.measured)
+    done = dataclasses.replace(result(one.case), measured=one.measured)
+    return CaseVerdict.of(one.case, done, (), "", tuple(findings))
 
 
 def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> CaseVerdict:
     """A case that failed before it was whole, on nodes 1 and 2."""
     case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
-    return CaseVerdict(case, result(case, NODES[:2]), (why,))
+    return CaseVerdict.of(case, result(case, NODES[:2]), (why,))
 
 
 def result(case: Case, on: Sequence[str] = ()) -> CheckResult:
@@ -293,7 +294,8 @@ def session_of(
         standing_out=(*traffic.all_lose(in_rounds), *traffic.standing_out(seen)),
     )
     any_case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
-    results = tuple(one.result for one in cases if one.result is not None)
+    found = [one.result for one in cases if one.result is not None]
+    results = tuple(dataclasses.replace(one, measured=None) for one in found)
     matrix = Matrix(
         tuple(one.case for one in cases) or (any_case,),
         (),

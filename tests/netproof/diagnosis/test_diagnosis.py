@@ -39,7 +39,7 @@ from netproof.diagnosis.diagnosis import (
     diagnose,
     status,
 )
-from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
+from netproof.diagnosis.evidence import Began, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
 from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
@@ -77,7 +77,7 @@ def healthy(**others) -> dict:
 
 
 def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
-    assert [*RULES] == [*TEXTS] == [*CauseName]
+    assert [*RULES] == [*TEXTS]
     assert all(texts["advice"] and texts["headline"] for texts in TEXTS.values())
 
 
@@ -168,7 +168,7 @@ def in_two_leaves(times: int, slow: float) -> PairsVerdict:
 
 def test_pairs_alone_name_the_uplink_of_two_leaves_of_two_nodes():
     (culprit,) = of(**healthy(of_pairs=[in_two_leaves(2, 3.0)])).culprits
-    assert (culprit.cause, culprit.place.name) == (CauseName.SLOW_UPLINK, "uplink of leaf1")
+    assert (culprit.cause, culprit.place.name) == ("uplink or leaf slow", "uplink of leaf1")
     assert "uplink of leaf2" in culprit.alternatives
     assert not of(**healthy(of_pairs=[in_two_leaves(2, 1.0)])).culprits
 
@@ -196,7 +196,7 @@ def test_packets_that_stop_between_two_leaves_alone_accuse_no_node_of_them():
 
     across = without(gige_1="gige-3", gige_4="gige-2")
     (culprit,) = of(described=across, of_pairs=[in_two_leaves(2, 1.0)]).culprits
-    assert culprit.cause is CauseName.MTU
+    assert culprit.cause == "MTU differs"
     assert str(culprit.place) == "what is between leaf1 and leaf2 (eth1)"
     one_node = without(gige_1="gige-3", gige_4="gige-1")
     found = of(described=one_node, of_pairs=[in_two_leaves(2, 1.0)]).culprits
@@ -245,7 +245,7 @@ def test_a_link_that_is_down_explains_what_failed_on_its_node(state):
         failed_tests=[FailedTest("Job", "testbed", "gige", "mpich", "did not end")],
     )
     (culprit,) = found.culprits
-    assert culprit.cause is CauseName.LINK_DOWN
+    assert culprit.cause == "link down"
     assert (culprit.place.kind, culprit.place.nodes) == (PlaceKind.NODE, ("gige-2",))
     assert culprit.sure is Sure.SEEN
     assert culprit.consequences == 1
@@ -254,18 +254,19 @@ def test_a_link_that_is_down_explains_what_failed_on_its_node(state):
 
 def test_a_case_of_which_no_node_is_known_is_explained_by_a_link_that_is_down():
     one = unmeasured()
-    elsewhere = dataclasses.replace(one, result=dataclasses.replace(one.result, nodes=("login",)))
+    there = dataclasses.replace(one.result, nodes=("login",))
+    elsewhere = CaseVerdict.of(one.case, there, one.faults)
     culprit = only(cases=[elsewhere], described=in_job(gige_2={"state": "down"}))
-    assert (culprit.cause, culprit.consequences) == (CauseName.LINK_DOWN, 1)
+    assert (culprit.cause, culprit.consequences) == ("link down", 1)
 
 
 def test_packets_that_did_not_come_through_while_a_link_flapped_say_nothing_of_an_mtu():
     short = {"path_to": "gige-2", "path_asked_bytes": 1500, "path_passed_bytes": 84}
     described = in_job(gige_1=short)
     culprit = only(**healthy(described=described))
-    assert (culprit.cause, culprit.place.kind) == (CauseName.MTU, PlaceKind.PAIR)
+    assert (culprit.cause, culprit.place.kind) == ("MTU differs", PlaceKind.PAIR)
     culprit = only(cases=[judged_case(subject("carrier"))], described=described)
-    assert culprit.cause is CauseName.LINK_FLAPPED
+    assert culprit.cause == "link flapped"
     # An interface's own MTU is another matter.
     assert len(of(cases=[judged_case(subject("carrier"))], described=in_job("differ")).culprits) > 1
 
@@ -273,7 +274,7 @@ def test_packets_that_did_not_come_through_while_a_link_flapped_say_nothing_of_a
 def test_a_link_that_flapped_explains_losses_and_slowness():
     cases = [judged_case(subject("carrier"), "slow at 1024")]
     culprit = only(cases=cases, of_pairs=[rounds(gige_2=2.0)], described=in_job())
-    assert culprit.cause is CauseName.LINK_FLAPPED
+    assert culprit.cause == "link flapped"
     assert str(culprit.place) == "gige-2 (eth1)"
     assert "2 times" in culprit.evidence[0].sentence
     assert len(culprit.evidence) > 1
@@ -283,7 +284,7 @@ def test_a_link_that_flapped_explains_losses_and_slowness():
 def test_messages_over_another_network_name_its_interface():
     cases = [judged_case(subject("management", "mpi-inter-node-oneway"))]
     culprit = only(**healthy(cases=cases))
-    assert culprit.cause is CauseName.OTHER_NETWORK
+    assert culprit.cause == "messages took another network"
     assert (culprit.place.kind, culprit.place.name) == (PlaceKind.ENVIRONMENT, "mpich")
     assert culprit.headline == "MPI of mpich: messages went over eth0"
     assert culprit.consequences == 1
@@ -305,18 +306,18 @@ def test_rounds_of_pairs_over_another_network_name_its_interface_too():
 
 def test_where_every_node_loses_packets_it_is_said_of_all_of_them():
     culprit = only(**healthy(of_pairs=[rounds_that_lose()], cases=[]))
-    assert (culprit.cause, culprit.place.kind) == (CauseName.LOSS, PlaceKind.WHOLE)
+    assert (culprit.cause, culprit.place.kind) == ("packets lost", PlaceKind.WHOLE)
     assert culprit.headline == "all nodes of gige (eth1): packets are lost"
     assert culprit.evidence[0].sentence.startswith("all 4 nodes send 40 % to 41 % of their")
 
 
 def test_another_mtu_explains_that_pairs_accuse_its_node_or_a_pair_with_it():
     culprit = only(**healthy(described=in_job("differ"), of_pairs=[rounds(gige_2=2.0)]))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.MTU, ("gige-2",))
+    assert (culprit.cause, culprit.place.nodes) == ("MTU differs", ("gige-2",))
     assert [one.source for one in culprit.evidence] == ["host", "pairs"]
     accused = accusing(Kind.PAIR, "gige-1 – gige-2", NODES[:2])
     culprit = only(**healthy(described=in_job("differ"), of_pairs=[accused]))
-    assert culprit.cause is CauseName.MTU
+    assert culprit.cause == "MTU differs"
 
 
 RING = {
@@ -331,7 +332,7 @@ RING = {
 def test_a_node_behind_a_firewall_explains_jobs_that_hang():
     failed = [FailedTest("Job", "testbed", "gige", "mpich", "did not end")]
     culprit = only(**healthy(cases=[unmeasured()], described=in_job(**RING), failed_tests=failed))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.NO_TCP, ("gige-2",))
+    assert (culprit.cause, culprit.place.nodes) == ("no TCP", ("gige-2",))
     assert culprit.headline == "gige-2 (eth1): does not answer TCP connections"
     assert "of gige-1 and gige-3, and pings come through" in culprit.evidence[0].sentence
     assert (culprit.sure, culprit.consequences) == (Sure.SEEN, 1)
@@ -352,12 +353,12 @@ def test_nodes_that_answer_over_tcp_are_ruled_out():
 def test_another_sysctl_is_the_setting_on_its_node_and_fits_a_slow_port_alike():
     described = in_job(gige_3={"sysctls": {"net.ipv4.tcp_sack": "0"}})
     culprit = only(**healthy(described=described))
-    assert culprit.cause is CauseName.SETTING
+    assert culprit.cause == "setting differs"
     assert culprit.place.name == "sysctls net.ipv4.tcp_sack on gige-3"
     assert culprit.headline == "gige-3: sysctls net.ipv4.tcp_sack differs"
     assert culprit.alternatives == ()
     culprit = only(**healthy(described=described, of_pairs=[rounds(gige_3=2.0)]))
-    assert culprit.cause is CauseName.SETTING
+    assert culprit.cause == "setting differs"
     (other,) = culprit.alternatives
     assert other.startswith("gige-3 (eth1): slower than the others")
     assert "set it as on the other nodes" in culprit.distinguish_by
@@ -371,8 +372,8 @@ def test_a_setting_does_not_explain_what_is_red_without_it():
     ]
     found = of(**healthy(cases=cases, described=described))
     causes = {culprit.cause: culprit.consequences for culprit in found.culprits}
-    assert causes == {CauseName.WHOLE: 2, CauseName.SETTING: 0}
-    assert found.culprits[0].cause is CauseName.WHOLE
+    assert causes == {"the switch as a whole": 2, "setting differs": 0}
+    assert found.culprits[0].cause == "the switch as a whole"
 
 
 def test_ranks_that_wait_for_cpus_on_one_node_only():
@@ -384,7 +385,7 @@ def test_ranks_that_wait_for_cpus_on_one_node_only():
     one = dataclasses.replace(one, measured=apart(one.measured))
     waiting = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.5))
     culprit = only(**healthy(cases=[judged_case(waiting)], of_pairs=[], partition=strict()))
-    assert culprit.cause is CauseName.CPU_TAKEN
+    assert culprit.cause == "CPUs taken by something else"
     assert culprit.place.nodes == ("gige-2",)
     assert "50 % of the time, and for 1 %" in culprit.evidence[0].sentence
     nobody = dataclasses.replace(one, measured=with_waits(one.measured, "gige-2", 0.05))
@@ -436,7 +437,7 @@ LOOP = "sh (process 4711 of root) 55 % of a CPU"
 def test_of_nodes_that_are_one_machine_the_one_with_the_busy_program_is_named():
     (found,) = diagnose(loaded(*NODES, machine="vm", described=naming(LOOP, "gige-3")))
     (culprit,) = found.culprits
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.CPU_TAKEN, ("gige-3",))
+    assert (culprit.cause, culprit.place.nodes) == ("CPUs taken by something else", ("gige-3",))
     assert culprit.evidence[0].sentence.endswith(f"before the launches: {LOOP}")
 
 
@@ -451,7 +452,7 @@ def test_programs_on_no_node_or_on_half_of_them_or_that_disturb_nothing_accuse_n
 def test_a_node_whose_cpus_others_take():
     (found,) = diagnose(loaded("gige-3"))
     (culprit,) = found.culprits
-    assert culprit.cause is CauseName.CPU_TAKEN
+    assert culprit.cause == "CPUs taken by something else"
     assert "in 3 of 3 launches other programs took CPUs of gige-3" in culprit.evidence[0].sentence
 
 
@@ -560,12 +561,12 @@ def losing(times: int = 3, **again: int) -> list:
 def test_a_node_that_loses_more_than_the_others_fits_a_slow_port_alike():
     cases = losing(gige_1=200, gige_2=600, gige_3=210, gige_4=190)
     culprit = only(**healthy(cases=cases))
-    assert culprit.cause is CauseName.LOSS
+    assert culprit.cause == "packets lost"
     assert str(culprit.place) == "gige-2 (eth1)"
     assert culprit.sure is Sure.LIKELY
     assert "gige-2: its port loses 0.59 % of segments" in culprit.evidence[0].sentence
     culprit = only(**healthy(cases=cases, of_pairs=[rounds(gige_2=2.0)]))
-    assert culprit.cause is CauseName.LOSS
+    assert culprit.cause == "packets lost"
     assert culprit.alternatives[0].startswith("gige-2 (eth1): slower than the others")
     assert "discard" in culprit.distinguish_by
 
@@ -574,7 +575,7 @@ def test_both_ends_of_a_lossy_port_lose_and_launches_on_all_nodes_tell_which_it_
     two = losing(gige_1=900, gige_2=900)
     among_all = losing(gige_1=100, gige_2=300, gige_3=100, gige_4=90)
     culprit = only(**healthy(cases=[*two, *among_all]))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.LOSS, ("gige-2",))
+    assert (culprit.cause, culprit.place.nodes) == ("packets lost", ("gige-2",))
     among_all = losing(gige_1=280, gige_2=300, gige_3=100, gige_4=90)
     culprits = of(**healthy(cases=[*two, *among_all])).culprits
     assert [one.place.nodes for one in culprits] == [("gige-1",), ("gige-2",)]
@@ -594,7 +595,7 @@ def test_of_two_nodes_that_lose_alike_the_port_is_not_known():
     counted = sending_again(gige_1=1600, gige_2=1500)
     cases = [judged_case(subject(counters=counted), "slow at 1024")]
     culprit = only(cases=cases, described=in_job())
-    assert culprit.cause is CauseName.LOSS
+    assert culprit.cause == "packets lost"
     assert culprit.place.kind is PlaceKind.PAIR
     assert culprit.alternatives == ("the port of gige-1", "the port of gige-2")
 
@@ -604,11 +605,11 @@ def test_launches_that_die_on_one_node():
     crashes = tuple(Crash(n, 1, n, 139, ("gige-2",), "") for n in range(1, 4))
     died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=crashes))
     culprit = only(**healthy(cases=[judged_case(died)]))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.CRASHES, ("gige-2",))
+    assert (culprit.cause, culprit.place.nodes) == ("launches die on one node", ("gige-2",))
     # MPI gives up on the other node where one has no link.
     down = in_job(gige_1={"state": "no carrier"})
     culprit = only(**healthy(cases=[judged_case(died)], described=down))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.LINK_DOWN, ("gige-1",))
+    assert (culprit.cause, culprit.place.nodes) == ("link down", ("gige-1",))
     # And where the two cannot connect.
     ring = RING | {"gige_1": {"tcp_answered": "gige-2,gige-4", "tcp_unanswered": "none"}}
     culprit = only(**healthy(cases=[judged_case(died)], described=in_job(**ring)))
@@ -621,13 +622,13 @@ def test_launches_that_die_on_one_node():
 @pytest.mark.parametrize(
     ("kind", "recovery", "cause", "place"),
     [
-        (Kind.UPLINK, Recovery.STAYS, CauseName.SLOW_UPLINK, PlaceKind.UPLINK),
-        (Kind.UPLINK, Recovery.RECOVERS, CauseName.OVERSUBSCRIBED, PlaceKind.UPLINK),
-        (Kind.SWITCH, Recovery.STAYS, CauseName.SLOW_UPLINK, PlaceKind.LEAF),
-        (Kind.GROUP, Recovery.STAYS, CauseName.SLOW_UPLINK, PlaceKind.GROUP),
-        (Kind.NODE, Recovery.RECOVERS, CauseName.OVERSUBSCRIBED, PlaceKind.NODE),
-        (Kind.NODE, Recovery.STAYS, CauseName.SLOW_PORT, PlaceKind.NODE),
-        (Kind.PAIR, None, CauseName.PAIR_ONLY, PlaceKind.PAIR),
+        (Kind.UPLINK, Recovery.STAYS, "uplink or leaf slow", PlaceKind.UPLINK),
+        (Kind.UPLINK, Recovery.RECOVERS, "oversubscribed", PlaceKind.UPLINK),
+        (Kind.SWITCH, Recovery.STAYS, "uplink or leaf slow", PlaceKind.LEAF),
+        (Kind.GROUP, Recovery.STAYS, "uplink or leaf slow", PlaceKind.GROUP),
+        (Kind.NODE, Recovery.RECOVERS, "oversubscribed", PlaceKind.NODE),
+        (Kind.NODE, Recovery.STAYS, "port slower than the others", PlaceKind.NODE),
+        (Kind.PAIR, None, "one pair slow", PlaceKind.PAIR),
     ],
 )
 def test_what_rounds_of_pairs_accuse_keeps_its_kind(kind, recovery, cause, place):
@@ -683,16 +684,16 @@ def load_of(node: str, others: float) -> NodeLoad:
 @pytest.mark.parametrize(("sends", "receives", "slow"), [(0.5, 1, "sends"), (1, 0.5, "receives")])
 def test_one_direction_is_named_by_the_streams_of_the_rounds(sends, receives, slow):
     culprit = only(**healthy(of_pairs=[streams(sends, receives)]))
-    assert culprit.cause is CauseName.ONE_DIRECTION
+    assert culprit.cause == "one direction slow"
     assert culprit.headline.endswith(f"what it {slow}")
     assert str(culprit.place) == "gige-1 (eth1)"
     assert any("50" in one.sentence and "streams" in one.sentence for one in culprit.evidence)
 
 
 def test_where_both_directions_are_slow_or_disturbed_no_direction_is_named():
-    assert only(**healthy(of_pairs=[streams(0.5, 0.5)])).cause is CauseName.SLOW_PORT
+    assert only(**healthy(of_pairs=[streams(0.5, 0.5)])).cause == "port slower than the others"
     culprit = only(**healthy(of_pairs=[streams(0.5, 1, disturbed=True)], partition=strict()))
-    assert culprit.cause is CauseName.SLOW_PORT
+    assert culprit.cause == "port slower than the others"
 
 
 def test_one_environment_alone_is_red_where_others_pass_the_same():
@@ -702,7 +703,7 @@ def test_one_environment_alone_is_red_where_others_pass_the_same():
         judged_case(subject(step="mpi-inter-node-oneway", environment="intelmpi")),
     ]
     culprit = only(**healthy(cases=cases))
-    assert (culprit.cause, culprit.place.name) == (CauseName.ENVIRONMENT, "mpich")
+    assert (culprit.cause, culprit.place.name) == ("one MPI environment only", "mpich")
     assert "1 of its 1 red cases pass with intelmpi, openmpi4" in culprit.why
     assert culprit.consequences == 1
 
@@ -716,7 +717,7 @@ def test_one_environment_that_ran_on_other_nodes_than_the_others_leaves_its_node
         ]
 
     culprit = only(**healthy(cases=cases(NODES[2:])))
-    assert culprit.cause is CauseName.ENVIRONMENT
+    assert culprit.cause == "one MPI environment only"
     assert culprit.alternatives == ("gige-[1-2]: these cases ran on other nodes with the others",)
     assert culprit.distinguish_by.endswith("another environment, on the same nodes")
     assert only(**healthy(cases=cases(NODES[:2]))).alternatives == ()
@@ -728,7 +729,7 @@ def test_where_only_tcp_passes_it_may_be_the_switch_too():
         judged_case(subject()),
     ]
     culprit = only(**healthy(cases=cases))
-    assert culprit.cause is CauseName.ENVIRONMENT
+    assert culprit.cause == "one MPI environment only"
     assert culprit.alternatives == ("the switch under the traffic of all nodes",)
 
 
@@ -742,7 +743,7 @@ def red_everywhere(counters=None, on=(NODES[:2], NODES[2:])):
 def test_losses_at_all_nodes_are_the_switch_as_a_whole():
     counted = sending_again(gige_1=600, gige_2=700, gige_3=650, gige_4=620)
     culprit = only(**healthy(cases=red_everywhere(counted)))
-    assert (culprit.cause, culprit.place.kind) == (CauseName.WHOLE, PlaceKind.WHOLE)
+    assert (culprit.cause, culprit.place.kind) == ("the switch as a whole", PlaceKind.WHOLE)
     assert "as with small buffers" in culprit.headline
     assert culprit.evidence[1].sentence == ("each of 4 nodes sent 0.6 to 0.7 % of segments again")
     assert culprit.consequences == 2
@@ -757,7 +758,7 @@ def test_where_all_lose_a_node_that_many_cases_ran_on_is_not_accused():
     among_all = losing(gige_1=610, gige_2=700, gige_3=650, gige_4=620)
     parts = healthy(cases=[*two, *among_all])
     assert session_of(**parts).verdict.standing_out == ()
-    assert only(**parts).cause is CauseName.WHOLE
+    assert only(**parts).cause == "the switch as a whole"
 
 
 def test_too_many_crashes_on_several_nodes_are_not_explained():
@@ -768,7 +769,7 @@ def test_too_many_crashes_on_several_nodes_are_not_explained():
     verdict = dataclasses.replace(session.verdict, launched=(crashing,))
     (found,) = diagnose(dataclasses.replace(session, verdict=verdict))
     (culprit,) = found.culprits
-    assert culprit.cause is CauseName.UNEXPLAINED
+    assert culprit.cause == "unexplained"
     assert "9 of 20 launches crashed" in culprit.evidence[0].sentence
 
 
@@ -776,7 +777,7 @@ def test_red_everywhere_with_small_socket_buffers_is_that_setting():
     small = {"sysctls": {"net.ipv4.tcp_rmem": "4096 4096 4096", "net.core.wmem_max": "2304"}}
     described = in_job(**{f"gige_{number}": small for number in range(1, 5)})
     culprit = only(**healthy(cases=red_everywhere(), described=described))
-    assert culprit.cause is CauseName.SMALL_BUFFERS
+    assert culprit.cause == "small socket buffers"
     assert culprit.headline == (
         "all nodes of gige (eth1): socket buffers hold less than the link carries in a round trip:"
         " net.ipv4.tcp_rmem 4096, net.core.wmem_max 2304"
@@ -819,7 +820,10 @@ def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_
     assert all(one.failed for one in red)
     found = of(**healthy(cases=red, partition=RATE_ALONE))
     (culprit,) = found.culprits
-    assert (culprit.cause, culprit.place.kind) == (CauseName.ONE_OR_TWO, PlaceKind.PAIR)
+    assert (culprit.cause, culprit.place.kind) == (
+        "one or two nodes or what is between them",
+        PlaceKind.PAIR,
+    )
     assert culprit.headline == (
         "gige-1 or gige-2 or what is between them: all 4 red cases between nodes ran there"
     )
@@ -838,15 +842,15 @@ def test_cases_that_fail_since_they_lack_what_they_are_compared_with_name_no_nod
         failed = lost.ruled(Level.FAIL)
         cases.append(dataclasses.replace(one, findings=(failed,)))
     assert all(one.failed for one in cases)
-    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause is CauseName.UNEXPLAINED
+    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause == "unexplained"
 
 
 def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_red():
     cases = in_batches(NODES[:2], NODES[2:])
-    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause is CauseName.UNEXPLAINED
-    assert only(**healthy(cases=cases)).cause is CauseName.WHOLE
+    assert only(**healthy(cases=cases, partition=RATE_ALONE)).cause == "unexplained"
+    assert only(**healthy(cases=cases)).cause == "the switch as a whole"
     of_rate = red_everywhere()
-    assert only(**healthy(cases=of_rate, partition=RATE_ALONE)).cause is CauseName.WHOLE
+    assert only(**healthy(cases=of_rate, partition=RATE_ALONE)).cause == "the switch as a whole"
 
 
 @pytest.mark.parametrize(
@@ -858,13 +862,16 @@ def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_r
 )
 def test_nodes_that_are_in_all_red_cases_are_named_and_not_the_switch(other, named):
     culprit = only(**healthy(cases=red_everywhere(on=(NODES[:2], other))))
-    assert culprit.cause is CauseName.ONE_OR_TWO
+    assert culprit.cause == "one or two nodes or what is between them"
     assert culprit.headline.startswith(named)
 
 
 def test_a_pair_of_too_few_nodes_below_the_share_that_is_asked_for_is_named():
     culprit = only(**healthy(of_pairs=[few(least=0.8, gige_1=2.0)]))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.ONE_OR_TWO, NODES[:2])
+    assert (culprit.cause, culprit.place.nodes) == (
+        "one or two nodes or what is between them",
+        NODES[:2],
+    )
     assert culprit.headline == ("gige-1 or gige-2 or what is between them: slow with each other")
     assert "of the line rate" in culprit.evidence[0].sentence
     red = red_everywhere(on=(NODES[:2], NODES[:2]))
@@ -959,7 +966,7 @@ def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
     nodes = (SlurmNode("gige-2", "down*", "Not responding"), SlurmNode("gige-3", "idle", ""))
     requeued = Requeued("gige", "ImbJob", "7", nodes)
     culprit = only(**healthy(requeued=[requeued]))
-    assert (culprit.cause, culprit.place.nodes) == (CauseName.NODE_DIED, ("gige-2",))
+    assert (culprit.cause, culprit.place.nodes) == ("node died", ("gige-2",))
     assert culprit.evidence[0].sentence.startswith(
         "requeued: ImbJob (job 7), after a try on gige-[2"
     )
@@ -979,7 +986,7 @@ def test_a_node_for_which_a_job_waited_in_vain_is_named(listed, nodes):
     )
     cancelled = FailedTest("PairJob", "testbed", "gige", "mpich", why)
     found = of(**healthy(failed_tests=[cancelled]))
-    named = [one for one in found.culprits if one.cause is CauseName.NODE_DIED]
+    named = [one for one in found.culprits if one.cause == "node died"]
     assert [node for one in named for node in one.place.nodes] == nodes
     assert [*found.culprits] == named
     assert all(listed in one.evidence[0].sentence for one in named)

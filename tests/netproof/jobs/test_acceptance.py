@@ -63,7 +63,7 @@ def job_of(folder: Path, limits: Mapping[str, Mapping[str, Limits]]) -> RunningJ
     """A job of IMB's PingPong in these environments, with a case's limits in each."""
     report = session.load(DATA / "sessions" / "faulty.json")
     extras = next(one.extras for one in report.results if one.measured)["partition_extras"]
-    extras = {**extras, "criteria": {"launch_spread": {"least_size": 4096}}, "twin": []}
+    extras = {**extras, "criteria": {"curves": {"least_size": 4096}}, "twin": []}
     for name, bounds in limits.items():
         own = folder / name
         own.mkdir()

@@ -10,7 +10,6 @@ import pytest
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import (
     Began,
-    CauseName,
     Culprit,
     Evidence,
     EvidenceSource,
@@ -37,7 +36,7 @@ def culprit(number: int = 1, words: int = 60) -> Culprit:
         alternatives=(f"the cable {text}",),
         distinguish_by="a swap",
         red=(None,) * 7,
-        cause=CauseName.SLOW_PORT,
+        cause="port slower than the others",
         headline=f"{name} (eth1): slower than the others",
         advice=f"look at {name}",
         rules_out="a swap of ports",

@@ -191,7 +191,7 @@ def test_the_documentation_names_every_key():
         ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
         (
             {"criteria": {"jump": {"warn": 3, "least_size": 64}}},
-            "extras['criteria']: 'jump': 'least_size' is gone: one for all criteria along curves",
+            "extras['criteria']: 'jump': least_size: unknown here; the keys are fail, warn",
         ),
         ({"retired": {"lam": " "}}, "extras['retired']: say why 'lam' is gone, in a sentence"),
         ({"retired": {"mpich": "old"}}, "extras['retired']: 'mpich' is among its environs"),

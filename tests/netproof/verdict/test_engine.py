@@ -22,7 +22,7 @@ from netproof.verdict.engine import Subject
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 TESTBED = Settings.of_site(
-    {name: {"least_size": 4096} for name in ("envelope", "inversion", "jump", "dropout")}, 131072
+    {"curves": {"least_size": 4096}, "dropout": {"least_size": 4096}}, 131072
 )
 
 

@@ -132,7 +132,7 @@ def test_a_case_that_failed_itself_is_not_hidden_behind_the_job(failed_job):
 def test_one_reason_of_several_cases_is_one_line_with_a_count():
     def missing(environment: str, function: str) -> CaseVerdict:
         case = Case("testbed", "gige", environment, "imb", function, 2, 1)
-        return CaseVerdict(case, None, ("did not run",))
+        return CaseVerdict(case, ("did not run",))
 
     cases = tuple(missing("mpich", name) for name in ("Bcast", "Barrier", "Alltoall", "Sendrecv"))
     (one,) = failures(Verdict(cases, (), (), ()))
@@ -156,12 +156,12 @@ class TestOrder:
         why = f"{value} against {bound}"
         finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
         result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
-        result = dataclasses.replace(result, case=case)
-        return CaseVerdict(case, result, (), findings=(finding,))
+        result = dataclasses.replace(result, case=case, measured=None)
+        return CaseVerdict.of(case, result, (), findings=(finding,))
 
     def test_the_worst_is_last_and_after_it_the_count(self):
         missing = CaseVerdict(
-            Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1), None, ("did not run",)
+            Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1), ("did not run",)
         )
         cases = (
             missing,
@@ -244,7 +244,11 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
     assert absent.sentence() == "did not run at 2 and 4 ranks"
     two, four = of(verdict, "Sendrecv").cases
     several = [ruled(two, 1024, by=name).findings[0] for name in ("jump", "dropout", "score")]
-    faulty = CaseVerdict(four.case, four.result, ("fail in sanity: ended at its limit",))
+    faulty = CaseVerdict.of(
+        four.case,
+        dataclasses.replace(four.result, measured=None),
+        ("fail in sanity: ended at its limit",),
+    )
     first, second = (ruled(one, 1024, level=Level.INCONCLUSIVE) for one in (two, four))
     above = Crossover((two, second))
     assert (above.red, above.inconclusive) == ((), (4,))
@@ -257,7 +261,8 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
         (
             (ruled(two, 1024, 65536, by="jump"), ruled(four, 1024, 65536)),
             2,
-            "red at 2 ranks, 1024, 65536 bytes by jump; at 4 ranks, 1024, 65536 bytes by envelope",
+            "red at 2 ranks, 1024 and 65536 bytes by jump; at 4 ranks, 1024 and 65536 bytes by"
+            " envelope",
         ),
         (
             (dataclasses.replace(two, findings=tuple(several)),),

@@ -111,8 +111,8 @@ def printed(judged: session_verdict.JudgedSession) -> str:
 def insist_on_equal(one: Verdict, other: Verdict) -> None:
     """Two verdicts, of which one may be stored, are the same in all parts."""
     assert dataclasses.replace(one, cases=()) == dataclasses.replace(other, cases=())
-    names = [field.name for field in dataclasses.fields(CaseVerdict)]
-    names += ["level", "ran", "complete", "failed_job", "landmarks"]
+    names = [field.name for field in dataclasses.fields(CaseVerdict) if field.compare]
+    names += ["level", "result", "measured", "complete"]
     for case, its in zip(one.cases, other.cases, strict=True):
         assert [getattr(case, name) for name in names] == [getattr(its, name) for name in names]
     assert one.status == other.status

@@ -58,6 +58,8 @@ def test_a_reference_is_in_the_table_and_a_band_of_the_chart(judge, monkeypatch)
 
 def test_without_a_measured_pair_there_is_no_table(judge):
     judged = judge("netpipe.json", "testbed:gige")
-    lost = tuple(dataclasses.replace(one, measured=None) for one in judged.verdict.cases)
+    lost = tuple(
+        dataclasses.replace(one, landmarks=None, results=dict) for one in judged.verdict.cases
+    )
     verdict = dataclasses.replace(judged.verdict, cases=lost)
     assert key_figures(Report(dataclasses.replace(judged, verdict=verdict))) is None
