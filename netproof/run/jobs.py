@@ -465,7 +465,7 @@ class ExperimentJob(Job):
     nodes = 0
     keep_files = [
         *Job.keep_files,
-        "aggressors.tsv",
+        "aggressors.json",
         "load-turns.json",
         "*.nodes",
         "tails-*",

@@ -52,6 +52,6 @@ def test_a_node_that_does_not_answer_stays_in_the_record(tmp_path, monkeypatch):
     record = tmp_path / "record.tsv"
     record.write_text("node1\tmtu\t1500\n")
     monkeypatch.setenv("PATH", str(Path("/nowhere")))
-    with pytest.raises(NetproofError, match="cannot be restored: node1: there is no srun"):
+    with pytest.raises(NetproofError, match="cannot be restored: node1: srun is not in PATH"):
         parameters.restore(record, ["hook"], [])
     assert record.read_text() == "node1\tmtu\t1500\n"
