@@ -115,18 +115,23 @@ class Statistic(StrEnum):
 class Factor:
     """How many times as bad a figure is under load, with a 95 % interval over rounds.
 
-    ``most``: its bound, None without one, and ``side``: of the interval. Where the factor is not
-    known, all but the bound are None, with the reason in ``why``. ``alone``, ``loaded``: medians
-    of the figure over rounds, in its unit.
+    ``most``: its bound, None without one. Where the factor is not known, it has the reason in
+    ``why``. ``alone``, ``loaded``: medians of the figure over rounds, in its unit.
     """
 
     value: float | None
     interval: Interval | None
     most: float | None
-    side: Side | None
     why: str = ""
     alone: float | None = None
     loaded: float | None = None
+
+    @property
+    def side(self) -> Side | None:
+        """Return the side of the bound on which its interval is."""
+        if self.most is None or self.interval is None:
+            return None
+        return side(self.interval, 0, self.most)
 
     @property
     def undecided(self) -> bool:
@@ -300,18 +305,6 @@ def too_few(rounds: int) -> str:
     return f"{rounds} rounds count, and it takes {LEAST_ROUNDS}" if rounds < LEAST_ROUNDS else ""
 
 
-def known_factor(
-    value: float,
-    interval: Interval | None,
-    most: float | None,
-    figures: Sequence[tuple[float, float]],
-) -> Factor:
-    """Return a factor with the side of its bound; ``figures``: of each round, alone and loaded."""
-    where = None if most is None or interval is None else side(interval, 0, most)
-    alone, loaded = map(median, zip(*figures, strict=True))
-    return Factor(value, interval, most, where, "", alone, loaded)
-
-
 def _impacts(loaded: Loaded) -> Iterator[Impact]:
     """Yield the effects in a job, by the settings of its partition."""
     runs: dict[tuple[VictimPlace, Victim, Aggressor], dict[int, dict[bool, VictimRun]]] = {}
@@ -347,7 +340,7 @@ def _factor(
     if statistic is Statistic.TAIL and fewest < 100 and not why:
         why = f"a launch has {fewest} repetitions, and a 99th percentile takes 100"
     if why:
-        return Factor(None, None, most, None, why)
+        return Factor(None, None, most, why)
 
     def figure(times: tuple[float, ...]) -> float:
         if statistic is Statistic.TAIL:
@@ -356,7 +349,8 @@ def _factor(
 
     figures = [(figure(alone.times_us), figure(loaded.times_us)) for alone, loaded in rounds]
     ratios = [loaded / alone for alone, loaded in figures]
-    return known_factor(pseudomedian(ratios), of_pseudomedian(ratios), most, figures)
+    medians = map(median, zip(*figures, strict=True))
+    return Factor(pseudomedian(ratios), of_pseudomedian(ratios), most, "", *medians)
 
 
 def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[LoadCause], str]:
