@@ -18,8 +18,7 @@ from pathlib import Path
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import disk, trust, yaml_reading
-from netproof.intake.disk import read_text
-from netproof.session import session
+from netproof.session import job_files, session
 from netproof.site import slurm
 
 TCP, MPI = "tcp", "mpi"
@@ -235,8 +234,11 @@ ANSWER_S = 120
 """Seconds in which a node must answer: it may have to wait for its job to end."""
 
 
-OWN_FILE = "own_values.tsv"
-"""The same lines in the job's folder, where they stay: the nodes' values at its start."""
+OWN_FILE = "own_values.json"
+"""The same as a record in the job's folder, where it stays: the nodes' values at its start."""
+
+OwnValues = tuple[tuple[str, str, str], ...]
+"""Nodes with a setting and its own value before a sweep."""
 
 FOLDER = "tuning"
 """Folder of sweeps in the folder of reports, which no verdict reads."""
@@ -244,28 +246,22 @@ FOLDER = "tuning"
 
 def record_of(reports: Path, system: str, partition: str) -> Path:
     """Return the record of sweeps on a partition; ``reports``: as for ``session.folder_of``."""
-    return session.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
+    return session.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.json"
 
 
-def read(record: Path) -> tuple[tuple[str, str, str], ...]:
-    """Return nodes with a setting and its own value before a sweep; NetproofError if damaged."""
+def read(record: Path) -> OwnValues:
+    """Return what a record has, nothing without one; NetproofError if it is damaged."""
     if not record.exists():
         return ()
     trust.insist(record, "the record of a sweep")
-    found: list[tuple[str, str, str]] = []
-    for number, line in enumerate(read_text(record).splitlines(), 1):
-        words = line.split("\t")
-        if len(words) != 3 or not all(words):
-            what = "is no line of node, setting and value"
-            remedy = "restore the nodes by hand, and remove the file"
-            raise NetproofError(f"{record}:{number}: {what}: {remedy}")
-        found.append((words[0], words[1], words[2]))
-    return tuple(found)
+    try:
+        return job_files.noted(record, OwnValues)
+    except NetproofError as error:
+        remedy = "restore the nodes by hand, and remove the file"
+        raise NetproofError(f"{error}; {remedy}") from None
 
 
-def restore(
-    record: Path, hook: Sequence[str], access: Sequence[str]
-) -> tuple[tuple[str, str, str], ...]:
+def restore(record: Path, hook: Sequence[str], access: Sequence[str]) -> OwnValues:
     """Set the recorded values on their nodes, read them back, and remove the record.
 
     ``access``: ReFrame's options of the partition. Return the restored values. Raise NetproofError
@@ -277,15 +273,15 @@ def restore(
             f"{record}: an earlier sweep ended before everything was restored, and the partition"
             " has no tuning_hook any more: restore its nodes by hand, and remove the file"
         )
-    failed, reasons = "", []
+    failed, reasons = [], []
     for node, name, value in several:
         try:
             put(node, hook, name, value, access)
         except NetproofError as error:
-            failed += f"{node}\t{name}\t{value}\n"
+            failed.append((node, name, value))
             reasons.append(str(error))
     if failed:
-        disk.replace(record, failed)
+        job_files.note(record, failed)
         raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
     record.unlink(missing_ok=True)
     return several

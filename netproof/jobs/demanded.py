@@ -12,7 +12,6 @@ from pathlib import Path
 
 from netproof.errors import NetproofError
 from netproof.experiments import load, load_plan, parameters, tails
-from netproof.intake import disk
 from netproof.jobs.job import RunningJob, ended_within
 from netproof.session import job_files
 from netproof.session.plan import Step
@@ -155,9 +154,8 @@ def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[
     for node, value in own.items():
         if len(value.split()) != 1:
             raise NetproofError(f"{node}: the hook printed {value!r} for {name}, no value")
-    lines = "".join(f"{node}\t{name}\t{value}\n" for node, value in own.items())
-    (job.folder / parameters.OWN_FILE).write_text(lines)
-    disk.replace(record, lines)
+    for path in (job.folder / parameters.OWN_FILE, record):
+        job_files.note(path, [(node, name, value) for node, value in own.items()])
 
     def forget_carriers() -> None:
         # A card that is reset interrupts its carrier, which is no fault of the network.

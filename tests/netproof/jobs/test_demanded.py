@@ -171,12 +171,12 @@ esac
 
 @pytest.mark.parametrize("values", [("9000", "", "1500"), ("9000", "refused")])
 def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path, values):
-    hook, record = tmp_path / "hook", tmp_path / "not-restored.tsv"
+    hook, record = tmp_path / "hook", tmp_path / "not-restored.json"
     hook.write_text(HOOK.replace("FOLDER", str(tmp_path)))
     hook.chmod(0o755)
     for node, own in (("n1", "1500"), ("n2", "4000")):
         (tmp_path / f"value.{node}").write_text(f"{own}\n")
-    show = ("bash", "-c", "cat value.n1 value.n2; cat not-restored.tsv >&2")
+    show = ("bash", "-c", "cat value.n1 value.n2; cat not-restored.json >&2")
     steps = tuple(
         Step("tuning", number, show, label=value) for number, value in enumerate(values, 1)
     )
@@ -189,7 +189,7 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
         demanded.run_setting(job)
         assert (tmp_path / "tuning.2.out").read_text() == "1500\n4000\n"
     assert (tmp_path / "tuning.1.out").read_text() == "9000\n9000\n"
-    own = "n1\tmtu\t1500\nn2\tmtu\t4000\n"
+    own = '[["n1", "mtu", "1500"], ["n2", "mtu", "4000"]]\n'
     assert (tmp_path / "tuning.1.err").read_text() == own
     assert (tmp_path / parameters.OWN_FILE).read_text() == own
     assert not record.exists()
@@ -201,7 +201,7 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
 
 def test_a_setting_that_an_earlier_job_did_not_restore_is_not_set(tmp_path):
     record = tmp_path / "record"
-    record.write_text("n1\tmtu\t1500\n")
+    record.write_text('[["n1", "mtu", "1500"]]')
     job = job_of(tmp_path, task="setting", asked={"record": str(record), "parameter": "mtu"})
     with pytest.raises(NetproofError, match="an earlier sweep ended before everything"):
         demanded.run_setting(job)
