@@ -188,7 +188,7 @@ def tune(
         from netproof.present import terminal
 
         if not _restored(Where.of(where)):
-            terminal.say(terminal.console(), f"{where}: nothing is left to restore")
+            terminal.say(f"{where}: nothing is left to restore")
         return 0
 
     def asked() -> Experiment:
@@ -238,7 +238,7 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     )
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
-        terminal.say(terminal.console(stderr=True), said)
+        terminal.say(said, stderr=True)
     return restored
 
 
@@ -272,11 +272,11 @@ def study(
         raise NetproofError(f"{name}: its file has no page, which says what to show")
     from netproof.experiments import parameters
     from netproof.present import studies, terminal
+    from netproof.present.document import show
     from netproof.present.html.folder import beside, write_page
     from netproof.present.html.report import Report
     from netproof.verdict import session_verdict
 
-    not_swept: dict[str, str] = {}
     if where is not None:
         Where.of(where)
         # ReFrame matches names without their spaces.
@@ -286,31 +286,24 @@ def study(
         session = run_reframe(options, f"measuring the study {redone.name}", STUDIES, redone.name)
     measured = session_verdict.find(session, store)
     if where is None:
-        shown = _results(redone, measured, sweeps or (), not_swept)
+        shown, faults = _results(redone, measured, sweeps or ())
     else:
-        shown = _swept(redone, where, environment, not_swept)
-    for one in redone.sweeps:
-        title = parameters.found(one, ("value",)).title
-        not_swept.setdefault(
-            one,
-            f"{title}: no sweep of it was measured; `netproof measure tune SYSTEM:PARTITION"
-            f" {one} -p ENVIRONMENT` measures one",
-        )
+        shown, faults = _swept(redone, where, environment)
+    not_swept = {
+        one: f"{parameters.of(one).title}: no sweep of it was measured; `netproof measure tune"
+        f" SYSTEM:PARTITION {one} -p ENVIRONMENT` measures one"
+        for one in redone.sweeps
+    } | faults
     with terminal.working("judging the session"):
         gathered = Report(session_verdict.judge_session(measured, system=where, store=store))
     page = write_page(
         folder or beside(measured.path, name),
         lambda: studies.page(gathered, redone, shown, not_swept),
     )
-    out = terminal.console()
-    terminal.say(out, f"session {measured.path}")
-    for swept_one in shown:
-        terminal.say(out, f"sweep of {swept_one.title}: {swept_one.case}")
     swept = {one.parameter for one in shown}
-    for parameter, why in not_swept.items():
-        if parameter not in swept:
-            terminal.say(out, f"not swept: {why}")
-    terminal.say(out, f"page {page}")
+    lines = [f"session {measured.path}", *(f"sweep of {one.title}: {one.case}" for one in shown)]
+    lines += [f"not swept: {why}" for name, why in not_swept.items() if name not in swept]
+    show([*lines, f"page {page}"])
     return 0
 
 
@@ -328,29 +321,30 @@ def _list(study: str | None, report: Path | None) -> int:
         with terminal.working(f"reading {report}"):
             alongside = SessionInStudy(session.load(report))
     for name in [study] if study else names():
-        show(blocks(load(name), alongside), terminal.console())
+        show(blocks(load(name), alongside))
     return 0
 
 
 def _results(
-    study: Study, found: Session, reports: Sequence[Path], not_swept: dict[str, str]
-) -> list[Sweep]:
+    study: Study, found: Session, reports: Sequence[Path]
+) -> tuple[list[Sweep], dict[str, str]]:
     """Return the page's sweeps with their results: of these reports, or the newest.
 
-    Adds to ``not_swept`` why the newest of a setting has no result.
+    Then why the newest of a setting has no result.
     """
     from netproof.experiments import parameters, sweep
     from netproof.session.session import folder_of
 
     if reports:
-        return [one for path in reports for one in sweep.results(path)]
+        return [one for path in reports for one in sweep.results(path)], {}
     folder = folder_of(folders.of_reports(), parameters.FOLDER)
     results: list[Sweep] = []
+    faults: dict[str, str] = {}
     for system in sorted({result.system for result in found.results}):
-        several, faults = sweep.newest(folder, system, study.sweeps)
+        several, of_system = sweep.newest(folder, system, study.sweeps)
         results += several
-        not_swept |= faults
-    return results
+        faults |= of_system
+    return results, faults
 
 
 def checks(study: Study) -> tuple[str, ...]:
@@ -367,17 +361,16 @@ def checks(study: Study) -> tuple[str, ...]:
     )
 
 
-def _swept(
-    study: Study, where: str, environment: str | None, not_swept: dict[str, str]
-) -> list[Sweep]:
-    """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
-    from netproof.experiments import sweep
-    from netproof.experiments.parameters import BY_NAME, MPI, TCP
+def _swept(study: Study, where: str, environment: str | None) -> tuple[list[Sweep], dict[str, str]]:
+    """Measure the study's sweeps now; return them, and why one has no result."""
+    from netproof.experiments import parameters, sweep
+    from netproof.experiments.parameters import MPI, TCP
     from netproof.experiments.tuning import TuningAsked
 
     found: list[Sweep] = []
+    faults: dict[str, str] = {}
     for name in study.sweeps:
-        parameter = BY_NAME[name]
+        parameter = parameters.of(name)
         protocol = TCP if parameter.over_tcp is not None or parameter.by_hook else MPI
         try:
             if environment is None:
@@ -385,5 +378,5 @@ def _swept(
             asked = TuningAsked(parameter=name, protocol=protocol, rounds=ROUNDS)
             found += sweep.results(_measured(Where.of(where, environment), asked))
         except NetproofError as error:
-            not_swept[name] = f"{parameter.title}: {error}"
-    return found
+            faults[name] = f"{parameter.title}: {error}"
+    return found, faults

@@ -236,7 +236,7 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
                 if debugging():
                     traceback.print_exc()
                 text = f"netproof: {cannot}{': ' if cannot else ''}{why}"
-                terminal.say(terminal.console(stderr=True), text, "red")
+                terminal.say(text, "red", stderr=True)
                 status = CANNOT
             raise typer.Exit(status)
 
@@ -274,7 +274,7 @@ def printed(
     page: Callable[[], str] = str,
 ) -> None:
     """Print an answer in the form that was asked for, once its page is in ``folder``, if any."""
-    from netproof.present import documents, terminal
+    from netproof.present import documents
     from netproof.present.document import show
 
     written: list[Block] = []
@@ -285,7 +285,7 @@ def printed(
     if form is Form.JSON:
         documents.write(document(), sys.stdout)
     else:
-        show([*blocks(), *written], terminal.console())
+        show([*blocks(), *written])
 
 
 def alongside(

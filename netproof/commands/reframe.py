@@ -130,7 +130,7 @@ def run_reframe(arguments: Sequence[str], said: str, label: str = "", subject: s
     if not sys.stderr.isatty():
         arguments = [*arguments, "--nocolor"]
     command = shlex.join(["reframe", *arguments, "-r"])
-    terminal.say(terminal.console(stderr=True), f"{said}: {command}")
+    terminal.say(f"{said}: {command}", stderr=True)
     name = "-".join(filter(None, ("run", subject, f"{datetime.now(UTC):%Y%m%dT%H%M%S}")))
     report = session.folder_of(folders.of_reports(), label) / f"{name}.json"
     measure(arguments, report)
@@ -282,7 +282,6 @@ def run(
     report = run_reframe(["-c", str(folders.of_checks()), *options], "measuring")
     from netproof.commands import stores
     from netproof.diagnosis.diagnosis import ingest
-    from netproof.present import terminal
     from netproof.present.document import show
     from netproof.present.verdict import brief
     from netproof.store import Store
@@ -293,7 +292,7 @@ def run(
     judged = session_verdict.judge_session(
         session_verdict.find(report), system=system, full=full, store=store
     )
-    show(brief(judged), terminal.console())
+    show(brief(judged))
     return judged.verdict.status
 
 

@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,16 +104,15 @@ def verdict(
         seconds = info.get("time_elapsed", 0)
         sys.stdout.buffer.write(junit(system, judged.verdict, began, seconds))
         return judged.verdict.status
-    out = terminal.console()
     if everything:
         # It loads what only the comparisons and costs take.
         from netproof.present.session import whole
 
-        show(whole(judged), out)
+        show(whole(judged))
     else:
-        show(brief(judged), out)
-    show([changes(judged)] if again else [], out)
-    show(power_blocks(powers) if power else [], out)
+        show(brief(judged))
+    show([changes(judged)] if again else [])
+    show(power_blocks(powers) if power else [])
     return judged.verdict.status
 
 
@@ -165,7 +165,7 @@ def report(
         gathered = Report(judged, wanted, shlex.join(again), switch, power, nights)
     write(gathered, target)
     shown = target / (MAIN if HTML in wanted else "charts")
-    terminal.say(terminal.console(), f"report {shown}")
+    terminal.say(f"report {shown}")
     return 0
 
 
@@ -247,39 +247,39 @@ def compare(
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
     from netproof.present import terminal
 
-    failed: dict[str, str] = {}
     with terminal.working("reading the sessions"):
         if by is None:
-            sessions = _sessions(first, second, store, label)
+            asked = {"": (*_sessions(first, second, store, label), partition, environment, label)}
         else:
             values = _values(by, first, store, partition, environment)
+            earliest, *others = values
+            asked = {
+                value: (
+                    values[earliest],
+                    values[value],
+                    (earliest, value) if by == "partition" else partition,
+                    (earliest, value) if by == "environment" else environment,
+                    (earliest, value) if by.startswith(LABEL) else None,
+                )
+                for value in others
+            }
     from netproof.comparison import comparison
     from netproof.present import compared
 
+    several, failed = [], {}
+    for name, sides in asked.items():
+        try:
+            both = comparison.sides(*sides)
+            tracked = partial(terminal.tracked, what="comparing")
+            several.append(comparison.compare(*both, tracked))
+        except NetproofError as error:
+            failed[name] = str(error)
+    if not several:
+        raise NetproofError("; ".join(failed.values()))
     if by is None:
-        pair = comparison.sides(*sessions, partition, environment, label)
-        only = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
-        several, title = [only], f"{only.second.name} against {only.first.name}"
-        document = compared.document(only)
+        title = f"{several[0].second.name} against {several[0].first.name}"
+        document = compared.document(several[0])
     else:
-        with terminal.working("comparing"):
-            several = []
-            earliest, *others = values
-            for value in others:
-                both = (earliest, value)
-                try:
-                    sides = comparison.sides(
-                        values[earliest],
-                        values[value],
-                        both if by == "partition" else partition,
-                        both if by == "environment" else environment,
-                        both if by.startswith(LABEL) else None,
-                    )
-                    several.append(comparison.compare(*sides))
-                except NetproofError as error:
-                    failed[value] = str(error)
-            if not several:
-                raise NetproofError("; ".join(failed.values()))
         title = f"By {by}: {', '.join(values)}"
         document = {
             "by": by,
@@ -433,7 +433,7 @@ def judge(
     else:
         judged_files.print_files(judged, terminal.console())
         if page is not None:
-            terminal.say(terminal.console(), f"report {page}")
+            terminal.say(f"report {page}")
     return judged.status
 
 

@@ -33,14 +33,13 @@ def init(
 
     _insist_on_new(system, folder)
     _write(folder, first_files(system))
-    out = terminal.console()
-    terminal.say(out, "next:", "bold")
+    terminal.say("next:", "bold")
     for step in (
         f"put your cluster into {folder / 'site-config' / system}.py",
         f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
         f"reframe --system {system} -c checks -r && netproof verdict",
     ):
-        terminal.say(out, f"  {step}")
+        terminal.say(f"  {step}")
     return 0
 
 
@@ -59,9 +58,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
         (folder / "site-config" / "__pycache__").mkdir(exist_ok=True)
     finally:
         os.umask(mask)
-    out = terminal.console()
     for name in dict.fromkeys("checks" if one.startswith("checks/") else one for one in files):
-        terminal.say(out, f"wrote {folder / name}")
+        terminal.say(f"wrote {folder / name}")
 
 
 def _insist_on_new(system: str, folder: Path) -> None:
@@ -101,16 +99,15 @@ def discover(
         f"reference-values/{system}.yaml": discover.references_text(system),
     }
     _write(folder, {**first_files(system), **own})
-    out = terminal.console()
     for one in found.left_out:
-        terminal.say(out, f"not measured: {one}", "yellow")
+        terminal.say(f"not measured: {one}", "yellow")
     for one in found.questions:
-        terminal.say(out, f"? {one}", "yellow")
-    terminal.say(out, "next:", "bold")
+        terminal.say(f"? {one}", "yellow")
+    terminal.say("next:", "bold")
     if found.questions:
-        terminal.say(out, f"  answer the questions, # ?, in {folder / 'site-config' / system}.py")
-    terminal.say(out, f"  cd {shlex.quote(str(folder))} && . ./activate")
-    terminal.say(out, f"  netproof site check --job {system} && netproof run {system}")
+        terminal.say(f"  answer the questions, # ?, in {folder / 'site-config' / system}.py")
+    terminal.say(f"  cd {shlex.quote(str(folder))} && . ./activate")
+    terminal.say(f"  netproof site check --job {system} && netproof run {system}")
     return 0
 
 

@@ -52,7 +52,6 @@ def add(
     from netproof.present import terminal
     from netproof.store import Store
 
-    err = terminal.console(stderr=True)
     opened = Store.create(store)
     refused = 0
     for number, report in enumerate(reports, 1):
@@ -62,9 +61,9 @@ def add(
             print_stored(done)
         except NetproofError as error:
             refused += 1
-            terminal.say(err, f"refused {error}", "red")
+            terminal.say(f"refused {error}", "red", stderr=True)
     if refused:
-        terminal.say(err, f"{refused} of {len(reports)} reports refused", "red")
+        terminal.say(f"{refused} of {len(reports)} reports refused", "red", stderr=True)
     return CANNOT if refused else PASSED
 
 
@@ -74,20 +73,18 @@ def print_stored(done: Ingested) -> None:
     from netproof.present.document import show
     from netproof.present.verdict import differences
 
-    out = terminal.console()
     came = "stored" if done.new else "there already"
     terminal.say(
-        out,
         f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
         f" {done.cases} cases measured",
     )
     if not done.new:
         return
-    show([differences(done.differences)], out)
+    show([differences(done.differences)])
     if "nodes" in done.unknown:
-        terminal.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
+        terminal.say(f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:
-        terminal.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
+        terminal.say(f"stored without a verdict: {done.not_judged}", "yellow")
 
 
 @verb()
@@ -113,7 +110,7 @@ def check(store: Path) -> int:
     from netproof.present import terminal
     from netproof.store import Store
 
-    out, opened = terminal.console(), Store(store)
+    opened = Store(store)
     sessions = opened.sessions()
     damaged = 0
     for number, stored in enumerate(sessions, 1):
@@ -121,10 +118,10 @@ def check(store: Path) -> int:
             found = faults(opened, stored)
         damaged += bool(found)
         for fault in found:
-            terminal.say(out, fault, "red")
+            terminal.say(fault, "red")
     count = len(sessions)
     said = f"{counted(count, 'session')}: {count - damaged} verified, {damaged} damaged"
-    terminal.say(out, said)
+    terminal.say(said)
     return FAILED if damaged else PASSED
 
 
@@ -185,43 +182,42 @@ def derive(
     changed = diff(path, references.text, text)
     if write and changed:
         disk.replace(path, text)
-    out, errors = terminal.console(), terminal.console(stderr=True)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in changed:
         head = line.startswith(("---", "+++"))
-        terminal.say(out, line, "bold" if head else styles.get(line[:1], ""))
+        terminal.say(line, "bold" if head else styles.get(line[:1], ""))
     for one in made:
         if one.reason:
-            terminal.say(errors, f"{one.case}: no references: {one.reason}", "yellow")
+            terminal.say(f"{one.case}: no references: {one.reason}", "yellow", stderr=True)
         elif one.unchanged or one.kept:
-            terminal.say(errors, f"{one.case}:")
+            terminal.say(f"{one.case}:", stderr=True)
             for variable, reason in one.unchanged.items():
-                terminal.say(errors, f"  {variable}: left as it is: {reason}", "yellow")
+                terminal.say(f"  {variable}: left as it is: {reason}", "yellow", stderr=True)
             for variable, why in one.kept.items():
-                terminal.say(errors, f"  {variable}: {why}")
+                terminal.say(f"  {variable}: {why}", stderr=True)
     terminal.say(
-        errors,
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
         f" them without references; {sum(len(one.entries) for one in made)} entries change,"
         f" {sum(len(one.unchanged) for one in made)} are left as they are",
         "bold",
+        stderr=True,
     )
     least = deriving.FEW_LAUNCHES
     few = sum(one.launches < least for one in made if not one.reason)
     if few:
         terminal.say(
-            errors,
             f"{few} cases have fewer than {least} launches in a session: one slow launch is then"
             f" the session's value, which no bound foresees; measure with -S launches={least}",
             "yellow",
+            stderr=True,
         )
     shown = os.path.relpath(path)
     if not changed:
-        terminal.say(errors, f"{shown} stays as it is")
+        terminal.say(f"{shown} stays as it is", stderr=True)
     elif write:
-        terminal.say(errors, f"{shown} is written")
+        terminal.say(f"{shown} is written", stderr=True)
     else:
-        terminal.say(errors, f"nothing is written; --write changes {shown}")
+        terminal.say(f"nothing is written; --write changes {shown}", stderr=True)
     return INCONCLUSIVE if any(one.outside for one in made) else PASSED
 
 
@@ -345,10 +341,10 @@ def show(
     if plot is not None:
         write(shown, plot)
     for sentence in shown.nights.unread:
-        terminal.say(terminal.console(stderr=True), sentence, "yellow")
+        terminal.say(sentence, "yellow", stderr=True)
     if verdict.not_kept:
         sentence = f"the next history takes as long as this one: {verdict.not_kept}"
-        terminal.say(terminal.console(stderr=True), sentence, "yellow")
+        terminal.say(sentence, "yellow", stderr=True)
     answer = overview if selection.everything else series
     plotted = [] if plot is None else [f"plot {plot}"]
     printed(
@@ -396,7 +392,7 @@ def accept(
         " can be found again",
         f"to take it back, remove {path}",
     )
-    show([*lines, *_left(acceptance, covered, after)], terminal.console())
+    show([*lines, *_left(acceptance, covered, after)])
     return 0
 
 

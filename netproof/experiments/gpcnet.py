@@ -22,7 +22,6 @@ from netproof.experiments.load import (
     Factor,
     Impact,
     Statistic,
-    known_factor,
     too_few,
 )
 from netproof.measurement.disturbance import NodeLoad, disturbed
@@ -174,10 +173,9 @@ def _impact(name: str, outputs: list[tuple[NetworkTest, ...]], partition: Partit
 
     def factor(which: int, most: float | None, why: str) -> Factor:
         figures = [(test.alone[which], test.congested[which]) for test in tests]
-        if why:
-            return Factor(None, None, most, None, why, *map(median, zip(*figures, strict=True)))
         ratios = [alone / loaded if unit == RATE else loaded / alone for alone, loaded in figures]
-        return known_factor(median(ratios), of_median(ratios), most, figures)
+        value, interval = (None, None) if why else (median(ratios), of_median(ratios))
+        return Factor(value, interval, most, why, *map(median, zip(*figures, strict=True)))
 
     few, each = (
         too_few(len(outputs)),

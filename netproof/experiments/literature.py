@@ -83,10 +83,6 @@ class Adapters(Written):
     link_mbit_s: Positive
     columns: Several[Adapter]
 
-    def link_share(self, adapter: Adapter) -> float:
-        """Return the peak over the link's signalling rate, framing and headers included."""
-        return line_rate_share(adapter.peak, mb_s(self.link_mbit_s))
-
     def line_rate_share(self, adapter: Adapter) -> float | None:
         """Return the peak over TCP's line rate; None for other transports or without an MTU."""
         mtu = adapter.mtu if adapter.over_tcp else None
@@ -107,11 +103,6 @@ class StudyRun(Written):
 
     latency_printed_s: Positive
     rows: Several[StudyRow]
-
-    @property
-    def latency_printed_us(self) -> float:
-        """The same in µs."""
-        return us(self.latency_printed_s)
 
     def curve(self) -> Curve:
         """Return the rows as a curve, with bandwidth from bytes and time."""

@@ -26,7 +26,7 @@ import scipy
 
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.criteria.counters import MORE, TIMES, CountedSettings, sent_again
-from netproof.errors import NetproofError, grouped, shortened
+from netproof.errors import NetproofError, grouped
 from netproof.experiments import load_plan
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
 from netproof.experiments.tails import nearest_rank
@@ -47,8 +47,11 @@ from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.session.session import MeasuredJob
 from netproof.site.partition import PairSettings, Partition
 
-AGGRESSORS_FILE = "aggressors.tsv"
-AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
+AGGRESSORS_FILE = "aggressors.json"
+
+Aggression = tuple[float, float, int, str]
+"""First and last time at which an aggressor certainly sent, in seconds since the epoch, the rows
+that it printed, and why it did not send throughout, empty where it did."""
 
 
 @dataclass(frozen=True)
@@ -112,18 +115,23 @@ class Statistic(StrEnum):
 class Factor:
     """How many times as bad a figure is under load, with a 95 % interval over rounds.
 
-    ``most``: its bound, None without one, and ``side``: of the interval. Where the factor is not
-    known, all but the bound are None, with the reason in ``why``. ``alone``, ``loaded``: medians
-    of the figure over rounds, in its unit.
+    ``most``: its bound, None without one. Where the factor is not known, it has the reason in
+    ``why``. ``alone``, ``loaded``: medians of the figure over rounds, in its unit.
     """
 
     value: float | None
     interval: Interval | None
     most: float | None
-    side: Side | None
     why: str = ""
     alone: float | None = None
     loaded: float | None = None
+
+    @property
+    def side(self) -> Side | None:
+        """Return the side of the bound on which its interval is."""
+        if self.most is None or self.interval is None:
+            return None
+        return side(self.interval, 0, self.most)
 
     @property
     def undecided(self) -> bool:
@@ -253,8 +261,8 @@ def of_job(folder: Path, jobid: str) -> Loaded:
 
     def run_of(turn: VictimTurn) -> VictimRun:
         sent = aggressions.get(turn.aggressor_step)
-        if turn.beside and sent and sent[2] and turn.step not in job.recorded:
-            return VictimRun(turn, None, (), "", f"{turn.aggressor_step}: {sent[2]}")
+        if turn.beside and sent and sent[-1] and turn.step not in job.recorded:
+            return VictimRun(turn, None, (), "", f"{turn.aggressor_step}: {sent[-1]}")
         size, wanted = turn.victim.size(partition.max_message_bytes), settings.repetitions
         case = Case(*planned.where, OF_PAIRS.name, turn.victim.function, 2, 1)
         try:
@@ -271,16 +279,13 @@ def of_job(folder: Path, jobid: str) -> Loaded:
     return Loaded(*planned.where, jobid, nodes, planned.extras, planned.seed, runs)
 
 
-def _uncongested(turn: VictimTurn, launch: Launch, sent: tuple[float, float, str] | None) -> str:
-    """Return why the aggressor of a launch did not send throughout; empty where it did, or alone.
-
-    ``sent``: as of ``aggressions_of``.
-    """
+def _uncongested(turn: VictimTurn, launch: Launch, sent: Aggression | None) -> str:
+    """Return why a launch's aggressor did not send throughout; empty where it did, or alone."""
     if not turn.beside:
         return ""
     if sent is None:
         return f"of {turn.aggressor_step} there is no record"
-    began, ended, why = sent
+    began, ended, _, why = sent
     late, early = began - launch.start, launch.start + launch.wall_s - ended
     if why:
         return f"{turn.aggressor_step}: {why}"
@@ -289,45 +294,15 @@ def _uncongested(turn: VictimTurn, launch: Launch, sent: tuple[float, float, str
     return f"{turn.aggressor_step} ended {early:.2f} s before the victim" if early > 0 else ""
 
 
-def aggressions_of(folder: Path) -> dict[str, tuple[float, float, str]]:
-    """Return when each aggressor of a job sent, by its step; NetproofError for a damaged line.
-
-    First and last time at which it certainly sent, seconds since the epoch, and why it did not
-    send throughout, empty where it did.
-    """
+def aggressions_of(folder: Path) -> dict[str, Aggression]:
+    """Return when each aggressor of a job sent, by its step; NetproofError for a damaged file."""
     path = folder / AGGRESSORS_FILE
-    try:
-        lines = path.read_text().splitlines()
-    except FileNotFoundError:
-        return {}
-    if not lines or lines[0] != AGGRESSORS_HEADER:
-        raise NetproofError(f"{path}:1: the header {AGGRESSORS_HEADER!r} is missing")
-    found = {}
-    for number, line in enumerate(lines[1:], 2):
-        try:
-            step, began, ended, _, why = line.split("\t")
-            found[step] = float(began), float(ended), why
-        except ValueError as error:
-            what = f"{shortened(repr(line))} is no aggressor"
-            raise NetproofError(f"{path}:{number}: {what}: {error}") from error
-    return found
+    return job_files.noted(path, dict[str, Aggression]) if path.exists() else {}
 
 
 def too_few(rounds: int) -> str:
     """Return why so many rounds give no factor; empty where they do."""
     return f"{rounds} rounds count, and it takes {LEAST_ROUNDS}" if rounds < LEAST_ROUNDS else ""
-
-
-def known_factor(
-    value: float,
-    interval: Interval | None,
-    most: float | None,
-    figures: Sequence[tuple[float, float]],
-) -> Factor:
-    """Return a factor with the side of its bound; ``figures``: of each round, alone and loaded."""
-    where = None if most is None or interval is None else side(interval, 0, most)
-    alone, loaded = map(median, zip(*figures, strict=True))
-    return Factor(value, interval, most, where, "", alone, loaded)
 
 
 def _impacts(loaded: Loaded) -> Iterator[Impact]:
@@ -365,7 +340,7 @@ def _factor(
     if statistic is Statistic.TAIL and fewest < 100 and not why:
         why = f"a launch has {fewest} repetitions, and a 99th percentile takes 100"
     if why:
-        return Factor(None, None, most, None, why)
+        return Factor(None, None, most, why)
 
     def figure(times: tuple[float, ...]) -> float:
         if statistic is Statistic.TAIL:
@@ -374,7 +349,8 @@ def _factor(
 
     figures = [(figure(alone.times_us), figure(loaded.times_us)) for alone, loaded in rounds]
     ratios = [loaded / alone for alone, loaded in figures]
-    return known_factor(pseudomedian(ratios), of_pseudomedian(ratios), most, figures)
+    medians = map(median, zip(*figures, strict=True))
+    return Factor(pseudomedian(ratios), of_pseudomedian(ratios), most, "", *medians)
 
 
 def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[LoadCause], str]:

@@ -9,7 +9,6 @@ A job's nodes are known only within it, where the launches are drawn.
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,14 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import ClassVar, TypeVar
 
-from netproof import codec
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
-from netproof.intake import disk
 from netproof.measurement.case import Case, Curve
-from netproof.session import plan
+from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete, JobFolder
 from netproof.session.measured import Launch
 from netproof.session.plan import JobPlan, Step
@@ -269,13 +266,10 @@ def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
     path = folder / TURNS_FILE
     try:
-        document = disk.json_file(path)
+        return job_files.noted(path, tuple[VictimTurn, ...])
     except OSError as error:
-        raise NetproofError(
-            f"{path}: the job did not come to draw its launches: {error.strerror}; see {folder}'s"
-            " *.err"
-        ) from error
-    return codec.decode(tuple[VictimTurn, ...], document, f"{path}: cannot be read")
+        why = f"the job did not come to draw its launches: {error.strerror}; see {folder}'s *.err"
+        raise NetproofError(f"{path}: {why}") from error
 
 
 def repeated(
@@ -340,6 +334,5 @@ def drawn(
     """Draw a job's launches on its nodes into its folder; NetproofError for too few nodes."""
     asked = planned.task_of(LoadAsked)
     several = turns(nodes, leaves, asked.victims, asked.aggressors, asked.rounds, planned.seed)
-    document = json.dumps(codec.encode(several), indent=1)
-    (folder / TURNS_FILE).write_text(document + "\n")
+    job_files.note(folder / TURNS_FILE, several)
     return several

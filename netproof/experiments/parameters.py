@@ -11,7 +11,6 @@ first.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +18,10 @@ from pathlib import Path
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import disk, trust, yaml_reading
-from netproof.intake.disk import read_text
-from netproof.session import session
+from netproof.session import job_files, session
+from netproof.site import slurm
 
 TCP, MPI = "tcp", "mpi"
-EAGER_LIMIT = "eager-limit"
 EAGER_VARIABLES = ("UCX_RNDV_THRESH", "FI_OFI_RXM_BUFFER_SIZE")
 """Eager limits of the layer below MPI, in bytes: of UCX, and of libfabric's ``ofi_rxm``."""
 INTER_NODE = "inter-node"
@@ -63,6 +61,7 @@ class Parameter:
     title: str
     values: tuple[str, ...] = ()
     in_bytes: bool = True
+    eager_limit: bool = False
     over_tcp: Assignment | None = None
     libraries: Mapping[str, Assignment] = field(default_factory=dict)
     by_hook: bool = False
@@ -163,34 +162,28 @@ _PARAMETERS = codec.decode(tuple[Parameter, ...], _KNOWN["parameters"], f"{_FILE
 BY_NAME = {one.name: one for one in _PARAMETERS}
 
 
+def of(name: str) -> Parameter:
+    """Return the parameter of that name, or that of an environment variable, without values."""
+    eager = name in EAGER_VARIABLES
+    libraries = {"": Assignment({name: "{value}"})}
+    variable = Parameter(name, name, in_bytes=eager, eager_limit=eager, libraries=libraries)
+    return BY_NAME.get(name, variable)
+
+
 def found(name: str, values: Sequence[str]) -> Parameter:
     """Return the parameter of that name, or an environment variable (begins with a capital).
 
     ``values``: of a variable, which has none of its own. Raise NetproofError, with the known names,
     for others.
     """
-    if name in BY_NAME:
-        return BY_NAME[name]
-    if not _VARIABLE.fullmatch(name):
+    if name not in BY_NAME and not _VARIABLE.fullmatch(name):
         raise NetproofError(
             f"{name!r} is no parameter; those are {', '.join(BY_NAME)}, and any environment"
             " variable in capital letters"
         )
-    if not values:
+    if name not in BY_NAME and not values:
         raise NetproofError(f"{name} has no values of its own: give --values")
-    setting = Assignment({name: "{value}"})
-    in_bytes = name in EAGER_VARIABLES
-    return Parameter(name, name, tuple(values), in_bytes=in_bytes, libraries={"": setting})
-
-
-def is_eager_limit(name: str) -> bool:
-    """Check whether a sweep changes an eager limit: MPI's, or that of the layer below it."""
-    return name == EAGER_LIMIT or name in EAGER_VARIABLES
-
-
-def are_sizes(name: str) -> bool:
-    """Check whether the values of a sweep are sizes."""
-    return name in EAGER_VARIABLES or (name in BY_NAME and BY_NAME[name].in_bytes)
+    return of(name)
 
 
 def insist_on_values(values: Sequence[str]) -> None:
@@ -241,8 +234,11 @@ ANSWER_S = 120
 """Seconds in which a node must answer: it may have to wait for its job to end."""
 
 
-OWN_FILE = "own_values.tsv"
-"""The same lines in the job's folder, where they stay: the nodes' values at its start."""
+OWN_FILE = "own_values.json"
+"""The same as a record in the job's folder, where it stays: the nodes' values at its start."""
+
+OwnValues = tuple[tuple[str, str, str], ...]
+"""Nodes with a setting and its own value before a sweep."""
 
 FOLDER = "tuning"
 """Folder of sweeps in the folder of reports, which no verdict reads."""
@@ -250,28 +246,22 @@ FOLDER = "tuning"
 
 def record_of(reports: Path, system: str, partition: str) -> Path:
     """Return the record of sweeps on a partition; ``reports``: as for ``session.folder_of``."""
-    return session.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
+    return session.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.json"
 
 
-def read(record: Path) -> tuple[tuple[str, str, str], ...]:
-    """Return nodes with a setting and its own value before a sweep; NetproofError if damaged."""
+def read(record: Path) -> OwnValues:
+    """Return what a record has, nothing without one; NetproofError if it is damaged."""
     if not record.exists():
         return ()
     trust.insist(record, "the record of a sweep")
-    found: list[tuple[str, str, str]] = []
-    for number, line in enumerate(read_text(record).splitlines(), 1):
-        words = line.split("\t")
-        if len(words) != 3 or not all(words):
-            what = "is no line of node, setting and value"
-            remedy = "restore the nodes by hand, and remove the file"
-            raise NetproofError(f"{record}:{number}: {what}: {remedy}")
-        found.append((words[0], words[1], words[2]))
-    return tuple(found)
+    try:
+        return job_files.noted(record, OwnValues)
+    except NetproofError as error:
+        remedy = "restore the nodes by hand, and remove the file"
+        raise NetproofError(f"{error}; {remedy}") from None
 
 
-def restore(
-    record: Path, hook: Sequence[str], access: Sequence[str]
-) -> tuple[tuple[str, str, str], ...]:
+def restore(record: Path, hook: Sequence[str], access: Sequence[str]) -> OwnValues:
     """Set the recorded values on their nodes, read them back, and remove the record.
 
     ``access``: ReFrame's options of the partition. Return the restored values. Raise NetproofError
@@ -283,15 +273,15 @@ def restore(
             f"{record}: an earlier sweep ended before everything was restored, and the partition"
             " has no tuning_hook any more: restore its nodes by hand, and remove the file"
         )
-    failed, reasons = "", []
+    failed, reasons = [], []
     for node, name, value in several:
         try:
             put(node, hook, name, value, access)
         except NetproofError as error:
-            failed += f"{node}\t{name}\t{value}\n"
+            failed.append((node, name, value))
             reasons.append(str(error))
     if failed:
-        disk.replace(record, failed)
+        job_files.note(record, failed)
         raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
     record.unlink(missing_ok=True)
     return several
@@ -309,20 +299,6 @@ def ask(node: str, command: Sequence[str], access: Sequence[str] = ()) -> str:
     """Return what a command prints on a node; raise NetproofError if it fails there."""
     options = [f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet"]
     try:
-        ran = subprocess.run(
-            ["srun", *access, *options, *command],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=ANSWER_S,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise NetproofError(f"{node}: there is no srun") from None
-    except subprocess.TimeoutExpired:
-        raise NetproofError(f"{node}: did not answer within {ANSWER_S} s") from None
-    if ran.returncode != 0:
-        words = " | ".join(line.strip() for line in ran.stderr.splitlines() if line.strip())
-        ended = f"{' '.join(command)} ended with status {ran.returncode}"
-        raise NetproofError(f"{node}: {ended}: {words}")
-    return ran.stdout.strip()
+        return slurm.ask("srun", *access, *options, *command, limit_s=ANSWER_S).strip()
+    except NetproofError as error:
+        raise NetproofError(f"{node}: {error}") from None

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, grouped
 from netproof.experiments import parameters
-from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
+from netproof.experiments.parameters import Assignment
 from netproof.measurement.case import Case, Curve, median_curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Variance, in_common, moderated
@@ -397,7 +397,7 @@ class Sweep(JobRecord):
         The medians' curves decide, those of values together with the default's. A value without a
         step has None; the result is None unless the sweep changes the eager limit.
         """
-        if not is_eager_limit(self.parameter):
+        if not parameters.of(self.parameter).eager_limit:
             return None
         launched = zip(self.turns, self.launches, strict=True)
         several = grouped((turn.value, launch.curve) for turn, launch in launched)
@@ -467,8 +467,7 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
         raise Incomplete("; ".join(reasons))
     found = dataclasses.replace(planned, jobid=jobid)
     if not planned.library:
-        by_hook = planned.parameter in BY_NAME and BY_NAME[planned.parameter].by_hook
-        own = own_values(folder) if by_hook else ()
+        own = own_values(folder) if parameters.of(planned.parameter).by_hook else ()
         return dataclasses.replace(found, launches=tuple(made.values()), own=own)
     library = parameters.library_of(planned.library)
     refused = {**_lines_with(library.ignored, folder, made), **refused}

@@ -36,12 +36,11 @@ from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.session.session import MeasuredJob
 
 FUNCTION = "PingPong"
-CALLS_FILE = "tails-calls.txt"
-"""The long launch's number of calls."""
 LONG = "tail.1"
 """Name of the long launch's step."""
-WATCH_FILE = "tails-watch.tsv"
-"""Times at which its output had grown, and to how many bytes."""
+WATCH_FILE = "tails-watch.json"
+"""Its number of calls, and the times at which its output had grown, and to how many bytes."""
+Looks = tuple[tuple[float, int], ...]
 WATCH_S = 0.02
 """Seconds between two readings of its size."""
 TRIALS = (500, 4000)
@@ -115,31 +114,25 @@ def enough(folder: Path) -> bool:
     return first is not None and first.wall_s >= ENOUGH_S
 
 
-def long_step(planned: JobPlan, folder: Path) -> Step:
-    """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
+def long_step(planned: JobPlan, folder: Path) -> tuple[Step, int]:
+    """Return the long launch, whose sizes are in the folder, and its calls; NetproofError."""
     asked = planned.task_of(TailsAsked)
     calls = min(max(round(asked.seconds / call_s(folder)), TRIALS[0]), MOST_CALLS)
     for name, text in plan.size_files({f"{calls}-calls": [asked.bytes] * calls}).items():
         (folder / name).write_text(text)
-    (folder / CALLS_FILE).write_text(f"{calls}\n")
-    return step(planned, LONG, calls)
+    return step(planned, LONG, calls), calls
 
 
-def watched(folder: Path, text: str) -> list[tuple[float, int]]:
+def watched(looks: Looks, text: str) -> Looks:
     """Return how many rows had been printed at which times (s since the epoch); NetproofError."""
     ends, so_far = [], 0
     for line in text.encode().splitlines(keepends=True):
         so_far += len(line)
         if _ROW.match(line):
             ends.append(so_far)
-    path = folder / WATCH_FILE
-    try:
-        looks = [looked.split("\t") for looked in path.read_text().splitlines()]
-        found = [(float(moment), bisect_right(ends, int(size))) for moment, size in looks]
-    except (OSError, ValueError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error}") from error
+    found = tuple((moment, bisect_right(ends, size)) for moment, size in looks)
     if not found or found[-1][1] != len(ends):
-        raise NetproofError(f"{path}: does not tell how {LONG}'s output grew to its end")
+        raise NetproofError(f"{WATCH_FILE}: does not tell how {LONG}'s output grew to its end")
     return found
 
 
@@ -303,15 +296,16 @@ def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
     planned = JobPlan.read(folder / PLAN_FILE)
     asked, job = planned.task_of(TailsAsked), job_files.JobFolder(folder)
+    path = folder / WATCH_FILE
     try:
-        calls = int((folder / CALLS_FILE).read_text())
-    except (OSError, ValueError) as error:
-        why = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
-        raise NetproofError(why) from None
+        calls, looks = job_files.noted(path, tuple[int, Looks])
+    except OSError as error:
+        why = f"the job did not come to the end of its long launch: {error.strerror}"
+        raise NetproofError(f"{path}: {why}") from None
     case = Case(*planned.where, OF_PAIRS.name, FUNCTION, 2, 1)
     launch, times = load_plan.repeated(job, LONG, case, asked.bytes, calls, "call")
     printed, _ = of_program(text_of(folder / f"{LONG}.{OF_PAIRS.suffix}"))
     nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
-    where, seen = (*planned.where, jobid, nodes, planned.extras), tuple(watched(folder, printed))
+    where, seen = (*planned.where, jobid, nodes, planned.extras), watched(looks, printed)
     return Tail(*where, asked.bytes, asked.seconds, launch, times, seen)

@@ -232,9 +232,9 @@ def replace(path: Path, content: str | bytes) -> None:
     sync(path.parent)
 
 
-def sync(folder: Path) -> None:
-    """Put a folder's entries on disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Put a file, or a folder's entries, on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from netproof.errors import NetproofError
 from netproof.experiments import load, load_plan, parameters, tails
-from netproof.intake import disk
 from netproof.jobs.job import RunningJob, ended_within
+from netproof.session import job_files
 from netproof.session.plan import Step
 from netproof.site import slurm
 
@@ -28,7 +28,6 @@ def run_load(job: RunningJob) -> None:
         return
     leaves, _ = slurm.topology()
     turns = load_plan.drawn(job.plan, job.folder, job.nodes, leaves)
-    (job.folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
     for turn in turns:
         victim, aggressor = load_plan.steps(turn, job.plan)
         if aggressor is None:
@@ -57,8 +56,8 @@ def beside(job: RunningJob, victim: Step, aggressor: Step) -> None:
             job.end(process)
         if rows:
             break
-    with (job.folder / load.AGGRESSORS_FILE).open("a") as record:
-        print(aggressor.name, f"{began:.6f}", f"{ended:.6f}", rows, why, sep="\t", file=record)
+    known = {**load.aggressions_of(job.folder), aggressor.name: (began, ended, rows, why)}
+    job_files.note(job.folder / load.AGGRESSORS_FILE, known)
 
 
 def _sends(
@@ -90,11 +89,11 @@ def run_tails(job: RunningJob) -> None:
             job.launch(tails.step(job.plan, f"trial.{number}", calls))
         if job.dry:
             return
-    long = tails.long_step(job.plan, job.folder)
-    over, begun = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=_watch, args=(job.folder, over, begun), daemon=True)
+    long, calls = tails.long_step(job.plan, job.folder)
+    looks: list[tuple[float, int]] = []
+    over, output = threading.Event(), job.folder / f"{tails.LONG}.out"
+    watcher = threading.Thread(target=_watch, args=(output, looks, over), daemon=True)
     watcher.start()
-    begun.wait()
     try:
         job.launch(long)
     finally:
@@ -102,18 +101,17 @@ def run_tails(job: RunningJob) -> None:
         over.wait(10 * tails.WATCH_S)
         over.set()
         watcher.join()
+        job_files.note(job.folder / tails.WATCH_FILE, (calls, looks))
 
 
-def _watch(folder: Path, over: threading.Event, begun: threading.Event) -> None:
-    """Note when the output of the long launch had grown, until it is over."""
-    path, seen = folder / f"{tails.LONG}.out", 0
-    with (folder / tails.WATCH_FILE).open("w", buffering=1) as noted:
-        begun.set()
-        while not over.wait(tails.WATCH_S):
-            size = path.stat().st_size if path.exists() else 0
-            if size != seen:
-                print(f"{time.time():.6f}\t{size}", file=noted)
-                seen = size
+def _watch(output: Path, looks: list[tuple[float, int]], over: threading.Event) -> None:
+    """Add when an output had grown, and to how many bytes, until it is over."""
+    seen = 0
+    while not over.wait(tails.WATCH_S):
+        size = output.stat().st_size if output.exists() else 0
+        if size != seen:
+            looks.append((round(time.time(), 6), size))
+            seen = size
 
 
 def run_algorithms(job: RunningJob) -> None:
@@ -132,7 +130,7 @@ def run_setting(job: RunningJob) -> None:
     cannot be set.
     """
     name, record = job.plan.asked["parameter"], Path(job.plan.asked["record"])
-    by_hook = name in parameters.BY_NAME and parameters.BY_NAME[name].by_hook
+    by_hook = parameters.of(name).by_hook
     with _set_by_hook(job, name, record) if by_hook and not job.dry else nullcontext() as put:
         for step in itertools.chain(*job.plan.rounds):
             if put:
@@ -156,9 +154,8 @@ def _set_by_hook(job: RunningJob, name: str, record: Path) -> Iterator[Callable[
     for node, value in own.items():
         if len(value.split()) != 1:
             raise NetproofError(f"{node}: the hook printed {value!r} for {name}, no value")
-    lines = "".join(f"{node}\t{name}\t{value}\n" for node, value in own.items())
-    (job.folder / parameters.OWN_FILE).write_text(lines)
-    disk.replace(record, lines)
+    for path in (job.folder / parameters.OWN_FILE, record):
+        job_files.note(path, [(node, name, value) for node, value in own.items()])
 
     def forget_carriers() -> None:
         # A card that is reset interrupts its carrier, which is no fault of the network.

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.text import Text
 
-from netproof.present.terminal import say
+from netproof.present.terminal import console, say
 from netproof.present.wording import visible
 
 if TYPE_CHECKING:
@@ -184,27 +184,28 @@ Part = tuple[str, "str | Cell", Sequence[Block]]
 """Anchor, title and blocks of a part of a page."""
 
 
-def show(blocks: Iterable[Block], out: Console) -> None:
+def show(blocks: Iterable[Block], out: Console | None = None) -> None:
     """Print blocks on the terminal."""
+    out = out or console()
     for one in blocks:
         match one:
             case Cell(look="heading"):
                 out.print()
-                say(out, one.text, "bold")
+                say(one.text, "bold", out)
             case str() | Cell():
-                say(out, str(one), STYLES.get(getattr(one, "look", ""), ""))
+                say(str(one), STYLES.get(getattr(one, "look", ""), ""), out)
             case Mapping():
                 for name, value in one.items():
-                    say(out, f"{name}: {value}")
+                    say(f"{name}: {value}", out=out)
             case Headline():
-                say(out, f"{one.word.upper()}: {one.sentence}", f"bold {STYLES.get(one.look, '')}")
+                say(f"{one.word.upper()}: {one.sentence}", f"bold {STYLES.get(one.look, '')}", out)
             case Sentences(folded=False) if one.sentences:
                 if one.title:
                     out.print()
-                    say(out, one.title, "bold")
+                    say(one.title, "bold", out)
                 for sentence in one.sentences:
                     look = getattr(sentence, "look", "") or one.look
-                    say(out, f"{one.mark}{sentence}", STYLES.get(look, ""))
+                    say(f"{one.mark}{sentence}", STYLES.get(look, ""), out)
             case DataTable(fold="") if one.rows:
                 _show_table(one, out)
 
@@ -222,11 +223,11 @@ def _show_table(table: DataTable, out: Console) -> None:
             if table.groups or one is not tables[0]:
                 out.print()
             if heading:
-                say(out, heading, "bold")
+                say(heading, "bold", out)
             print_rows(one, out, range(begin, begin + count))
             begin += count
     if table.caption:
-        say(out, table.caption, "dim")
+        say(table.caption, "dim", out)
 
 
 def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True) -> None:

@@ -39,11 +39,11 @@ def export(store: Path, name: str, form: str, folder: Path) -> None:
             raise NetproofError(f"{folder}: is not empty; name a new folder")
         for file, text in texts.items():
             (folder / file).write_text(text, newline="")
-    out, count = terminal.console(), counted(len(texts), "file")
-    terminal.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
+    count = counted(len(texts), "file")
+    terminal.say(f"session {stored.name} of {stored.system}: {count} in {folder}")
     if left_out:
         have = counted(left_out, "case has", "cases have")
-        terminal.say(out, f"{have} no rate as NetPIPE has one, and no file")
+        terminal.say(f"{have} no rate as NetPIPE has one, and no file")
 
 
 def netpipe_text(curve: Curve, *, bidirectional: bool) -> str:

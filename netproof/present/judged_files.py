@@ -77,7 +77,7 @@ def _print_table(table: DataTable, out: Console) -> None:
     figures = table.only(range(2, len(table.head))).fitting(out.width)
     print_rows(figures, out, range(0))
     for at, row in enumerate(table.rows):
-        say(out, "  ".join(map(str, row[:2])))
+        say("  ".join(map(str, row[:2])), out=out)
         print_rows(figures, out, range(at, at + 1), head=False)
 
 

@@ -19,7 +19,7 @@ from netproof.experiments.literature import (
     StudyPart,
     named,
 )
-from netproof.measurement.case import line_rate_share, mb_s, mbit_s
+from netproof.measurement.case import line_rate_share, mb_s, mbit_s, us
 from netproof.present.document import EVERY, Block, Cell, DataTable, Part, Sentences
 from netproof.present.html.charts import MARKS, ChartFigure, Looks, Rows, dots, present
 from netproof.present.wording import file_name, number
@@ -86,7 +86,7 @@ def study_tables(study: Study) -> list[DataTable]:
         ]
         caption = (
             f"Mbps of {study.mbps[0]} bit/s; latency {study.run.landmarks().latency_us:g} µs by the"
-            f" rows, {study.run.latency_printed_us:g} µs printed"
+            f" rows, {us(study.run.latency_printed_s):g} µs printed"
         )
         found.append(DataTable(_RUN, rows, EVERY, caption))
     if study.figures:
@@ -112,12 +112,14 @@ def _adapter_tables(adapters: Adapters) -> Iterator[DataTable]:
     yield DataTable(_HARDWARE, cards)
     columns = []
     for one in adapters.columns:
+        # Of the link's signalling rate, framing and headers included, and of the line rate.
+        of_link = line_rate_share(one.peak, mb_s(adapters.link_mbit_s))
         share = adapters.line_rate_share(one)
         columns.append(
             (
                 *(f"{one.latency_us:g}", f"{one.peak:g}", one.peak_size_printed),
                 *(f"{one.rates[kib]:g}" for kib in RATE_KIB),
-                *(f"{adapters.link_share(one):.1%}", number(share, ".1%")),
+                *(f"{of_link:.1%}", number(share, ".1%")),
             )
         )
     head = ("each way, MB/s", *(one.name for one in adapters.columns))

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from netproof.errors import grouped
-from netproof.experiments.parameters import BY_NAME, are_sizes
+from netproof.experiments import parameters
 from netproof.experiments.sweep import (
     LONG_SHARE,
     SHORT_UP_TO,
@@ -40,7 +40,7 @@ def name_of(sweep: Sweep, value: str) -> str:
     """Return a value's name: ``4 ring`` of a numbered algorithm, ``64 KiB`` of a size."""
     if sweep.names.get(value):
         return f"{value} {sweep.names[value]}"
-    sized = are_sizes(sweep.parameter) and value.isdigit()
+    sized = parameters.of(sweep.parameter).in_bytes and value.isdigit()
     return size_in_words(int(value)) if sized else value
 
 
@@ -128,8 +128,8 @@ def setting(sweep: Sweep, value: str) -> str:
     how = sweep.assignment.of(value)
     named = [f"{name}={text}" for name, text in how.variables.items()]
     arguments = [f"NPtcp {' '.join(how.arguments)}"] if how.arguments else []
-    parameter = BY_NAME.get(sweep.parameter)
-    by_hook = [f"{parameter.title} {value}"] if parameter and parameter.by_hook else []
+    parameter = parameters.of(sweep.parameter)
+    by_hook = [f"{parameter.title} {value}"] if parameter.by_hook else []
     return " ".join([*named, *arguments, *by_hook])
 
 

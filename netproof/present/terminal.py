@@ -27,11 +27,14 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
-def say(out: Console, sentence: str, style: str = "") -> None:
+def say(
+    sentence: str, style: str = "", out: Console | None = None, *, stderr: bool = False
+) -> None:
     """Print a sentence on a line of its own, which the terminal may wrap.
 
     Output of a job may be part of it, so control characters are shown by their code.
     """
+    out = out or console(stderr=stderr)
     out.print(Text(visible(sentence), style), soft_wrap=True)
 
 

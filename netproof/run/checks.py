@@ -26,7 +26,6 @@ from reframe.utility.sanity import make_performance_function
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Finding, Level
-from netproof.errors import NetproofError
 from netproof.jobs.acceptance import JobOutcome
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARKS, Better
@@ -44,6 +43,7 @@ from netproof.run.mixins import (
     RecordedTest,
     Referenced,
     baseline_of_system,
+    failing,
     partition_names,
     rank_counts,
 )
@@ -147,7 +147,7 @@ class Results(LocalTest, RecordedTest):
         record = self.folder / job_files.LAUNCHES_FILE
         if not record.is_file():
             raise SanityError(f"the job left no {record}")
-        try:
+        with failing(SanityError):
             planned = self.outcome.environments[self.current_environ.name].plan
             asks = self.job_of.least_run_in(self.current_environ)
             said = codec.encode(provenance.transport_of(self.folder)) if asks else {}
@@ -157,8 +157,6 @@ class Results(LocalTest, RecordedTest):
                 netproof_provenance={},
             )
             self.write_record(**self.job_of.described(self.folder))
-        except (NetproofError, OSError) as error:
-            raise SanityError(str(error)) from None
         return True
 
 
@@ -255,11 +253,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     @sanity_function
     def is_complete(self) -> bool:
         """Check that exactly the requested sizes and launches are there."""
-        try:
+        with failing(SanityError):
             self.measured = self.results.whole(self.case())
-        except Incomplete as error:
-            # ReFrame appends a cause's text to the error's own.
-            raise SanityError(str(error)) from None
         self.write_record(netproof_case=self.netproof_case, netproof_complete=True)
         self.netproof_case = {}
         return True

@@ -37,6 +37,7 @@ from netproof.run.mixins import (
     Referenced,
     WaitsForNodes,
     baseline_of_system,
+    failing,
     partition_names,
     rank_counts,
     slurm_now,
@@ -101,10 +102,8 @@ class Job(
     def insist_on_slurm(self) -> None:
         """Fail at once if Slurm's commands would look for their file for a minute."""
         if not self.is_dry_run():
-            try:
+            with failing():
                 trust.insist_on_slurm()
-            except NetproofError as error:
-                raise ReframeError(str(error)) from None
 
     def take_over_srun(self) -> list[str]:
         """Return the launcher's command for a step; ReFrame starts the script without it.
@@ -173,10 +172,8 @@ class Job(
 
         Fail with the known names if ``-S`` gave an unknown one.
         """
-        try:
+        with failing():
             reason = reason_to_skip(self.cases())
-        except NetproofError as error:
-            raise ReframeError(str(error)) from None
         if reason:
             self.netproof_left = codec.encode(reason)
             self.skip(reason.why)
@@ -201,10 +198,8 @@ class Job(
                 f"the job left no {stage / self.launches_file}, and Slurm has it as"
                 f" {self.job.state}; if it began, see {self.stderr} next to that file"
             )
-        try:
+        with failing(SanityError):
             self.write_record(**self.results(stage))
-        except (NetproofError, OSError) as error:
-            raise SanityError(str(error)) from None
         return True
 
     def results(self, folder: Path) -> dict[str, Any]:
@@ -465,7 +460,7 @@ class ExperimentJob(Job):
     nodes = 0
     keep_files = [
         *Job.keep_files,
-        "aggressors.tsv",
+        "aggressors.json",
         "load-turns.json",
         "*.nodes",
         "tails-*",
@@ -512,10 +507,8 @@ class ExperimentJob(Job):
     def plan_of(self, srun: tuple[str, ...]) -> tuple[plan.JobPlan, dict[str, str]]:
         """Return its plan and files; ReframeError for what cannot be measured."""
         extras = self.current_environ.extras
-        try:
+        with failing():
             return self.question.plan(self.planned(srun=srun, environment_extras=extras))
-        except NetproofError as error:
-            raise ReframeError(str(error)) from None
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -538,10 +531,8 @@ def left_now() -> dict[tuple[Any, ...], plan.SkipReason]:
     path = os.environ.get(plan.LEFT)
     if not path:
         return {}
-    try:
+    with failing():
         return plan.read_left(Path(path))
-    except NetproofError as error:
-        raise ReframeError(str(error)) from None
 
 
 def reason_to_skip(cases: Sequence[Case]) -> plan.SkipReason | None:

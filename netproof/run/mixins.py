@@ -46,6 +46,16 @@ from netproof.site.slurm import fold
 from netproof.verdict import references
 
 
+@contextlib.contextmanager
+def failing(kind: type[ReframeError] = ReframeError, what: str = "") -> Iterator[None]:
+    """End a test where netproof refuses something, or a file cannot be used; ``what``: goes on."""
+    try:
+        yield
+    except (NetproofError, OSError) as error:
+        # ReFrame appends a cause's text to the error's own.
+        raise kind(f"{what}{error}") from None
+
+
 def rank_counts() -> list[int]:
     """Return the rank counts of all partitions; NetproofError if the system is not configured."""
     # A parameter without values is a warning of ReFrame's; no partition has one rank.
@@ -151,12 +161,10 @@ def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]
     limits apply too. Nodes that other jobs hold now count, since the job waits for them. Raises
     ReframeError if Slurm does not answer or allows none.
     """
-    try:
+    with failing(what="which nodes are usable is not known: "):
         there, named = slurm.partitions(), slurm.names_in(access)
         nodes = (node for name in named if name in there for node in there[name].nodes)
         usable = {node.name for node in nodes if node.usable}
-    except NetproofError as error:
-        raise ReframeError(f"which nodes are usable is not known: {error}") from None
     if not usable:
         return most, ()
     allowed, refusal = slurm.most_nodes(access, min(most, len(usable)))
@@ -167,10 +175,8 @@ def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]
 
 def tree() -> slurm.Tree:
     """Return Slurm's leaf switches with their nodes, and the switch above each; ReframeError."""
-    try:
+    with failing(what="which switch has which nodes is not known: "):
         return slurm.topology()
-    except NetproofError as error:
-        raise ReframeError(f"which switch has which nodes is not known: {error}") from None
 
 
 NOT_LOGGED = frozenset(
@@ -265,10 +271,8 @@ class Launched(OnPartition):
 def session_folder() -> Path:
     """Return the folder of this run, beside ReFrame's reports; the first call makes it."""
     reports = Path(osext.expandvars(runtime().get_option("general/0/report_file"))).parent
-    try:
+    with failing(what=f"{reports}: the session's folder cannot be made: "):
         return records.make_folder(reports)
-    except OSError as error:
-        raise ReframeError(f"{reports}: the session's folder cannot be made: {error}") from None
 
 
 class RecordedTest(rfm.RegressionTestPlugin):
@@ -304,7 +308,7 @@ class RecordedTest(rfm.RegressionTestPlugin):
             "netproof_kind": self.netproof_kind,
         }
         folder = session_folder()
-        try:
+        with failing(what=f"the record of {self.display_name}: "):
             if self.netproof_record:
                 path = folder.parent / self.netproof_record["path"]
                 values = {**records.read(path, parts=False)["values"], **values}
@@ -312,8 +316,6 @@ class RecordedTest(rfm.RegressionTestPlugin):
                 # A test that is run again is another object, and has a record of its own.
                 path = records.new_path(folder, test)
             self.netproof_record = records.write(path, test, values)
-        except OSError as error:
-            raise ReframeError(f"the record of {self.display_name}: {error}") from None
 
 
 @contextlib.contextmanager
@@ -379,42 +381,19 @@ LEAST_NODES = 2
 
 @dataclass
 class Wait:
-    """Seconds that a job has waited for nodes, ``own_s``, and those of its partition, ``spent_s``.
+    """Seconds that a job has waited for nodes, ``own_s``, and what Slurm says of it.
 
-    ``spent_s`` is by partition, and shared; ``looked``: when Slurm was last asked; ``since``: the
-    last moment at which the job was known to wait for nodes; ``reason``: Slurm's last one;
-    ``reason_since``: when it was first given; ``shown``: whether it was shown.
+    ``looked``: when Slurm was last asked; ``since``: the last moment at which the job was known to
+    wait for nodes; ``reason``: Slurm's last one; ``reason_since``: when it was first given;
+    ``shown``: whether it was shown.
     """
 
-    partition: str
-    spent_s: dict[str, float]
     own_s: float = 0.0
-    looked: float | None = None
+    looked: float = -math.inf
     since: float | None = None
     reason: str | None = None
     reason_since: float = 0.0
     shown: bool = False
-
-    def due(self, now: float) -> bool:
-        """Check whether Slurm is to be asked again."""
-        return self.looked is None or now - self.looked >= ASK_EVERY_S
-
-    def look(self, now: float, *, for_nodes: bool) -> None:
-        """Count the seconds since the last look, if the job waited for nodes then and now."""
-        if for_nodes and self.since is not None:
-            self.own_s += now - self.since
-            self.spent_s[self.partition] += now - self.since
-        self.looked, self.since = now, now if for_nodes else None
-
-    def lasts(self, now: float, reason: str | None) -> bool:
-        """Check whether the job has been pending for one reason for a minute."""
-        if reason != self.reason:
-            self.reason, self.reason_since, self.shown = reason, now, False
-        return reason is not None and now - self.reason_since >= SETTLE_S
-
-    def over(self, limit_s: int) -> bool:
-        """Check whether the partition's time is over, and Slurm had time to start this job."""
-        return self.own_s >= min(limit_s, SETTLE_S) and self.spent_s[self.partition] >= limit_s
 
 
 _waits: dict[str, Wait] = {}
@@ -459,17 +438,24 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
     def look_at_queue(self, now: float) -> None:
         """Ask Slurm what the job waits for, and act if it has waited too long."""
         jobid, partition = str(self.job.jobid), self.current_partition
-        wait = _waits.setdefault(jobid, Wait(partition.name, _spent_s))
-        if not wait.due(now):
+        wait = _waits.setdefault(jobid, Wait())
+        if now - wait.looked < ASK_EVERY_S:
             return
         try:
             reason = slurm.pending_reason(jobid)
             for_nodes = reason is not None and slurm.is_for_nodes(reason)
-            wait.look(now, for_nodes=for_nodes)
-            if wait.lasts(now, reason) and reason is not None:
+            if for_nodes and wait.since is not None:
+                wait.own_s += now - wait.since
+                _spent_s[partition.name] += now - wait.since
+            wait.looked, wait.since = now, now if for_nodes else None
+            if reason != wait.reason:
+                wait.reason, wait.reason_since, wait.shown = reason, now, False
+            elif reason is not None and now - wait.reason_since >= SETTLE_S:
                 self.show_reason(wait, reason)
+            spent_s = _spent_s[partition.name]
             limit_s = Partition.model_validate(partition.extras).wait_for_nodes_s
-            if not for_nodes or not wait.over(limit_s):
+            # Slurm has to have had time to start this job.
+            if not for_nodes or wait.own_s < min(limit_s, SETTLE_S) or spent_s < limit_s:
                 return
             free, busy = slurm.free_and_busy(slurm.names_in(partition.access), slurm.partitions())
         except NetproofError:
@@ -477,7 +463,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             wait.looked = now
             return
         try:
-            if self.take_fewer(free, busy, wait.spent_s[partition.name]):
+            if self.take_fewer(free, busy, spent_s):
                 wait.own_s = 0.0
                 return
         except NetproofError as error:
@@ -486,7 +472,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         self.job.cancel()
         needed = self.num_tasks // (self.num_tasks_per_node or 1)
         why = (
-            f"Slurm gave it no {needed} nodes in {wait.spent_s[partition.name]:.0f} s"
+            f"Slurm gave it no {needed} nodes in {spent_s:.0f} s"
             f" (wait_for_nodes_s), and says {reason}; {len(free)} of the partition's nodes were"
             f" free{f', other jobs held {fold(busy)}' if busy else ''}"
         )
@@ -495,7 +481,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
 
     def show_reason(self, wait: Wait, reason: str) -> None:
         """Show once why the job is pending; cancel it and raise if that never ends."""
-        sentence = f"job {self.job.jobid} on {wait.partition} is pending: {reason}"
+        sentence = f"job {self.job.jobid} on {self.current_partition.name} is pending: {reason}"
         if slurm.never_ends(reason):
             self.job.cancel()
             raise ReframeError(

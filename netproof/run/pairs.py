@@ -22,6 +22,7 @@ from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import (
     OnPartition,
     RecordedTest,
+    failing,
     first_turn,
     of_other_turns,
     pair_places,
@@ -150,10 +151,8 @@ class PairCheck(rfm.RunOnlyRegressionTest, InPairs, RecordedTest):
         """Check that no node, pair or switch is accused or undecided."""
         job = self.getdep(self.of)
         folder = Path(job.stagedir)
-        try:
+        with failing(SanityError):
             rounds, partition = read(folder, str(job.job.jobid))
-        except (NetproofError, OSError) as error:
-            raise SanityError(str(error)) from None
         rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
         if job.netproof_busy:
             rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])

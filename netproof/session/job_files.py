@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
@@ -23,6 +24,8 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
 from netproof.site.partition import Partition
+
+T = TypeVar("T")
 
 LAUNCHES_FILE = "launches.tsv"
 
@@ -60,13 +63,22 @@ class JobReport:
 
     def write(self, folder: Path) -> None:
         """Write it to the job's folder."""
-        disk.replace(folder / JOB_FILE, json.dumps(codec.encode(self)) + "\n")
+        note(folder / JOB_FILE, self)
 
     @classmethod
     def read(cls, folder: Path) -> JobReport:
         """Return the report of a job's folder; NetproofError where it is damaged, and OSError."""
-        path = folder / JOB_FILE
-        return codec.decode(cls, disk.json_file(path), f"{path}: is no report of a job")
+        return noted(folder / JOB_FILE, cls)
+
+
+def note(path: Path, value: object) -> None:
+    """Note a value in a file of the job's folder."""
+    disk.replace(path, json.dumps(codec.encode(value)) + "\n")
+
+
+def noted(path: Path, kind: type[T]) -> T:
+    """Return what the job's program noted; NetproofError where it is damaged, and OSError."""
+    return codec.decode(kind, disk.json_file(path), f"{path}: cannot be read")
 
 
 class Incomplete(NetproofError):

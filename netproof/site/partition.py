@@ -135,90 +135,75 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line ends: not allowed in lines of job scripts, tables and file names."""
 
 
-def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
-    """Return a validator; ``rule`` returns the remedy for a bad value, None for a good one."""
+def _obeying(rule: Callable[[Any], object]) -> AfterValidator:
+    """Return a validator; ``rule`` raises NetproofError, with the remedy, for a bad value."""
 
     def checked(value: Any) -> Any:
-        remedy = rule(value)
-        if remedy:
-            raise ValueError(remedy)
+        try:
+            rule(value)
+        except NetproofError as error:
+            raise ValueError(str(error)) from error
         return value
 
     return AfterValidator(checked)
 
 
-def _rails(value: tuple[str, ...]) -> str | None:
-    return None if len(set(value)) == len(value) else f"{list(value)} names one twice"
+def _insist(holds: bool, remedy: str) -> None:
+    if not holds:
+        raise NetproofError(remedy)
 
 
-def _power_of_two(value: int) -> str | None:
-    if value >= 1024 and value & (value - 1) == 0:
-        return None
-    return f"{value} is no power of two from 1024 bytes up, 1048576 for instance"
+def _rails(value: tuple[str, ...]) -> None:
+    _insist(len(set(value)) == len(value), f"{list(value)} names one twice")
 
 
-def _rank_counts(counts: tuple[int, ...]) -> str | None:
+def _power_of_two(value: int) -> None:
+    remedy = f"{value} is no power of two from 1024 bytes up, 1048576 for instance"
+    _insist(value >= 1024 and value & (value - 1) == 0, remedy)
+
+
+def _rank_counts(counts: tuple[int, ...]) -> None:
     value = list(counts)
-    if not all(type(count) is int and count >= 2 for count in value):
-        return f"{value} is no list of whole numbers from 2 up, [16, 32, 64] for instance"
-    if sorted(set(value)) != value:
-        return f"{value} has to increase, without repeats"
-    return None
+    remedy = f"{value} is no list of whole numbers from 2 up, [16, 32, 64] for instance"
+    _insist(all(type(count) is int and count >= 2 for count in value), remedy)
+    _insist(sorted(set(value)) == value, f"{value} has to increase, without repeats")
 
 
 def _with_reasons(
-    say: str, refused: Callable[[str], str | None] = lambda key: None
-) -> Callable[[dict[str, str]], str | None]:
-    """Return the rule of keys that each have a reason; ``refused``: what is wrong with a key."""
+    say: str, rule: Callable[[str], object] = lambda key: None
+) -> Callable[[dict[str, str]], None]:
+    """Return the rule of keys that each have a reason; ``rule``: of a key."""
 
-    def rule(value: dict[str, str]) -> str | None:
+    def checked(value: dict[str, str]) -> None:
         for key, reason in value.items():
-            if remedy := refused(key):
-                return remedy
-            if not isinstance(reason, str) or not reason.strip():
-                return f"{say.format(key)}, in a sentence"
-        return None
+            rule(key)
+            sentence = isinstance(reason, str) and reason.strip()
+            _insist(bool(sentence), f"{say.format(key)}, in a sentence")
 
-    return rule
+    return checked
 
 
-def _of_site(read: Callable[[Any], Any]) -> Callable[[Any], str | None]:
-    """Return the rule of what ``read`` takes, or refuses with a NetproofError."""
-
-    def rule(value: Any) -> str | None:
-        try:
-            read(value)
-        except NetproofError as error:
-            return str(error)
-        return None
-
-    return rule
+def _feature(name: str) -> None:
+    _insist(name in FEATURES, f"{name!r} is no benchmark; those are {', '.join(FEATURES)}")
 
 
-def _no_feature(name: str) -> str | None:
-    return (
-        None if name in FEATURES else f"{name!r} is no benchmark; those are {', '.join(FEATURES)}"
-    )
+def _fact(fact: Any) -> None:
+    remedy = f"{fact!r} is nothing that nodes are compared by; those are {', '.join(FACTS)}"
+    _insist(isinstance(fact, str) and fact.split(" ")[0] in FACTS, remedy)
 
 
-def _no_fact(fact: Any) -> str | None:
-    if isinstance(fact, str) and fact.split(" ")[0] in FACTS:
-        return None
-    return f"{fact!r} is nothing that nodes are compared by; those are {', '.join(FACTS)}"
-
-
-def _sizes(value: dict[str, dict[str, Any]]) -> str | None:
+def _sizes(value: dict[str, dict[str, Any]]) -> None:
     by_name = {one.name: one for one in STARTED}
     for name, settings in value.items():
-        if name not in by_name:
-            return f"{name!r} is no benchmark; those are {', '.join(by_name)}"
-        if not isinstance(settings, dict):
-            return f"{name}: give a dictionary of settings"
-        if settings and not by_name[name].sizes.model_fields:
-            return f"{name}: {by_name[name].label} measures sizes that double, and no others"
-        if remedy := _of_site(by_name[name].sizes.of_site)(settings):
-            return f"{name}: {remedy}"
-    return None
+        _insist(name in by_name, f"{name!r} is no benchmark; those are {', '.join(by_name)}")
+        _insist(isinstance(settings, dict), f"{name}: give a dictionary of settings")
+        label, sizes = by_name[name].label, by_name[name].sizes
+        none = f"{name}: {label} measures sizes that double, and no others"
+        _insist(not settings or bool(sizes.model_fields), none)
+        try:
+            sizes.of_site(settings)
+        except NetproofError as error:
+            raise NetproofError(f"{name}: {error}") from error
 
 
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
@@ -252,10 +237,8 @@ _Rdma = Annotated[
     ),
 ]
 _ByName = dict[str, Any]
-_MayDiffer = Annotated[_ByName, _obeying(_with_reasons("say why {!r} may differ", _no_fact))]
-_Known = Annotated[
-    dict[str, Any], _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))
-]
+_MayDiffer = Annotated[_ByName, _obeying(_with_reasons("say why {!r} may differ", _fact))]
+_Known = Annotated[dict[str, Any], _obeying(_with_reasons("say what is known of {!r}", expression))]
 # Lists of a site become tuples.
 _Words = Annotated[tuple[_Line, ...], Field(strict=False, title="a list of lines of text")]
 _RankCounts = Annotated[tuple[int, ...], Field(strict=False), _obeying(_rank_counts)]
@@ -358,12 +341,10 @@ class PartitionExtras(_OfBenchmarks):
     clock_offset_ms: _Positive = 1000
     coverage_percent: _Percentage = COVERAGE_PERCENT
     wait_for_nodes_s: _Positive = 3600
-    pairs: Annotated[_ByName, _obeying(_of_site(PairSettings.of_site))] = Field({})
-    load: Annotated[_ByName, _obeying(_of_site(LoadSettings.of_site))] = Field({})
+    pairs: Annotated[_ByName, _obeying(PairSettings.of_site)] = Field({})
+    load: Annotated[_ByName, _obeying(LoadSettings.of_site)] = Field({})
     baseline: str = ""
-    criteria: Annotated[
-        dict[str, Any], _obeying(_of_site(lambda value: Settings.of_site(value, 0)))
-    ] = Field({})
+    criteria: Annotated[_ByName, _obeying(lambda value: Settings.of_site(value, 0))] = Field({})
     retired: Annotated[_ByName, _obeying(_with_reasons("say why {!r} is gone"))] = Field({})
 
 
@@ -373,9 +354,9 @@ class EnvironmentExtras(Written):
 
     mpi: _Text
     pmi: _Word
-    absent: Annotated[
-        dict[str, Any], _obeying(_with_reasons("say why {!r} is absent", _no_feature))
-    ] = Field({})
+    absent: Annotated[_ByName, _obeying(_with_reasons("say why {!r} is absent", _feature))] = Field(
+        {}
+    )
     known: _Known = Field({})
     mpi_over_tcp: bool = True
     built: dict[str, Any] = Field({})

@@ -313,12 +313,15 @@ def seconds_of(limit: str) -> int | None:
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
-def ask(*command: str, merged: bool = False) -> str:
-    """Return what a command of Slurm prints, with its standard error if ``merged``."""
+def ask(*command: str, merged: bool = False, limit_s: int = ANSWER_S) -> str:
+    """Return what a command of Slurm prints, with its standard error if ``merged``.
+
+    ``limit_s``: the seconds that it has to answer.
+    """
     trust.insist_on_slurm()
     try:
         ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=ANSWER_S, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=limit_s, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
         raise NetproofError(
@@ -326,7 +329,7 @@ def ask(*command: str, merged: bool = False) -> str:
         ) from None
     except subprocess.TimeoutExpired:
         raise NetproofError(
-            f"slurmctld does not answer: {' '.join(command)} said nothing for {ANSWER_S} s"
+            f"slurmctld does not answer: {' '.join(command)} said nothing for {limit_s} s"
         ) from None
     if ran.returncode != 0:
         what = "slurmctld does not answer" if command[1] == "ping" else " ".join(command)

@@ -121,7 +121,7 @@ class Killed:
     def __init__(self, folder: Path, run, name: str = "mtu", values: str = "1400,1300") -> None:
         self.folder, self.run, self.name, self.values = folder, run, name, values
         self.settings = settings_of(folder, others=1)
-        self.record = folder / "tuning" / "not-restored-testbed-gige.tsv"
+        self.record = folder / "tuning" / "not-restored-testbed-gige.json"
 
     def mtus(self) -> set[str]:
         """What the nodes of the partition have."""

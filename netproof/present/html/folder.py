@@ -209,10 +209,10 @@ def replacing(folder: Path) -> Iterator[Path]:
         document = {"format": FORMAT, "files": [*files, MANIFEST]}
         (aside / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         for path in (*aside.rglob("*"), aside):
-            _to_disk(path)
+            disk.sync(path)
         _link_foreign(target, aside)
         _put_in_place(aside, target)
-        _to_disk(target.parent)
+        disk.sync(target.parent)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -295,14 +295,6 @@ def _exchange(one: Path, other: Path) -> None:
     if libc.renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(other))
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _alongside(target: Path, word: str = _ASIDE) -> Path:

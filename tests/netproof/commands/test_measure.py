@@ -302,8 +302,8 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
     ((*_, pattern, extras),) = asked
     assert extras == "--session-extras=study=gige-mpi-tests"
     assert "ImbPingPong" in pattern
-    why = {}
-    assert verbs._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
+    found, why = verbs._swept(literature.load("gige-mpi-tests"), "testbed:gige", None)
+    assert found == []
     assert why == {
         "coalescing": "interrupt coalescing: say with which environment: --environment",
         "rails": "rails: say with which environment: --environment",

@@ -17,6 +17,7 @@ from netproof.experiments.load import Impact, Loaded, Statistic, VictimRun
 from netproof.experiments.load_plan import VictimPlace
 from netproof.experiments.tails import nearest_rank
 from netproof.measurement.interval import Side
+from netproof.session import job_files
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 JOB = DATA / "jobs" / "load"
@@ -90,12 +91,12 @@ STEP = "bandwidth-across-beside-one-to-one.2"
 def test_an_aggressor_that_did_not_send_throughout_is_refused(
     folder, recorded, late_s, early_s, why, said
 ):
-    path, launch = folder / load.AGGRESSORS_FILE, of(folder, STEP).launch
-    lines = [line for line in path.read_text().splitlines() if STEP not in line]
+    known, launch = load.aggressions_of(folder), of(folder, STEP).launch
+    del known[f"aggressor-{STEP}"]
     if late_s is not None:
         began, ended = launch.start + late_s, launch.start + launch.wall_s - early_s
-        lines.append(f"aggressor-{STEP}\t{began:.6f}\t{ended:.6f}\t9\t{why}")
-    path.write_text("\n".join(lines) + "\n")
+        known[f"aggressor-{STEP}"] = (began, ended, 9, why)
+    job_files.note(folder / load.AGGRESSORS_FILE, known)
     assert of(folder, STEP).refused(recorded.where) == said
 
 
@@ -126,24 +127,19 @@ def test_a_launch_on_other_nodes_has_a_fault(folder):
 
 
 def test_an_aggressor_that_never_sent_is_the_fault_of_the_launch_that_was_not_made(folder):
-    for name, keep in (("launches.tsv", False), ("aggressors.tsv", True)):
-        lines = (folder / name).read_text().splitlines()
-        kept = [line for line in lines if keep or not line.startswith(STEP)]
-        changed = [
-            f"aggressor-{STEP}\t1\t2\t0\tit ended before it sent anything" if STEP in line else line
-            for line in kept
-        ]
-        (folder / name).write_text("\n".join(changed) + "\n")
+    path = folder / "launches.tsv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if not line.startswith(STEP)))
+    sent = {f"aggressor-{STEP}": (1.0, 2.0, 0, "it ended before it sent anything")}
+    known = {**load.aggressions_of(folder), **sent}
+    job_files.note(folder / load.AGGRESSORS_FILE, known)
     assert of(folder, STEP).fault == f"aggressor-{STEP}: it ended before it sent anything"
 
 
-def test_a_damaged_record_of_aggressors_names_file_and_line(folder):
-    path = folder / "aggressors.tsv"
-    path.write_text(path.read_text() + "half a li\n")
-    with pytest.raises(NetproofError, match=r"aggressors\.tsv:8: 'half a li' is no aggressor"):
-        load.of_job(folder, "1")
-    path.write_text("step\n")
-    with pytest.raises(NetproofError, match=r"aggressors\.tsv:1: the header"):
+@pytest.mark.parametrize("text", ['{"half a li', '{"step": [1.0]}', "[]"])
+def test_a_damaged_record_of_aggressors_names_its_file(folder, text):
+    (folder / "aggressors.json").write_text(text)
+    with pytest.raises(NetproofError, match=r"aggressors\.json:"):
         load.of_job(folder, "1")
 
 

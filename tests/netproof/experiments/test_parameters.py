@@ -29,7 +29,6 @@ def test_each_library_is_told_by_its_own_variable(library, variable):
 
 def test_any_variable_is_told_as_it_is_to_any_library():
     turned = parameters.found("UCX_RNDV_THRESH", ["8192", "inf"])
-    assert turned.values == ("8192", "inf")
     assert turned.assignment(MPI, "whatever 1.0").of("inf").variables == {"UCX_RNDV_THRESH": "inf"}
     with pytest.raises(NetproofError, match="TCP has no UCX_RNDV_THRESH"):
         turned.assignment(TCP, "whatever 1.0")
@@ -69,12 +68,10 @@ def test_values_of_other_parameters_are_theirs_on_any_partition():
 
 
 def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
-    assert parameters.is_eager_limit("UCX_RNDV_THRESH")
-    assert parameters.are_sizes("UCX_RNDV_THRESH")
-    assert not parameters.is_eager_limit("UCX_TLS")
-    assert not parameters.are_sizes("UCX_TLS")
-    assert parameters.are_sizes("socket-buffer")
-    assert not parameters.is_eager_limit("socket-buffer")
+    limit, other, size = map(parameters.of, ("UCX_RNDV_THRESH", "UCX_TLS", "socket-buffer"))
+    assert (limit.eager_limit, other.eager_limit, size.eager_limit) == (True, False, False)
+    assert (limit.in_bytes, other.in_bytes, size.in_bytes) == (True, False, True)
+    assert parameters.of("eager-limit").eager_limit
 
 
 def test_a_library_without_it_is_named():

@@ -142,13 +142,13 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
     ]
     several = dataclasses.replace(measured, launches=tuple(faster))
     assert several.table.best.winner == "65536"
-    own = tmp_path / "own_values.tsv"
-    own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t65536\n")
+    own = tmp_path / parameters.OWN_FILE
+    own.write_text('[["gige-1", "mtu", "65536"], ["gige-2", "mtu", "65536"]]')
     alike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
     assert alike.already == "65536"
     assert alike.table.best is None
     assert Sweep.from_json(json.loads(json.dumps(codec.encode(alike)))).own == alike.own
-    own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t1500\n")
+    own.write_text('[["gige-1", "mtu", "65536"], ["gige-2", "mtu", "1500"]]')
     unlike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
     assert unlike.already is None
     assert unlike.table.best.winner == "65536"

@@ -24,6 +24,7 @@ from netproof.experiments.tails import (
     Tail,
     percentile,
 )
+from netproof.session import job_files
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "tails"
@@ -50,7 +51,7 @@ def walls(folder: Path, *seconds: float, status: int = 0) -> None:
 
 
 def test_a_recorded_job_is_whole(recorded):
-    assert len(recorded.times_us) == int((JOB / tails.CALLS_FILE).read_text())
+    assert len(recorded.times_us) == job_files.noted(JOB / tails.WATCH_FILE, list)[0]
     assert {*recorded.sent_again} == set(recorded.nodes)
     assert [use.node for use in recorded.launch.ranks] == list(recorded.nodes)
     moments = [recorded.moment(call) for call in range(len(recorded.times_us))]
@@ -77,10 +78,12 @@ def test_one_long_trial_is_enough(folder):
     assert tails.call_s(folder) == 10.0 / TRIALS[0]
 
 
-@pytest.mark.parametrize("text", ["", "12.0\n", "12.0\t10\n", "soon\t10\n"])
+@pytest.mark.parametrize(
+    "text", ["", "[500, [[12.0]]]", "[500, [[12.0, 10]]]", '[500, [["soon", 10]]]']
+)
 def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
     (folder / tails.WATCH_FILE).write_text(text)
-    with pytest.raises(NetproofError, match=r"tails-watch\.tsv: "):
+    with pytest.raises(NetproofError, match=r"tails-watch\.json:"):
         tails.of_job(folder, "1")
 
 
@@ -90,8 +93,8 @@ def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
     planned = JobPlan.read(folder / PLAN_FILE)
     planned = dataclasses.replace(planned, asked={**planned.asked, "seconds": 12.0})
     walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
-    step = tails.long_step(planned, folder)
-    assert int((folder / tails.CALLS_FILE).read_text()) == pytest.approx(calls, rel=0.001)
+    step, number = tails.long_step(planned, folder)
+    assert number == pytest.approx(calls, rel=0.001)
     assert (step.name, step.limit_s) == ("tail.1", planned.partition.step_limit_s + 24)
     listed = [path for path in folder.glob("sizes-*") if path.name in step.command]
     assert len(listed[0].read_text().splitlines()) == pytest.approx(calls, rel=0.001)
@@ -116,9 +119,9 @@ def test_a_launch_that_lacks_calls_is_not_whole(folder):
         tails.of_job(folder, "1")
 
 
-def test_a_job_that_drew_no_long_launch_says_so(folder):
-    (folder / tails.CALLS_FILE).unlink()
-    with pytest.raises(NetproofError, match="did not come to draw its long launch"):
+def test_a_job_that_did_not_end_its_long_launch_says_so(folder):
+    (folder / tails.WATCH_FILE).unlink()
+    with pytest.raises(NetproofError, match="did not come to the end of its long launch"):
         tails.of_job(folder, "1")
 
 

@@ -57,7 +57,6 @@ done
 def ran(folder: Path, aggressor: str, victim: str, *, limit: int = 2, retries: int = 1) -> None:
     """One launch of a victim alongside an aggressor, both given as shell text."""
     job = job_of(folder, extras={"crash_retries": retries, "step_limit_s": limit})
-    (folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
     demanded.beside(
         job,
         Step("v", 1, ("bash", "-c", victim)),
@@ -66,13 +65,12 @@ def ran(folder: Path, aggressor: str, victim: str, *, limit: int = 2, retries: i
 
 
 def aggression(folder: Path) -> tuple[float, float, str]:
-    (found,) = load.aggressions_of(folder).items()
-    assert found[0] == "aggressor-v.1"
-    return found[1]
+    began, ended, _, why = load.aggressions_of(folder)["aggressor-v.1"]
+    return began, ended, why
 
 
 def rows(folder: Path) -> int:
-    return int((folder / load.AGGRESSORS_FILE).read_text().split("\t")[-2])
+    return load.aggressions_of(folder)["aggressor-v.1"][2]
 
 
 def victim(folder: Path) -> StepRecord:
@@ -129,18 +127,17 @@ def test_an_aggressor_that_crashes_once_is_started_again(tmp_path):
 
 def test_an_output_is_watched_as_it_grows(tmp_path):
     path = tmp_path / "tail.1.out"
-    over, begun = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=demanded._watch, args=(tmp_path, over, begun))
+    over, looks = threading.Event(), []
+    watcher = threading.Thread(target=demanded._watch, args=(path, looks, over))
     watcher.start()
     row = "            8            1        13.11         0.61\n"
-    assert begun.wait(60)
     path.write_text(f"# header\n{row}")
     time.sleep(0.6)
     path.write_text(f"# header\n{row}{row}{row}# end\n")
     time.sleep(0.6)
     over.set()
     watcher.join()
-    (first, one), *_, (last, three) = tails.watched(tmp_path, path.read_text())
+    (first, one), *_, (last, three) = tails.watched(looks, path.read_text())
     assert (one, three) == (1, 3)
     assert 0.3 < last - first < 30
 
@@ -174,25 +171,25 @@ esac
 
 @pytest.mark.parametrize("values", [("9000", "", "1500"), ("9000", "refused")])
 def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path, values):
-    hook, record = tmp_path / "hook", tmp_path / "not-restored.tsv"
+    hook, record = tmp_path / "hook", tmp_path / "not-restored.json"
     hook.write_text(HOOK.replace("FOLDER", str(tmp_path)))
     hook.chmod(0o755)
     for node, own in (("n1", "1500"), ("n2", "4000")):
         (tmp_path / f"value.{node}").write_text(f"{own}\n")
-    show = ("bash", "-c", "cat value.n1 value.n2; cat not-restored.tsv >&2")
+    show = ("bash", "-c", "cat value.n1 value.n2; cat not-restored.json >&2")
     steps = tuple(
         Step("tuning", number, show, label=value) for number, value in enumerate(values, 1)
     )
     asked = {"record": str(record), "parameter": "mtu"}
     job = job_of(tmp_path, steps, task="setting", asked=asked, extras={"tuning_hook": [str(hook)]})
     if "refused" in values:
-        with pytest.raises(NetproofError, match="ended with status 1"):
+        with pytest.raises(NetproofError, match="set mtu refused"):
             demanded.run_setting(job)
     else:
         demanded.run_setting(job)
         assert (tmp_path / "tuning.2.out").read_text() == "1500\n4000\n"
     assert (tmp_path / "tuning.1.out").read_text() == "9000\n9000\n"
-    own = "n1\tmtu\t1500\nn2\tmtu\t4000\n"
+    own = '[["n1", "mtu", "1500"], ["n2", "mtu", "4000"]]\n'
     assert (tmp_path / "tuning.1.err").read_text() == own
     assert (tmp_path / parameters.OWN_FILE).read_text() == own
     assert not record.exists()
@@ -204,7 +201,7 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
 
 def test_a_setting_that_an_earlier_job_did_not_restore_is_not_set(tmp_path):
     record = tmp_path / "record"
-    record.write_text("n1\tmtu\t1500\n")
+    record.write_text('[["n1", "mtu", "1500"]]')
     job = job_of(tmp_path, task="setting", asked={"record": str(record), "parameter": "mtu"})
     with pytest.raises(NetproofError, match="an earlier sweep ended before everything"):
         demanded.run_setting(job)

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
-from netproof.measurement.interval import Side
 from netproof.present import loads as shown
 from netproof.present.document import show
 from netproof.present.html.folder import answers_page
@@ -77,21 +76,21 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     ],
 )
 def test_a_time_has_the_unit_that_fits_it(alone_us, loaded_us, words):
-    factor = Factor(2.0, (1.0, 3.0), None, None, "", alone_us, loaded_us)
+    factor = Factor(2.0, (1.0, 3.0), None, "", alone_us, loaded_us)
     assert shown.time_in_words(factor) == words
 
 
 @pytest.mark.parametrize(
-    ("most", "side", "words"),
+    ("most", "words"),
     [
-        (None, None, "2 (1.5 to 2.5)"),
-        (3.0, Side.WITHIN, "2 (1.5 to 2.5)"),
-        (1.2, Side.BEYOND, "2 (1.5 to 2.5), above 1.2"),
-        (2.0, Side.ASTRIDE, "2 (1.5 to 2.5), undecided at 2"),
+        (None, "2 (1.5 to 2.5)"),
+        (3.0, "2 (1.5 to 2.5)"),
+        (1.2, "2 (1.5 to 2.5), above 1.2"),
+        (2.0, "2 (1.5 to 2.5), undecided at 2"),
     ],
 )
-def test_a_factor_in_words(most, side, words):
-    assert shown.factor_in_words(Factor(2.0, (1.5, 2.5), most, side)) == words
+def test_a_factor_in_words(most, words):
+    assert shown.factor_in_words(Factor(2.0, (1.5, 2.5), most)) == words
 
 
 def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):

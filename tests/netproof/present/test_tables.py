@@ -55,7 +55,7 @@ def test_a_table_is_as_wide_as_its_figures_and_none_is_cut(width):
 )
 def test_text_of_a_job_cannot_command_the_terminal(text, shown):
     out = io.StringIO()
-    say(Console(file=out, width=80), text)
+    say(text, out=Console(file=out, width=80))
     assert out.getvalue() == f"{shown}\n"
     assert "\x1b" not in printed(DataTable(("name",), [("\x1b[2J",)]), 80, range(1))
 

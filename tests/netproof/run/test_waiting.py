@@ -11,7 +11,7 @@ from reframe.core.exceptions import ReframeError, SkipTestError
 
 from netproof.errors import NetproofError
 from netproof.run import mixins
-from netproof.run.mixins import Wait, WaitsForNodes
+from netproof.run.mixins import WaitsForNodes
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
@@ -147,12 +147,13 @@ def test_nodes_that_are_taken_meanwhile_are_given_up_too(said):
     assert job.netproof_busy["nodes"] == ["gige-3", "gige-4"]
 
 
-def test_slurm_is_not_asked_at_every_look():
-    wait = Wait("gige", defaultdict(float))
-    assert wait.due(0)
-    wait.look(0, for_nodes=True)
-    assert not wait.due(mixins.ASK_EVERY_S - 1)
-    assert wait.due(mixins.ASK_EVERY_S)
+def test_slurm_is_not_asked_at_every_look(said, monkeypatch):
+    asked: list[str] = []
+    monkeypatch.setattr(slurm, "pending_reason", asked.append)
+    job = Queued().looked(0, mixins.ASK_EVERY_S - 1)
+    assert len(asked) == 1
+    job.looked(mixins.ASK_EVERY_S)
+    assert len(asked) == 2
 
 
 def test_what_slurm_refuses_ends_the_job_with_the_reason(said, monkeypatch):
