@@ -378,19 +378,17 @@ def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
 
 def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
     """Return the bytes sent by other interfaces, without those above and below the rails."""
-    ports = _ports_of(node, rails)
-    layers = tuple([(one.name, one.interfaces) for one in node.of_kind(INTERFACE)])
+    ports, interfaces = _ports_of(node, rails), node.of_kind(INTERFACE)
+    layers = tuple([(one.name, one.interfaces) for one in interfaces])
     same = _above_and_below((*rails, *(name for port in ports for name in port.interfaces)), layers)
     sent = {
         source.name: counters.of_source(source, "tx_bytes")
-        for source in node.of_kind(INTERFACE)
+        for source in interfaces
         if source.name not in same and source.name != LOOPBACK
     }
-    sent |= {
-        port.name: (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
-        for port in node.of_kind(INFINIBAND)
-        if port not in ports
-    }
+    for port in node.of_kind(INFINIBAND):
+        if port not in ports:
+            sent[port.name] = (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
     return {name: count for name, count in sent.items() if count}
 
 

@@ -31,7 +31,7 @@ from netproof.criteria.findings import (
 )
 from netproof.criteria.interface import CaseCurves, Criterion, Layer
 from netproof.measurement import interval as intervals
-from netproof.measurement.case import Curve
+from netproof.measurement.case import Curve, medians
 
 INVERSION = Bounds(2.0, 10.0)
 """Multiples of a larger message's time.
@@ -272,7 +272,8 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
         return
     each, common = case.each(replace(settings, least_size=min(4, settings.least_size)))
     sizes = tuple(common) if len(each) > 1 else ()
-    middle = {size: median([times[size] for times in each]) for size in sizes}
+    rows = [[times[size] for size in sizes] for times in each]
+    middle = dict(zip(sizes, medians(rows), strict=True))
     latency = min(middle.values(), default=0.0)
     for size in sizes:
         if size < settings.least_size:
@@ -360,7 +361,7 @@ def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
     sizes = in_common(each)
     if sizes[-1] < DECLINE_TO:
         return None
-    rates = {size: median(one[size] for one in each) for size in sizes}
+    rates = dict(zip(sizes, medians([[one[size] for size in sizes] for one in each]), strict=True))
     falls: AtSizes = {}
     peak = sizes[0]
     for place, size in enumerate(sizes[1:], 1):

@@ -199,8 +199,11 @@ def _added(node: NodeCounters, *others: NodeCounters) -> NodeCounters:
         return node
     sources = []
     for first, *more in zip(node.sources, *(one.sources for one in others), strict=True):
+        if first.kind == TCP or not any(source.counted for source in more):
+            sources.append(first)
+            continue
         counted = dict(first.counted)
-        for source in more if first.kind != TCP else ():
+        for source in more:
             for name, increase in source.counted.items():
                 counted[name] = counted.get(name, 0) + increase
         rest = first.read, first.absent, first.layer, first.interfaces

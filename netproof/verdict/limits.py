@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from netproof.criteria import Finding, Level
@@ -83,9 +84,15 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
         found[name] = (100 * value if value and landmark.per_cent else value, landmark.unit)
     for name, several in measured.of_twin.items():
         found[name] = (100 * interval.pseudomedian(several), "%")
-    for size, time in zip(measured.curve.sizes, measured.curve.time_us, strict=True):
-        found[f"{TIME_AT}{size}"] = (time, "us")
+    names = _times_at(measured.curve.sizes)
+    found |= {name: (time, "us") for name, time in zip(names, measured.curve.time_us, strict=True)}
     return found
+
+
+@lru_cache(maxsize=256)
+def _times_at(sizes: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the times at these sizes, which most cases have in common."""
+    return tuple(f"{TIME_AT}{size}" for size in sizes)
 
 
 def interval_of(measured: Measured, variable: str) -> Interval | None:
