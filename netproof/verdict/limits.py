@@ -109,15 +109,20 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
     return None if ends is None else (100 * ends[0], 100 * ends[1])
 
 
-def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
+def judge(
+    measured: Measured,
+    limits: Mapping[str, Limits],
+    where: str,
+    known: Mapping[str, tuple[float | None, str]] | None = None,
+) -> dict[str, Finding]:
     """Return a finding for each variable with limits, by its interval over the launches.
 
     One that contains a limit is inconclusive; a single launch is judged by its value. An undefined
     variable fails; one that the benchmark never has, and a size that was not measured, have no
     finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
-    sentences.
+    sentences; ``known``: its ``variables`` where the caller has them.
     """
-    known, findings = variables(measured), {}
+    known, findings = known or variables(measured), {}
     for name, limit in limits.items():
         value, unit = known.get(name, (None, ""))
         if not limit.asserted or name not in known:
