@@ -334,7 +334,7 @@ def _judge(night: Night, store: Store, report: Path, *, partial: bool) -> None:
     kept = past = None
     with _noting(night):
         done = ingest(store, report, system=night.system, full=night.full)
-        kept = done.stored
+        kept, night.noted = done.stored, tuple(filter(None, [done.ahead]))
         night.stored = kept.name
     night.judged = judged = session_verdict.judge_session(
         session.load(report),
@@ -349,7 +349,7 @@ def _judge(night: Night, store: Store, report: Path, *, partial: bool) -> None:
             past = history.judge(store, kept.system, kept.name)
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
-            night.noted = past.sentences()[len(worse) :]
+            night.noted += past.sentences()[len(worse) :]
     from netproof.present.html.page import write
     from netproof.present.html.report import MAIN
 

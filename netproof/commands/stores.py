@@ -78,6 +78,8 @@ def print_stored(done: Ingested) -> None:
         f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
         f" {done.cases} cases measured",
     )
+    if done.ahead:
+        terminal.say(out, done.ahead, "yellow")
     if not done.new:
         return
     show([differences(done.differences)])

@@ -163,13 +163,13 @@ def sent_again(counters: Counters, node: str, interface: str = "") -> Share:
     return Share(node, interface, *counted)
 
 
-def _ports_of(node: NodeCounters, rails: Sequence[str]) -> tuple[CounterSource, ...]:
+def _ports_of(node: NodeCounters, rails: Sequence[str]) -> list[CounterSource]:
     """Return the ports of InfiniBand and RoCE devices that are rails, or whose interfaces are."""
-    return tuple(
+    return [
         port
         for port in node.of_kind(INFINIBAND)
         if {port.name, port.name.partition("/")[0], *port.interfaces} & set(rails)
-    )
+    ]
 
 
 def _sum(counters: Counters, source: CounterSource, names: Iterable[str]) -> tuple[int | None, str]:
@@ -362,6 +362,8 @@ def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
         return value
 
     ports, sources = _ports_of(node, rails), {one.name: one for one in node.of_kind(INTERFACE)}
+    if not ports and len(rails) == 1 and rails[0] in sources:
+        return known(sources[rails[0]], "tx_bytes")
     of_ports = {name for port in ports for name in (port.name, port.name.partition("/")[0])}
     for name in sorted({*rails} - {*sources} - of_ports):
         why = _why_no_interface(node, name) or "is no interface of the node"
@@ -376,26 +378,32 @@ def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
 
 def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
     """Return the bytes sent by other interfaces, without those above and below the rails."""
-    interfaces = {source.name: set(source.interfaces) for source in node.of_kind(INTERFACE)}
-    ports = _ports_of(node, rails)
-    same = {*rails, *(name for port in ports for name in port.interfaces)}
-    while True:
-        more = {name for name, below in interfaces.items() if below & same}
-        more |= {one for name in same for one in interfaces.get(name, ())}
-        if more <= same:
-            break
-        same |= more
+    ports, interfaces = _ports_of(node, rails), node.of_kind(INTERFACE)
+    layers = tuple([(one.name, one.interfaces) for one in interfaces])
+    same = _above_and_below((*rails, *(name for port in ports for name in port.interfaces)), layers)
     sent = {
         source.name: counters.of_source(source, "tx_bytes")
-        for source in node.of_kind(INTERFACE)
-        if source.name not in {*same, LOOPBACK}
+        for source in interfaces
+        if source.name not in same and source.name != LOOPBACK
     }
-    sent |= {
-        port.name: (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
-        for port in node.of_kind(INFINIBAND)
-        if port not in ports
-    }
+    for port in node.of_kind(INFINIBAND):
+        if port not in ports:
+            sent[port.name] = (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
     return {name: count for name, count in sent.items() if count}
+
+
+@lru_cache(maxsize=64)
+def _above_and_below(
+    rails: tuple[str, ...], layers: tuple[tuple[str, tuple[str, ...]], ...]
+) -> frozenset[str]:
+    """Return the rails, and each interface above or below; ``layers``: those below each."""
+    same = frozenset(rails)
+    while True:
+        more = same.union(*(below for name, below in layers if name in same))
+        more |= {name for name, below in layers if not same.isdisjoint(below)}
+        if more == same:
+            return same
+        same = more
 
 
 def path(

@@ -149,6 +149,9 @@ class Finding:
         return self.but(level=level, reason=self.reason + more, before=before, **known)
 
 
+_UNNAMED = Finding("", Level.PASS, "", "")
+
+
 def then(sentence: str) -> str:
     """Return a sentence to follow another one, or nothing; a path stays as it is."""
     first = sentence.partition(" ")[0]
@@ -242,9 +245,9 @@ class Bounds:
         interval contains it. The value alone decides whether it warns: a warning stops nothing.
         """
         if self.fail is not None:
-            beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
-            if any(beyond):
-                return (Level.FAIL if all(beyond) else Level.INCONCLUSIVE), self.fail
+            beyond = {self.reached(one, self.fail) for one in (value, *(interval or ()))}
+            if True in beyond:
+                return (Level.INCONCLUSIVE if False in beyond else Level.FAIL), self.fail
         if self.warn is not None and self.reached(value, self.warn):
             return Level.WARN, self.warn
         nearest = self.warn if self.warn is not None else self.fail
@@ -274,7 +277,9 @@ class Bounds:
         if level is Level.INCONCLUSIVE:
             reason += ". The interval contains that bound, and more launches would make it shorter"
         reason += then(advice) if level in FLAGGED else ""
-        return Finding("", level, "", reason, value=value, bound=bound, interval=interval, **more)
+        return _UNNAMED.but(
+            level=level, reason=reason, value=value, bound=bound, interval=interval, **more
+        )
 
     def times(self, curve: Curve, at_least: int = 1, of: str = "") -> dict[int, float]:
         """Return times in µs by size, ``of`` what begins the reason of a fault.
@@ -356,7 +361,10 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 def in_common(several: Iterable[Mapping[int, float]]) -> list[int]:
     """Return the sizes that all have, increasing."""
-    return sorted(set.intersection(*(set(one) for one in several)))
+    first, *others = several
+    if all(one.keys() == first.keys() for one in others):
+        return sorted(first)
+    return sorted(set(first).intersection(*others))
 
 
 def in_brackets(

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from netproof.criteria.findings import (
@@ -20,6 +20,7 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
+    in_common,
     then,
     undefined,
 )
@@ -132,10 +133,21 @@ class CaseCurves:
                 times[size].append(time)
         return times
 
+    def each(self, bounds: Bounds) -> tuple[list[dict[int, float]], list[int]]:
+        """Return the times in µs of each launch that bounds judge, and the sizes that all have."""
+        return _each(self, bounds.least_size)
+
     @property
     def has_sizes(self) -> bool:
         """Whether its benchmark sends messages of sizes."""
         return self.curve.sizes != (0,)
+
+
+# For the criteria on one case after the other.
+@lru_cache(maxsize=2)
+def _each(case: CaseCurves, least_size: int) -> tuple[list[dict[int, float]], list[int]]:
+    times = Bounds(least_size=least_size).times_of_each(case.launches)
+    return times, in_common(times)
 
 
 Pairs = tuple[Sequence[tuple[Curve, Curve]], str]

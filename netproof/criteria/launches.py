@@ -14,7 +14,6 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     common_sizes,
-    in_common,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
@@ -46,8 +45,7 @@ def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.has_sizes or len(case.launches) < 2:
         return None
-    readings = settings.times_of_each(case.launches)
-    sizes = in_common(readings)
+    readings, sizes = case.each(settings)
     if not sizes:
         raise CannotJudgeError("its launches have no size in common")
     times = {size: [one[size] for one in readings] for size in sizes}
@@ -72,8 +70,7 @@ def apart(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.has_sizes or settings.warn is None:
         return None
-    each = settings.times_of_each(case.launches)
-    sizes = in_common(each)
+    each, sizes = case.each(settings)
     if len(each) < 2 or len(sizes) < 3:
         return None
     middle = {size: median(one[size] for one in each) for size in sizes}

@@ -55,7 +55,7 @@ def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
         return Finding("early rendezvous", Level.SHOWN, case.where, reason)
-    settings.times_of_each(case.launches)
+    case.each(settings)
     step = max(steps, key=lambda one: steps[one])
     interval = intervals.of_median([_height(launch, step) for launch in case.launches])
     return settings.finding(

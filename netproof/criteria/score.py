@@ -6,9 +6,9 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from netproof.criteria.findings import (
     Below,
@@ -23,8 +23,9 @@ from netproof.criteria.findings import (
     then,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
+from netproof.errors import grouped
 from netproof.measurement.case import Curve, median_curve
-from netproof.measurement.interval import CONFIDENCE
+from netproof.measurement.interval import CONFIDENCE, Interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,49 +61,76 @@ def score(
         raise CannotJudgeError("it has no launch")
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
-    case_times = _times(tuple(launches), where, settings)
-    baseline_times = _times(tuple(baseline_launches), baseline, settings)
-    sizes = in_common((case_times, baseline_times))
-    if not sizes:
-        raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
-    value = geometric_mean([baseline_times[size] / case_times[size] for size in sizes])
-    interval = None
-    if len(launches) > 1 and len(baseline_launches) > 1:
-        import numpy as np
-
-        counts = len(baseline_launches), len(launches)
-        base, own = (
-            _resampled_logs(tuple(several), tuple(sizes), counts, side)
-            for side, several in enumerate((baseline_launches, launches))
-        )
-        interval = percentile_interval(np.exp(base - own))
-    mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
-    common = common_sizes(sizes)
-    reason = f"{value:.3g} times as fast as {baseline} {common}"
-    reason += in_brackets(interval, missing=NO_INTERVAL) + mark
-    found = settings.finding(value, reason, interval=interval, common=common, against=baseline)
-    return found.but(criterion="score", where=where)
+    own = Side(launches, where, settings)
+    base = Side(baseline_launches, baseline, settings)
+    resample([own], base)
+    return of_sides(own, base, red_sizes, settings).but(where=where)
 
 
-# All other configurations are compared with the same baseline.
-@lru_cache(maxsize=64)
-def _times(launches: tuple[Curve, ...], label: str, settings: Below) -> dict[int, float]:
-    settings.times_of_each(launches, of=f" of {label}")
-    return settings.times(median_curve(launches))
+class Side:
+    """The launches of one side of a score: their median times, and their bootstrap samples.
+
+    Raises CannotJudgeError, and NetproofError where the launches differ in sizes.
+    """
+
+    def __init__(
+        self, launches: Sequence[Curve], label: str, settings: Below, curve: Curve | None = None
+    ) -> None:
+        settings.times_of_each(launches, of=f" of {label}")
+        self.launches, self.label = launches, label
+        self.times = settings.times(curve or median_curve(launches))
+        self.interval: Interval | None = None
 
 
-@lru_cache(maxsize=64)
-def _resampled_logs(
-    launches: tuple[Curve, ...], sizes: tuple[int, ...], counts: tuple[int, int], side: int
-) -> np.ndarray:
-    """Return the mean logarithm of the times of one side in each bootstrap sample."""
+AT_ONCE = 2**17
+"""Values of samples that are computed at once: 1 MB, which a CPU's cache holds."""
+
+
+def resample(several: Iterable[Side], base: Side) -> None:
+    """Set the interval of the score of each side, of those with the same sizes at once."""
     import numpy as np
 
-    different, which = samples(counts)[side]
-    columns = [launches[0].sizes.index(size) for size in sizes]
-    times = np.array([curve.time_us for curve in launches])[:, columns]
-    logs: np.ndarray = np.log(medians(times, different)).mean(axis=1)[which]
-    return logs
+    def logs(sides: Sequence[Side], sizes: Sequence[int], side: int) -> np.ndarray:
+        """Return the mean logarithm of each one's times in each sample, in shape (sides, 2000)."""
+        different, which = samples(counts)[side]
+        columns = [sides[0].launches[0].sizes.index(size) for size in sizes]
+        times = np.array([[curve.time_us for curve in one.launches] for one in sides])
+        launches = times[:, :, columns].swapaxes(0, 1).reshape(counts[side], -1)
+        middle = np.log(medians(launches, different)).reshape(-1, len(sides), len(sizes))
+        found: np.ndarray = middle.mean(axis=2).T[:, which]
+        return found
+
+    alike = grouped(
+        ((len(one.launches), one.launches[0].sizes, *one.times), one) for one in several
+    )
+    for sides in alike.values():
+        counts = len(base.launches), len(sides[0].launches)
+        sizes = in_common((base.times, sides[0].times))
+        if min(counts) < 2 or not sizes:
+            continue
+        of_base = logs([base], sizes, 0)
+        many = max(1, AT_ONCE // (len(samples(counts)[1][0]) * len(sizes) + RESAMPLES))
+        for first in range(0, len(sides), many):
+            here = sides[first : first + many]
+            scores = np.exp(of_base - logs(here, sizes, 1))
+            for one, row in zip(here, scores, strict=True):
+                one.interval = percentile_interval(row)
+
+
+def of_sides(own: Side, base: Side, red_sizes: Sequence[int], settings: Below) -> Finding:
+    """Return the score of one side relative to the other, as ``score``."""
+    sizes = in_common((own.times, base.times))
+    if not sizes:
+        raise CannotJudgeError(f"it has no size in common with the baseline {base.label}")
+    value = geometric_mean([base.times[size] / own.times[size] for size in sizes])
+    mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
+    common = common_sizes(sizes)
+    reason = f"{value:.3g} times as fast as {base.label} {common}"
+    reason += in_brackets(own.interval, missing=NO_INTERVAL) + mark
+    found = settings.finding(
+        value, reason, interval=own.interval, common=common, against=base.label
+    )
+    return found.but(criterion="score")
 
 
 Samples = tuple["np.ndarray", "np.ndarray"]
@@ -161,9 +189,35 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     """Return the interval of CONFIDENCE from the values of bootstrap samples."""
     import numpy as np
 
+    # As numpy.quantile, which takes three times as long.
     outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values, [outside, 1 - outside])
-    return float(low), float(high)
+    places = [(len(values) - 1) * share for share in (outside, 1 - outside)]
+    around = [int(place) + more for place in places for more in (0, 1)]
+    ranked = np.partition(values, around)[around].tolist()
+    low, high = (
+        two - (two - one) * (1 - part) if part >= 0.5 else one + (two - one) * part
+        for one, two, part in zip(ranked[::2], ranked[1::2], [it % 1 for it in places], strict=True)
+    )
+    return low, high
+
+
+def _sides(
+    compared: ComparedCases, base: Sequence[CaseCurves], settings: Below
+) -> tuple[dict[str, Side | CannotJudgeError], Side | CannotJudgeError]:
+    """Return the side of each case, and that of the baseline, or why it cannot be judged."""
+
+    def side(*known: Any) -> Side | CannotJudgeError:
+        try:
+            return Side(*known)
+        except CannotJudgeError as error:
+            return error
+
+    cases = compared.cases.values()
+    sides = {one.where: side(one.launches, one.where, settings, one.curve) for one in cases}
+    of_base = side([it for one in base for it in one.launches], base[0].name, settings)
+    if isinstance(of_base, Side):
+        resample((one for one in sides.values() if isinstance(one, Side)), of_base)
+    return sides, of_base
 
 
 def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:
@@ -174,14 +228,17 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
     base = [compared.cases[label] for label in compared.baseline]
     if not base and not compared.baseline_name:
         return None
-    finding = score(
-        case.launches,
-        [launch for one in base for launch in one.launches],
-        where=case.where,
-        baseline=base[0].name if base else compared.baseline_name,
-        red_sizes=compared.red.get(case.where, ()),
-        settings=settings,
-    ).but(against=base[0].where)
+    if not base:
+        raise CannotJudgeError(f"the baseline {compared.baseline_name} did not run")
+    if settings not in compared.shared:
+        compared.shared[settings] = _sides(compared, base, settings)
+    sides, base_side = compared.shared[settings]
+    if isinstance(own := sides[case.where], CannotJudgeError):
+        raise own
+    if isinstance(base_side, CannotJudgeError):
+        raise base_side
+    red = compared.red.get(case.where, ())
+    finding = of_sides(own, base_side, red, settings).but(against=base[0].where)
     noise = compared.noise(case.where, *compared.baseline)
     if not noise:
         return finding

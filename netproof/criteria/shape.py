@@ -31,7 +31,7 @@ from netproof.criteria.findings import (
 )
 from netproof.criteria.interface import CaseCurves, Criterion, Layer
 from netproof.measurement import interval as intervals
-from netproof.measurement.case import Curve
+from netproof.measurement.case import Curve, medians
 
 INVERSION = Bounds(2.0, 10.0)
 """Multiples of a larger message's time.
@@ -129,6 +129,8 @@ def _largest(at_each: AtSizes) -> tuple[int, tuple[float, tuple[int, ...]]]:
 
 def _flagged_sizes(at_each: AtSizes, settings: Bounds) -> str:
     """Return the flagged sizes in words, empty for one or none."""
+    if settings.level(_largest(at_each)[1][0])[0] not in FLAGGED:
+        return ""
     flagged = [one for one, (value, _) in at_each.items() if settings.level(value)[0] in FLAGGED]
     return ranges_in_words(flagged, [*at_each]) if len(flagged) > 1 else ""
 
@@ -268,9 +270,11 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
     """
     if not case.has_sizes:
         return
-    each = replace(settings, least_size=min(4, settings.least_size)).times_of_each(case.launches)
-    sizes = tuple(in_common(each)) if len(each) > 1 else ()
-    middle = {size: median(times[size] for times in each) for size in sizes}
+    each, common = case.each(replace(settings, least_size=min(4, settings.least_size)))
+    sizes = tuple(common) if len(each) > 1 else ()
+    rows = [[times[size] for size in sizes] for times in each]
+    middle = dict(zip(sizes, medians(rows), strict=True))
+    latency = min(middle.values(), default=0.0)
     for size in sizes:
         if size < settings.least_size:
             continue
@@ -278,11 +282,11 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
         if not smaller or not larger or len(smaller) + len(larger) < 3:
             continue
         expected = _between(middle, smaller[0], larger[0], size)
-        if expected < LATENCIES * min(middle.values()):
+        by_one_side = _by_one_side(middle, smaller, larger, size) / middle[size]
+        if expected < LATENCIES * latency or settings.level(by_one_side)[0] not in FLAGGED:
             continue
         shares = [_between(times, smaller[0], larger[0], size) / times[size] for times in each]
         interval = intervals.of_median(shares)
-        by_one_side = _by_one_side(middle, smaller, larger, size) / middle[size]
         decided = settings.level(max(interval[1], by_one_side) if interval else math.inf)
         if decided[0] in FLAGGED:
             value = median(shares)
@@ -357,7 +361,7 @@ def decline(case: CaseCurves, settings: Bounds) -> Finding | None:
     sizes = in_common(each)
     if sizes[-1] < DECLINE_TO:
         return None
-    rates = {size: median(one[size] for one in each) for size in sizes}
+    rates = dict(zip(sizes, medians([[one[size] for size in sizes] for one in each]), strict=True))
     falls: AtSizes = {}
     peak = sizes[0]
     for place, size in enumerate(sizes[1:], 1):

@@ -59,6 +59,9 @@ ALIKE = 0.05
 ALONE = 0.5
 """Share from which on a size without neighbours that differ counts."""
 
+NEARLY = 1 - 1e-9
+"""Share of a bound from which on an interval is computed to the last digit."""
+
 CERTAIN, LIKELY = "certain", "likely"
 
 
@@ -99,6 +102,14 @@ class _Envelope:
             self._crossed.append(crossed)
         self.sizes = sorted({size for times in known for size in times})
         self.times = np.array([[of.get(size, np.nan) for size in self.sizes] for of in known])
+        # From the median to an end of its interval, in logarithms, at most.
+        self._apart = np.full(self.times.shape, np.inf)
+        places = {size: place for place, size in enumerate(self.sizes)}
+        for row, case in zip(self._apart, self.cases, strict=True):
+            widest = intervals.most_apart(len(case.launches))
+            for size, several in case.times_at.items():
+                if size in places and min(several) > 0:
+                    row[places[size]] = math.log(max(several) / min(several)) * widest
         self._added: dict[Link | None, np.ndarray] = {}
         pairs, labels = compared.pairs, [*compared.cases]
         self.paired = {
@@ -106,6 +117,18 @@ class _Envelope:
             for label in labels
             if pairs
         }
+
+    def most(self, ratios: np.ndarray, own: int) -> np.ndarray:
+        """Return what the interval of the largest ratio at each size cannot exceed."""
+        import numpy as np
+
+        deciding, columns = ratios.argmax(axis=0), np.arange(len(self.sizes))
+        apart = np.hypot(self._apart[own], self._apart[deciding, columns])
+        paired = np.isin(deciding, self.paired.get(self.cases[own].where, ()))
+        # A factor beyond all bounds, where pairs or a time of 0 decide, which no product exceeds.
+        factors = np.exp(np.where(paired, 200, apart.clip(max=200)))
+        most: np.ndarray = ratios[deciding, columns] * factors
+        return most
 
     def added_us(self, crossing: Link | None) -> np.ndarray:
         """Return what another link adds to the times of each case at each size."""
@@ -149,26 +172,45 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
         # One alone has no envelope, which is only shown.
         return [none.ruled(Level.SHOWN) if alone else none]
     common = common_sizes(sizes)
-    of_sizes = [
-        _of_size(case, column, compared, every, ratios[:, column], settings, common)
-        for column in columns
-    ]
-    against = (*FLAGGED, Level.INCONCLUSIVE)
-    flagged = [finding for _, level, finding in of_sizes if level in against]
-    _, _, nearest = max(of_sizes, key=lambda one: max(one[0], 1))
-    steps = [abs(math.log(two[0] / one[0])) for one, two in pairwise(of_sizes)]
-    apart = math.exp(median(steps)) if len(steps) > 2 else 1.0
+    for place in every.paired.get(case.where, ()):
+        for column, size in zip(columns, sizes, strict=True):
+            if both := _paired(case, every.cases[place], size, compared):
+                added = every.added_us(case.crossing)[place, column]
+                ratios[place, column] = median([one / (theirs + added) for one, theirs in both])
+    worst = ratios.max(axis=0)[columns]
+    bound = min(one for one in (settings.warn, settings.fail, math.inf) if one is not None)
+    nearest = int(worst.clip(1).argmax())
+    beyond = {*(every.most(ratios, own)[columns] > bound * NEARLY).nonzero()[0].tolist()}
+    of_sizes = {
+        at: _of_size(case, columns[at], compared, every, ratios[:, columns[at]], settings, common)
+        for at in sorted(beyond | {nearest})
+    }
+    flagged = [at for at, (level, _) in of_sizes.items() if level in (*FLAGGED, Level.INCONCLUSIVE)]
     findings = []
-    for finding in flagged or [nearest]:
-        one = finding()
+    for at in flagged or [nearest]:
+        one = of_sizes[at][1]()
         other = compared.cases.get(one.against or "")
-        one_each = other is not None and len(case.launches) == len(other.launches) == 1
-        if one_each and settings.level((one.value or 0) / apart)[0] is not Level.FAIL:
-            # Only a failure is weighed.
-            chance = "one launch was made of each, and sizes next to each other scatter by a factor"
-            one = one.without_noise((f"{chance} of {apart:.2g}: repeat them",), "")
+        if other is not None and len(case.launches) == len(other.launches) == 1:
+            steps = [abs(math.log(two / one)) for one, two in pairwise(worst.tolist())]
+            apart = math.exp(median(steps)) if len(steps) > 2 else 1.0
+            if settings.level((one.value or 0) / apart)[0] is not Level.FAIL:
+                # Only a failure is weighed.
+                chance = (
+                    "one launch was made of each, and sizes next to each other scatter by a factor"
+                )
+                one = one.without_noise((f"{chance} of {apart:.2g}: repeat them",), "")
         findings.append(compared.weighed(case, one))
     return findings
+
+
+def _paired(
+    case: CaseCurves, other: CaseCurves, size: int, compared: ComparedCases
+) -> list[tuple[float, float]]:
+    """Return the times of interleaved launches at a size, two pairs at least."""
+    launches, _ = compared.pairs.get((case.where, other.where), ((), ""))
+    both = [(_at(one, size) or 0, _at(theirs, size) or 0) for one, theirs in launches]
+    both = [pair for pair in both if min(pair) > 0]
+    return both if len(both) > 1 else []
 
 
 def _of_size(
@@ -179,34 +221,21 @@ def _of_size(
     values: np.ndarray,
     settings: Above,
     common: CommonSizes,
-) -> tuple[float, Level, Callable[[], Finding]]:
-    """Return the ratio that decides at a size, its level, and what words its finding.
+) -> tuple[Level, Callable[[], Finding]]:
+    """Return the level of the ratio that decides at a size, and what words its finding.
 
-    ``values``: the ratios to each case by the curves.
+    ``values``: the ratios to each case.
     """
     others, size, times = every.cases, every.sizes[column], every.times[:, column].tolist()
     added = every.added_us(case.crossing)[:, column].tolist()
 
-    def paired(place: int) -> list[tuple[float, float]]:
-        """Return the times of interleaved launches, two pairs at least."""
-        launches, _ = compared.pairs.get((case.where, others[place].where), ((), ""))
-        both = [(_at(one, size) or 0, _at(theirs, size) or 0) for one, theirs in launches]
-        both = [pair for pair in both if min(pair) > 0]
-        return both if len(both) > 1 else []
-
-    def ratios(place: int) -> list[float]:
-        return [one / (theirs + added[place]) for one, theirs in paired(place)]
-
     def interval(place: int) -> tuple[float, float] | None:
-        if of_pairs := ratios(place):
+        if both := _paired(case, others[place], size, compared):
             # By order alone: what comes upon one of the two, and not upon both, is on one side.
-            return intervals.of_median(of_pairs)
+            return intervals.of_median([one / (theirs + added[place]) for one, theirs in both])
         theirs = [time + added[place] for time in others[place].times_at[size]]
         return intervals.of_ratio(case.times_at[size], theirs)
 
-    for place in every.paired.get(case.where, ()):
-        if of_pairs := ratios(place):
-            values[place] = median(of_pairs)
     decides = int(values.argmax())
     if settings.level(float(values[decides]))[0] is Level.FAIL:
         failing = [
@@ -221,7 +250,7 @@ def _of_size(
     level = settings.level(value, between)[0]
 
     def finding() -> Finding:
-        both = paired(decides)
+        both = _paired(case, other, size, compared)
         own, theirs = times[others.index(case)], times[decides]
         if both:
             own, theirs = (median(side) for side in zip(*both, strict=True))
@@ -250,7 +279,7 @@ def _of_size(
             against=other.where,
         )
 
-    return value, level, finding
+    return level, finding
 
 
 def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:

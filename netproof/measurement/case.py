@@ -174,9 +174,17 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
     if len(launches) == 1:
         return launches[0]
     rows = ([getattr(curve, name) for curve in launches] for name in ("time_us", *_OPTIONAL))
-    columns = (() if None in row else map(median, zip(*row, strict=True)) for row in rows)
-    times, *others = map(tuple, columns)
+    times, *others = [() if None in row else tuple(medians(row)) for row in rows]
     return Curve(sizes, times, *(column or None for column in others))
+
+
+def medians(rows: Sequence[Sequence[float]]) -> list[float]:
+    """Return the median of each column; ``statistics`` takes three times as long."""
+    half, odd = divmod(len(rows), 2)
+    columns = map(sorted, zip(*rows, strict=True))
+    if odd:
+        return [one[half] for one in columns]
+    return [(one[half - 1] + one[half]) / 2 for one in columns]
 
 
 def spread(launches: Sequence[Curve]) -> tuple[float, ...]:

@@ -8,15 +8,16 @@ sysfs-class-infiniband for ports. Every source is read whole, by the names that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import compress
-from operator import ne, not_, or_
+from operator import attrgetter, ne, not_, or_
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from netproof.errors import NetproofError, ParseError, grouped, line_of, shortened
+from netproof.errors import NetproofError, ParseError, line_of, shortened
 
 INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "driver", "infiniband"
 """Kinds of sources."""
@@ -78,7 +79,10 @@ class NodeCounters:
 
     def source(self, kind: str, name: str = "") -> CounterSource | None:
         """Return one of its sources, None where it has none of that kind and name."""
-        return next((one for one in self.of_kind(kind) if one.name == name), None)
+        for one in self.sources:
+            if one.kind == kind and one.name == name:
+                return one
+        return None
 
     def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
         """Return its sources of a kind."""
@@ -126,14 +130,17 @@ class Counters:
         where frames overtake each other, and are subtracted.
         """
         found: dict[str, tuple[int, int] | str] = {}
-        for node in self._by_name:
-            again, sent, late, reports = (self.value(node, TCP, "", name) for name in _SEGMENTS)
+        for name, node in self._by_name.items():
+            source = node.source(TCP)
+            again, sent, late, reports = (
+                None if source is None else self.of_source(source, counter) for counter in _SEGMENTS
+            )
             if again is None or sent is None:
-                found[node] = self.why(node, TCP, "", _SEGMENTS[again is not None])
+                found[name] = self.why(name, TCP, "", _SEGMENTS[again is not None])
             else:
                 late = reports if late is None else late
                 # Linux leaves out of OutSegs what is sent again.
-                found[node] = max(0, again - (late or 0)), sent + again
+                found[name] = max(0, again - (late or 0)), sent + again
         return found
 
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
@@ -158,12 +165,23 @@ class Counters:
 
 def added(several: Iterable[Counters]) -> list[Counters]:
     """Return the sums over those that read the same of the same nodes; of TCP ``sent_again``."""
-    alike = grouped(((id(one.names), tuple(map(_shape, one.nodes))), one) for one in several)
+    alike: list[list[Counters]] = []
+    by_nodes: dict[tuple[str, ...], list[tuple[Any, list[Counters]]]] = defaultdict(list)
+    for one in several:
+        shape = one.names, [(it.absent, *map(_SHAPE, it.sources)) for it in one.nodes]
+        known = by_nodes[tuple([it.node for it in one.nodes])]
+        them = next((them for its, them in known if its == shape), None)
+        if them is None:
+            alike.append(them := [])
+            known.append((shape, them))
+        them.append(one)
     sums = []
-    for them in alike.values():
+    for them in alike:
         nodes = tuple(map(_added, *(one.nodes for one in them)))
-        sums.append(Counters(nodes, them[0].names))
         again = [[one.sent_again[node.node] for one in them] for node in nodes]
+        # Each was checked as it was made.
+        sums.append(object.__new__(Counters))
+        vars(sums[-1]).update(nodes=nodes, names=them[0].names, _names=them[0]._names)
         vars(sums[-1])["sent_again"] = {
             node.node: next((why for why in each if isinstance(why, str)), None)
             or tuple(map(sum, zip(*each, strict=True)))
@@ -172,23 +190,25 @@ def added(several: Iterable[Counters]) -> list[Counters]:
     return sums
 
 
-def _shape(node: NodeCounters) -> Hashable:
-    sources = [
-        (one.kind, one.name, one.read, one.layer, one.interfaces, *one.absent.items())
-        for one in node.sources
-    ]
-    return (node.node, *sources, *node.absent.items())
+_SHAPE = attrgetter("kind", "name", "read", "layer", "interfaces", "absent")
+"""What sources that can be added have in common."""
 
 
 def _added(node: NodeCounters, *others: NodeCounters) -> NodeCounters:
+    if not others:
+        return node
     sources = []
     for first, *more in zip(node.sources, *(one.sources for one in others), strict=True):
+        if first.kind == TCP or not any(source.counted for source in more):
+            sources.append(first)
+            continue
         counted = dict(first.counted)
-        for source in more if first.kind != TCP else ():
+        for source in more:
             for name, increase in source.counted.items():
                 counted[name] = counted.get(name, 0) + increase
-        sources.append(replace(first, counted=counted))
-    return replace(node, sources=tuple(sources))
+        rest = first.read, first.absent, first.layer, first.interfaces
+        sources.append(CounterSource(first.kind, first.name, counted, *rest))
+    return NodeCounters(node.node, tuple(sources), node.absent, node.took_s)
 
 
 # Kernels before 5.9 count reports and not the segments in them, which are as many or more.

@@ -88,6 +88,16 @@ def _student_of_few(count: int) -> float:
 
 
 @cache
+def most_apart(count: int) -> float:
+    """Return how far an end of ``of_median`` is from the median, at most.
+
+    In logarithms, and as a multiple of those of the largest of so many values over the least.
+    """
+    few = 1 < count < FEWEST_RANKED
+    return 1 + _student_of_few(count) / (2 * math.sqrt(count - 1)) if few else 1
+
+
+@cache
 def _ranks_left_out(count: int) -> int:
     """Return how many of ``count`` values lie beyond each end of the interval of their median."""
     import scipy

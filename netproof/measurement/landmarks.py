@@ -10,6 +10,7 @@ or the burst of a token bucket, is part of t₀ and not of r∞.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
-from netproof.measurement.case import Curve, line_rate_share
+from netproof.measurement.case import Curve, line_rate_share, medians
 from netproof.measurement.interval import CONFIDENCE, Interval, of_median, of_middle
 
 KIB = 1024
@@ -99,15 +100,15 @@ def readings(curve: Curve, reasons: dict[str, str], peak_from: int = 0) -> dict[
         reasons |= dict.fromkeys((*of_peak, *RATES), "the benchmark defines no bandwidth")
         return found
     rates = dict(zip(curve.sizes, curve.bandwidth_mb_s, strict=True))
-    candidates = {size: rate for size, rate in rates.items() if size >= peak_from}
-    if not candidates:
+    first = bisect_left(curve.sizes, peak_from)
+    peak = max(curve.bandwidth_mb_s[first:], default=None)
+    if peak is None:
         reasons |= dict.fromkeys(of_peak, f"no message of {peak_from} bytes or more was measured")
-    elif not any(candidates.values()):
+    elif not peak:
         reasons |= dict.fromkeys(of_peak, "the bandwidth is 0 at every size")
     else:
         # The least of several sizes with the same rate.
-        peak_size = max(candidates, key=candidates.__getitem__)
-        peak = candidates[peak_size]
+        peak_size = curve.sizes[curve.bandwidth_mb_s.index(peak, first)]
         half = next(size for size, rate in rates.items() if rate >= peak / 2)
         found |= zip(of_peak, (peak, peak_size, half), strict=True)
     for name, size in RATES.items():
@@ -119,11 +120,8 @@ def readings(curve: Curve, reasons: dict[str, str], peak_from: int = 0) -> dict[
 
 def latency_us(curve: Curve, reasons: dict[str, str]) -> float | None:
     """Return the median time of messages of 1 to 63 bytes; None, with the reason in ``reasons``."""
-    times = [
-        time
-        for size, time in zip(curve.sizes, curve.time_us, strict=True)
-        if (1 <= size < LATENCY_BELOW or curve.sizes == (0,)) and time > 0
-    ]
+    short = slice(bisect_left(curve.sizes, 1), bisect_left(curve.sizes, LATENCY_BELOW))
+    times = [time for time in curve.time_us[short if curve.sizes != (0,) else slice(1)] if time > 0]
     if not times:
         reasons["latency_us"] = f"no time above 0 for a message of 1 to {LATENCY_BELOW - 1} bytes"
         return None
@@ -177,6 +175,8 @@ def eager_limit(curve: Curve) -> EagerLimit | None:
         # A step is never more than the difference of the times.
         if above - time < least or above - time <= largest:
             continue
+        if not EAGER_FROM <= curve.sizes[below] <= EAGER_TO:
+            continue
         limit = _step(curve, below)
         if limit is not None and limit.step_us >= least and limit.step_us > largest:
             found, largest = limit, limit.step_us
@@ -222,7 +222,7 @@ def eager_limit_alongside(curve: Curve, other: Curve) -> EagerLimit | None:
 def _step(curve: Curve, below: int) -> EagerLimit | None:
     sizes, times, above = curve.sizes, curve.time_us, below + 1
     before, after = _far_sizes(sizes, below, larger=False), _far_sizes(sizes, above, larger=True)
-    if not (EAGER_FROM <= sizes[below] <= EAGER_TO and before and after):
+    if not before or not after:
         return None
     foot, head = before[-1], after[0]
     before_foot = _far_sizes(sizes, foot, larger=False)
@@ -543,7 +543,7 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
     differences; one from its residuals over two lines, weighted for a noise in proportion to the
     time. None for one launch with fewer than five sizes, and where time does not grow.
     """
-    slope = _slope(sizes, [median(times) for times in zip(*launches, strict=True)])
+    slope = _slope(sizes, medians(launches))
     if slope <= 0:
         return None
     half = len(sizes) // 2

@@ -88,8 +88,8 @@ def compared(
         if any(not times.get(size) for size in alongside.sizes):
             return None
         largest = top(alongside)
-        shares.append(median(time / times[size] for size, time, _ in largest))
-        rates.append(median(rate for _, _, rate in largest))
+        shares.append(median([time / times[size] for size, time, _ in largest]))
+        rates.append(median([rate for _, _, rate in largest]))
     if not shares:
         return None
     found = zip(NAMES, (rates, shares), strict=True)

@@ -90,6 +90,8 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     yield _recurring(judged.recurring)
     if judged.outdated:
         yield Cell(_cut(f"note: {judged.outdated}"), "warned")
+    if judged.session.ahead:
+        yield Cell(f"note: {judged.session.ahead}", "warned")
     yield compared_with(verdict)
     counts = [
         (lines["FAIL"], "more failure", "more failures"),
@@ -188,6 +190,7 @@ def remarks(judged: JudgedSession) -> list[Sentences]:
     return [
         Sentences(not_available(verdict.absences), mark="not available: "),
         Sentences(verdict.notes, mark="note: "),
+        Sentences([judged.session.ahead] * bool(judged.session.ahead), mark="note: "),
         differences(judged.beyond_nodes),
         Sentences(judged.unread, mark="not compared with an earlier session: "),
         Sentences(verdict.coverage, mark="coverage: "),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -97,6 +99,17 @@ class Session:
         """Its tests that read rounds of pairs."""
         return tuple(result for result in self.results if result.rounds is not None)
 
+    @property
+    def began(self) -> float:
+        """When it began, in seconds since the epoch; 0 where its report does not say it."""
+        began = self.info.get("time_start_unix")
+        return float(began) if isinstance(began, int | float) else 0.0
+
+    @property
+    def ahead(self) -> str:
+        """Sentence that it began in the future by this machine's clock; empty where not."""
+        return dated_ahead(self.path, self.began)
+
     def system(self, remedy: str = "a session is of one") -> str:
         """Return its only system; NetproofError, with the remedy, for several, or for none."""
         systems = sorted({result.system for result in self.results})
@@ -148,6 +161,25 @@ def _dated(folder: Path) -> Iterator[tuple[Path, float]]:
             found = path.stat()
             if stat.S_ISREG(found.st_mode):
                 yield path, found.st_mtime
+
+
+AHEAD_S = 24 * 3600
+"""Seconds by which clocks of machines may differ."""
+
+
+def dated_ahead(path: Path, began: float) -> str:
+    """Return the sentence that a session at a path began in the future; empty where not."""
+    if not began > time.time() + AHEAD_S:
+        return ""
+    return (
+        f"{path} is of {datetime.fromtimestamp(min(began, _LAST_S), UTC):%Y-%m-%d}, and this"
+        f" machine's clock says {datetime.now(UTC):%Y-%m-%d}: it counts as the newest from now on;"
+        " set the clock, or remove that session"
+    )
+
+
+_LAST_S = 253402300799
+"""The last second of the year 9999."""
 
 
 def newest(folder: Path) -> Path:

@@ -50,7 +50,7 @@ class Ingested:
 
     ``cases``, ``measured``: how many it has, and how many of them are complete;
     ``differences``, ``unknown``: of its provenance; ``not_judged``: why a new session has no
-    stored verdict.
+    stored verdict; ``ahead``: that it is dated in the future.
     """
 
     stored: StoredSession
@@ -60,6 +60,7 @@ class Ingested:
     differences: tuple[str, ...]
     unknown: dict[str, str]
     not_judged: str = ""
+    ahead: str = ""
 
 
 def ingest(
@@ -113,6 +114,7 @@ def ingest(
         tuple(header["differences"]),
         header["unknown"],
         not_judged,
+        session.dated_ahead(store.path(stored), read.began),
     )
 
 

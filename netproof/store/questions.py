@@ -10,6 +10,7 @@ import glob
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -170,10 +171,12 @@ class LazySession(Session):
     def __init__(self, store: Store, stored: StoredSession) -> None:
         vars(self).update(
             path=store.path(stored),
+            began=stored.start.replace(tzinfo=UTC).timestamp(),
             _whole=cache(lambda: load(store, stored)),
             _pairs=cache(lambda: load(store, stored, PAIRS)),
         )
 
+    began = 0.0
     info = property(lambda self: self._whole().info)
     results = property(lambda self: self._whole().results)
     with_pairs = property(lambda self: self._pairs().with_pairs)

@@ -311,11 +311,19 @@ def counted(subject: Subject) -> tuple[Finding, ...]:
     return findings_of(subject.data, _OF_COUNTERS)
 
 
-def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
-    """Return a finding for each variable with a reference, with noise treated as in ``rates``."""
+def references(
+    subject: Subject,
+    bounds: Mapping[str, Limits],
+    known: Mapping[str, tuple[float | None, str]] | None = None,
+) -> dict[str, Finding]:
+    """Return a finding for each variable with a reference, with noise treated as in ``rates``.
+
+    ``known``: the variables of all its launches where the caller has them.
+    """
     from netproof.verdict import limits
 
-    findings = limits.judge(subject.undisturbed.measured, bounds, str(subject))
+    known = known if subject.undisturbed is subject else None
+    findings = limits.judge(subject.undisturbed.measured, bounds, str(subject), known)
     noise = subject.disturbances
     for name, finding in findings.items():
         if noise and finding.level is Level.UNDEFINED:

@@ -442,7 +442,7 @@ def by_references(subject: Subject, entries: Entries) -> CaseVerdict:
         for name, (value, _) in known.items()
         if value is not None and not name.startswith(TIME_AT) and name not in found
     ]
-    findings = engine.references(subject, limits.of_references(found)).values()
+    findings = engine.references(subject, limits.of_references(found), known).values()
     expected: dict[str, None] = {}
     for name, entry in found.items():
         value, unit = known.get(name, (None, ""))

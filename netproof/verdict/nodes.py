@@ -188,6 +188,7 @@ def _facts_of(nodes: Sequence[Node]) -> list[NodeFact]:
     for found in nodes:
         for group in node_facts.GROUPS:
             keys[group, _scope(group, found)].update(_group(found, group))
+    in_order = {known: sorted(several) for known, several in keys.items()}
     left_out = {*node_facts.OF_ITS_OWN, "interface"}
     names = [name for name in node_facts.NAMES if name not in left_out]
     for node in nodes:
@@ -197,13 +198,11 @@ def _facts_of(nodes: Sequence[Node]) -> list[NodeFact]:
             if name not in node_facts.GROUPS:
                 values = {name: (getattr(node, name), why)}
             elif (here := _group(node, name)) or why is None:
-                absent = {
-                    key: node.absent.get(f"{name}.{key}") for key in sorted(keys[name, scope])
-                }
-                values = {
-                    f"{name} {key}": (here.get(key, NOT_LISTED if reason is None else None), reason)
-                    for key, reason in absent.items()
-                }
+                values = {}
+                for key in in_order[name, scope]:
+                    reason = node.absent.get(f"{name}.{key}")
+                    stated = here.get(key, NOT_LISTED if reason is None else None)
+                    values[f"{name} {key}"] = stated, reason
             for key, (value, reason) in values.items():
                 if (fact := facts.get((key, scope))) is None:
                     fact = facts[key, scope] = NodeFact(key, scope)

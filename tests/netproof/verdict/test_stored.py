@@ -6,7 +6,9 @@ import dataclasses
 import io
 import json
 import shutil
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterS
 from netproof.present import documents
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks
-from netproof.present.verdict import sentences
+from netproof.present.verdict import brief, sentences
 from netproof.session import session
 from netproof.session.pair_rounds import PairCurve, PairLaunch
 from netproof.site import folders, matrix
@@ -473,3 +475,26 @@ def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site,
     assert by_store.recurring[0] == 3
     assert by_store.recurring[1]
     assert said(by_store) == said(now)
+
+
+def test_a_session_dated_in_the_future_is_warned_of_where_it_is_stored_and_judged(store, tmp_path):
+    document = json.loads((SESSIONS / "healthy.json").read_text())
+    document["session_info"]["time_start_unix"] = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
+    report = tmp_path / "run-2099.json"
+    report.write_text(json.dumps(document))
+    done = ingest(store, report)
+    read = questions.LazySession(store, done.stored)
+    for path, warning in (
+        (store.path(done.stored), done.ahead),
+        (report, session.load(report).ahead),
+        (read.path, read.ahead),
+    ):
+        assert warning.startswith(f"{path} is of 2099-01-01, and this machine's clock says 20")
+        assert warning.endswith("set the clock, or remove that session")
+    judged = session_verdict.judge_session(session.load(report))
+    assert f"note: {report} is of 2099-01-01" in printed(judged).replace("\n", " ")
+    out = Console(file=io.StringIO(), width=500)
+    show(brief(judged), out)
+    assert f"note: {judged.session.ahead}" in out.file.getvalue()
+    assert not session.load(SESSIONS / "healthy.json").ahead
+    assert not session.dated_ahead(report, time.time() + session.AHEAD_S - 60)
