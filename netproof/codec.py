@@ -154,13 +154,14 @@ def _strict(schema: Any) -> Any:
 def _number(schema: dict[str, Any]) -> CoreSchema:
     bounds = {key: one for key, one in schema.items() if key in ("gt", "ge", "lt", "le")}
     finite = core_schema.float_schema(strict=True, allow_inf_nan=False, **bounds)
+    # The first takes a float at once; the second takes a whole number, for it fits exactly.
     return core_schema.union_schema(
         [
-            core_schema.int_schema(strict=True, **bounds),
             finite,
+            core_schema.int_schema(strict=True, **bounds),
             core_schema.no_info_plain_validator_function(_infinite),
         ],
-        mode="left_to_right",
+        mode="smart",
         custom_error_type="float",
         custom_error_message="a number",
     )

@@ -134,13 +134,7 @@ class Curve:
             for size, value in zip(self.sizes, column, strict=True):
                 if not math.isfinite(value) or value < 0:
                     raise NetproofError(f"{value} at {size} bytes is no time or bandwidth")
-        for before, after in pairwise(self.sizes):
-            if after <= before:
-                raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")
-        if self.sizes[0] < 0:
-            raise NetproofError(f"{self.sizes[0]} is no message size")
-        # A third of the memory of a session's curves.
-        object.__setattr__(self, "sizes", _same(self.sizes))
+        object.__setattr__(self, "sizes", _sizes(self.sizes))
 
     def within(self, least: int, most: float = math.inf) -> Curve:
         """Return the curve of these sizes in bytes; NetproofError where it has none of them."""
@@ -151,8 +145,16 @@ class Curve:
 
 
 @lru_cache(maxsize=1024)
-def _same(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return one tuple for all that are equal."""
+def _sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return one tuple for all that are equal: a third of the memory of a session's curves.
+
+    Raise NetproofError where they do not increase.
+    """
+    for before, after in pairwise(sizes):
+        if after <= before:
+            raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")
+    if sizes[0] < 0:
+        raise NetproofError(f"{sizes[0]} is no message size")
     return sizes
 
 

@@ -185,7 +185,7 @@ def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
     if value.keys() == _COUNTERS:
         numbers = [names.setdefault(tuple(several), len(names)) for several in value["names"]]
         return {**value, "names": numbers}
-    return {key: _folded(one, names) for key, one in value.items()}
+    return {key: one if key in _FLAT else _folded(one, names) for key, one in value.items()}
 
 
 def _unfold(value: Any, names: Sequence[Sequence[str]]) -> None:
@@ -198,10 +198,17 @@ def _unfold(value: Any, names: Sequence[Sequence[str]]) -> None:
         elif type(one) is dict and one.keys() == _COUNTERS:
             one["names"] = [names[number] for number in one["names"]]
         elif type(one) is dict:
-            places += [child for child in one.values() if type(child) in (dict, list)]
+            places += [
+                child
+                for key, child in one.items()
+                if type(child) in (dict, list) and key not in _FLAT
+            ]
 
 
 _COUNTERS = {one.name for one in dataclasses.fields(Counters)}
+
+_FLAT = {"ranks", "loads", "curve", "twin", "pairs"}
+"""Keys of a launch without counters below them, and with most of its values."""
 
 
 def resolve(document: Mapping[str, Any], report: Path) -> None:
