@@ -197,7 +197,8 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
 def _comparison_is_open(one: RepeatCase) -> bool:
     """Check whether a case is to be repeated to compare it with other environments.
 
-    Launches are interleaved until their ratio is decided, or most were disturbed. A score needs
+    Launches are interleaved until their ratio is decided, or most were disturbed. A failure takes
+    ``pairs_needed``; fewer pairs pass if all launches that were not paired pass too. A score needs
     every round, since its launches are not paired.
     """
     subject, count = one.repeated, len(one.launches)
@@ -206,7 +207,9 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     in_vain = enough and (subject.always_disturbed() or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
-    if count and (one.by_score or not enough):
+    if count and one.by_score:
+        return True
+    if count and not enough and (count < confirm.launches or not _passes_apart(one)):
         return True
     if one.elsewhere and count < one.rounds_alone() and _open_elsewhere(subject, one.peers):
         return True
@@ -232,6 +235,18 @@ def _open_elsewhere(subject: Subject, peers: Sequence[Subject]) -> bool:
     return any(
         finding.level is Level.INCONCLUSIVE and finding.against in there
         for _, finding in engine.compared(members, None, only=subject, scored=False)
+    )
+
+
+def _passes_apart(one: RepeatCase) -> bool:
+    """Check whether nothing speaks against a case by pairs, nor by its launches without them."""
+    subject = one.repeated
+    apart = [dataclasses.replace(launch, peers=()) for launch in subject.measured.launches]
+    measured = subject.measured.with_launches(apart)
+    unpaired = dataclasses.replace(subject, measured=measured)
+    return not any(
+        _any_against(it for it in _comparing(side, one.peers, None) if it.where == str(subject))
+        for side in (subject, unpaired)
     )
 
 
