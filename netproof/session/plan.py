@@ -283,10 +283,7 @@ def start_subject(case: Case) -> str:
 
 
 def start_steps(cases: Iterable[Case], srun: Sequence[str]) -> tuple[Step, ...]:
-    """Launches that only start and end, on the ranks of ``cases``: no cost of the benchmark.
-
-    One of each: their CPU time is a small part of any other's, and changes little.
-    """
+    """A launch that only starts and ends on each of the ranks: no cost of the benchmark."""
     steps: dict[str, Step] = {}
     for case in cases:
         benchmark = registry.of(case)
