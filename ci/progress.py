@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,6 +48,7 @@ _TEST = re.compile(
 )
 _RANKS = re.compile(r"%ranks=(\d+)")
 BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
+PAIR_JOB = "PairJob"
 ALL_ENVIRONMENTS = ""
 """In the place of a job's environment."""
 
@@ -101,11 +102,15 @@ def parse(text: str) -> Line | None:
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches of a job: made so far, planned without repeats, and the seconds of known repeats."""
+    """Launches of a job: made so far, planned without repeats, and the seconds of known repeats.
+
+    ``made_s``: seconds of those made.
+    """
 
     made: int = 0
     planned: int = 0
     repeats_s: float = 0.0
+    made_s: float = 0.0
 
 
 def launched(stage: Path, folder: str) -> Launches:
@@ -113,7 +118,7 @@ def launched(stage: Path, folder: str) -> Launches:
 
     A case that is undecided is launched again as often as confirming takes, at least.
     """
-    made, planned, repeats_s = 0, 0, 0.0
+    made, planned, repeats_s, made_s = 0, 0, 0.0, 0.0
     # Each session has a folder of its own.
     for job in sorted(stage.glob(f"*/{folder}"))[-1:]:
         try:
@@ -128,6 +133,7 @@ def launched(stage: Path, folder: str) -> Launches:
                 took: dict[str, list[float]] = defaultdict(list)
                 for name, begun, ended, *_ in (line.split("\t") for line in lines):
                     took[name.rpartition(".")[0]].append(float(ended) - float(begun))
+                made_s += sum(map(sum, took.values()))
                 for subject in undecided.get(plan.parent.name, ()):
                     # With the one over the link's healthy twin.
                     for one in {subject, f"{subject}-twin"} & took.keys():
@@ -135,8 +141,11 @@ def launched(stage: Path, folder: str) -> Launches:
                         repeats_s += max(0, left) * mean(took[one])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Launches()
-    return Launches(made, planned, repeats_s)
+    return Launches(made, planned, repeats_s, made_s)
 
+
+PAIR_LAUNCHES = 20
+"""Launches that take as long as the rounds of pairs of a partition of few nodes, by none so far."""
 
 _WEIGHT = 0.05
 """Share of the expected time that has to have ended to count half for the pace."""
@@ -147,13 +156,15 @@ class Course:
     """Progress of a run. Times are seconds since it began.
 
     Tests run one by one, and later ones have not begun. ``seconds``: each job's time in past
-    sessions, empty if unknown: similar jobs decide then. ``expected``: the jobs of the run;
-    ``past``: each test's time in past runs of the same command.
+    sessions, empty if unknown: similar jobs decide then. ``expected``: the jobs of the run, each
+    with its number of cases; ``past``: each test's time in past runs of the same command;
+    ``pairs``: jobs that measure nodes in pairs.
     """
 
     seconds: Mapping[PlannedJob, float] = field(default_factory=dict)
-    expected: Set[PlannedJob] = frozenset()
+    expected: Mapping[PlannedJob, int] = field(default_factory=dict)
     past: Mapping[Test, float] = field(default_factory=dict)
+    pairs: int = 0
     done: int = 0
     tests: int = 0
     bad: int = 0
@@ -166,6 +177,8 @@ class Course:
     """Launches of the running job."""
     repeated: list[float] = field(default_factory=list)
     """Repeats of each finished job, as a share of its planned launches."""
+    launch_s: list[float] = field(default_factory=list)
+    """Mean time of the launches of each finished job."""
 
     def take(self, line: Line, now_s: float) -> bool:
         """Note a line; return whether a job ended."""
@@ -180,8 +193,9 @@ class Course:
             return False
         self.job_of[line.test] = line.job
         self.jobs.add(line.job)
-        if ended and self.launches.made >= self.launches.planned > 0:
+        if ended and self.launches.made and self.launches.planned:
             self.repeated.append(self.launches.made / self.launches.planned - 1)
+            self.launch_s.append(self.launches.made_s / self.launches.made)
         self.running, self.launches = None if ended else line, Launches()
         return ended
 
@@ -199,7 +213,8 @@ class Course:
             return len(known) < self.tests or any(test not in self.past for test in self.begun)
         done = {self.job_of[test] for test in self.took if test in self.job_of}
         others = any(test not in self.job_of for test in self.took)
-        return bool((self.expected | self.jobs) - done) or (self.done < self.tests and not others)
+        everyone = self.expected.keys() | self.jobs
+        return bool(everyone - done) or (self.done < self.tests and not others)
 
     def _overdue(self, now_s: float) -> bool:
         """Return whether a test runs for longer than expected."""
@@ -228,33 +243,41 @@ class Course:
             jobs, left = {**jobs, self.running.job: whole}, whole - elapsed
         if not jobs and not self.seconds:
             return None
-        everyone = self.expected | self.jobs
+        everyone = self.expected.keys() | self.jobs
         for job in everyone - jobs.keys():
             since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
             left += max(0.0, self._takes(job, jobs) - (now_s - since[0] if since else 0.0))
-        others = [one for test, one in self.took.items() if test not in self.job_of]
-        to_come = self.tests - len(everyone) - len(others)
-        return left + max(0, to_come) * (mean(others) if others else 0.0)
+        others = {test: one for test, one in self.took.items() if test not in self.job_of}
+        pairs = [others.pop(test) for test in [*others] if test[0].startswith(PAIR_JOB)]
+        each = mean(pairs) if pairs else PAIR_LAUNCHES * mean(self.launch_s or [0.0])
+        begun = [now_s - at for test, at in self.begun.items() if test[0].startswith(PAIR_JOB)]
+        left += max(0.0, (self.pairs - len(pairs)) * each - sum(begun))
+        to_come = self.tests - len(everyone) - len(others) - max(self.pairs, len(pairs))
+        return left + max(0, to_come) * (mean(others.values()) if others else 0.0)
 
     def _running_s(
         self, job: PlannedJob, jobs: Mapping[PlannedJob, float], elapsed: float
     ) -> float:
-        """Estimate the running job by its own pace, and at its beginning by similar jobs."""
+        """Estimate the running job by its own pace, and at its beginning by similar jobs.
+
+        It is expected to repeat as large a share of its launches as finished jobs did.
+        """
         made, planned = self.launches.made, self.launches.planned
-        if made >= planned:
-            return elapsed + self.launches.repeats_s
         repeats = mean(self.repeated) if self.repeated else 0.0
-        own = elapsed * (1 + repeats) * planned / made
+        to_make = max(0.0, planned * (1 + repeats) - made)
+        own = elapsed + max(to_make * self.launches.made_s / made, self.launches.repeats_s)
+        if made >= planned:
+            return own
         if job not in self.seconds and not any(other.benchmark == job.benchmark for other in jobs):
             return own
         # Launches of one kind may come first, behind what is done once.
-        weight = min(1.0, 2 * made / planned)
+        weight = made / planned
         return max(elapsed, weight * own + (1 - weight) * self._takes(job, jobs))
 
     def _takes(self, job: PlannedJob, jobs: Mapping[PlannedJob, float]) -> float:
         """Estimate a job by its past, at the pace of those so far; without one by similar jobs."""
         if not self.seconds or (job not in self.seconds and jobs):
-            return _mean_of_similar(job, jobs)
+            return _mean_of_similar(job, jobs, self.expected)
         expected = sum(map(self._seconds, jobs))
         return self._seconds(job) * (sum(jobs.values()) / expected if expected else 1.0)
 
@@ -301,10 +324,13 @@ def _times(partition: str, other: str, took: Mapping[PlannedJob, float]) -> floa
     return sum(here[what] for what in both) / sum(there[what] for what in both)
 
 
-def _mean_of_similar(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float:
+def _mean_of_similar(
+    job: PlannedJob, took: Mapping[PlannedJob, float], cases: Mapping[PlannedJob, int]
+) -> float:
     """Estimate a job from finished ones: of its benchmark and ranks, else of any.
 
-    Those of another partition count as many times as its jobs take here.
+    Those of another partition count as many times as its jobs take here, and those that measure
+    something else by the number of their ``cases``.
     """
     alike = {other: one for other, one in took.items() if other.what() == job.what()}
     here = [one for other, one in alike.items() if other.partition == job.partition]
@@ -317,7 +343,8 @@ def _mean_of_similar(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float
     ):
         several = [one for other, one in took.items() if near(other)]
         if several:
-            return mean(several)
+            own = sum(cases.get(other, 1) for other in took if near(other))
+            return sum(several) * cases.get(job, 1) / own
     return 0.0
 
 
@@ -345,8 +372,11 @@ def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> C
     for job, one in found.expected.items():
         if one.seconds is not None:
             seconds[replace(job, environment=ALL_ENVIRONMENTS)] += one.seconds
-    jobs = {replace(job, environment=ALL_ENVIRONMENTS) for job in found.jobs}
-    return Course(seconds, jobs, past)
+    jobs: Counter[PlannedJob] = Counter()
+    for job, cases in found.jobs.items():
+        jobs[replace(job, environment=ALL_ENVIRONMENTS)] += len(cases)
+    pairs = sum(len(found.pairs_in(partition)) for partition in found.matrix.partitions)
+    return Course(seconds, jobs, past, pairs)
 
 
 def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, float]:
@@ -521,7 +551,12 @@ def _show(
         *whole, rest = (rest + read()).split("\n")
         now_s = time.monotonic() - began
         lines = [line for text in whole if (line := parse(text)) is not None]
-        ended = [line for line in lines if course.take(line, now_s)]
+        ended = []
+        for line in lines:
+            if course.running and line.job:
+                # It has ended, with more repeats than when it was last read.
+                course.launches = launched(Path("stage"), course.running.folder)
+            ended += [line] if course.take(line, now_s) else []
         if course.running and now_s - read_s > READ_S:
             course.launches, read_s = launched(Path("stage"), course.running.folder), now_s
         display.show(course, now_s, ended)

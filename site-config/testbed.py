@@ -141,10 +141,11 @@ def _partition(switch, **more):
             "max_message_bytes": largest,
             # All switches are emulated by the same cores.
             "contention_domain": "testbed",
-            "netpipe_repeats": 10 if fast else 4,
+            "netpipe_repeats": 10 if fast else 3,
             "netpipe_mpi_inside_repeats": 100,
-            # Calls of a size: so many, or what one megabyte allows.
-            "imb_arguments": ["-iter", f"{60 if fast else 15},1"],
+            # Calls of a size: so many, or what one megabyte allows; IMB makes each twice. Most of a
+            # time is a slow link's own, so that fewer calls say as much.
+            "imb_arguments": ["-iter", f"{60 if fast else 8},1"],
             # Two pairs at once ask for more than the cores can do where a link is fast, and read by
             # them and not by it. On a slow one a pair sends for more than a second: what else takes
             # the cores for some tenths of one then weighs little. 16 MB at most of a size, and

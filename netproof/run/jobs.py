@@ -30,7 +30,6 @@ from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import disk, trust
 from netproof.measurement.case import Case
-from netproof.measurement.links import link_of
 from netproof.run.mixins import (
     Launched,
     RecordedTest,
@@ -340,13 +339,13 @@ class PartitionJob(Job):
 
     def fastest_elsewhere(self) -> float:
         """Return the fastest link of other partitions that measure the same, in Mbit/s, or 0."""
-        ranks, links = self.rank_count(), [0.0]
+        fastest = 0.0
         for one in runtime().system.partitions:
-            measures = environments_on(one, self.benchmark) and one.name != self.partition
-            if measures and ranks in (0, *one.extras["rank_counts"]):
-                rails = len(one.extras.get("rails") or [""])
-                links.append(link_of(one.extras, over_tcp=False, rails=rails).mbit_s)
-        return max(links)
+            site = plan.partition_of(one.extras, one.fullname)
+            alike = self.rank_count() in (0, *site.rank_counts) and one.name != self.partition
+            if alike and environments_on(one, self.benchmark):
+                fastest = max(fastest, len(site.rails_or_interface()) * site.link_mbit_s)
+        return fastest
 
     def results(self, folder: Path) -> dict[str, Any]:
         """Return nothing: the environments' records have it."""

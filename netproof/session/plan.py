@@ -273,7 +273,7 @@ def units(
         measuring.append(
             tuple(one for case, step in steps for one in (step, *twin_of(step, case, partition)))
         )
-    return (*measuring, *((step,) for step in start_steps(cases, launches, srun)))
+    return (*measuring, *((step,) for step in start_steps(cases, srun)))
 
 
 def start_subject(case: Case) -> str:
@@ -282,8 +282,8 @@ def start_subject(case: Case) -> str:
     return f"start-{named}-{case.ranks}x{case.ranks_per_node}"
 
 
-def start_steps(cases: Iterable[Case], launches: int, srun: Sequence[str]) -> tuple[Step, ...]:
-    """Launches that only start and end, on the ranks of ``cases``: no cost of the benchmark."""
+def start_steps(cases: Iterable[Case], srun: Sequence[str]) -> tuple[Step, ...]:
+    """A launch that only starts and ends on each of the ranks: no cost of the benchmark."""
     steps: dict[str, Step] = {}
     for case in cases:
         benchmark = registry.of(case)
@@ -292,8 +292,8 @@ def start_steps(cases: Iterable[Case], launches: int, srun: Sequence[str]) -> tu
             command = _netpipe_command(case, program[1:], srun)
         else:
             command = (*srun, *_placement(case), *RANK, *program)
-        for launch in range(1, launches + 1) if program else ():
-            step = Step(start_subject(case), launch, command)
+        if program:
+            step = Step(start_subject(case), 1, command)
             steps.setdefault(step.name, step)
     return tuple(steps.values())
 

@@ -83,7 +83,7 @@ def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
     whole = steps_of(NETPIPE, 2, PARTITION, 3)
     steps = steps_of(few, 2, PARTITION, 3)
     assert [one.name for one in steps] == [one.name for one in whole if one.subject in subjects]
-    starts = plan.start_steps(few, 1, SRUN)
+    starts = plan.start_steps(few, SRUN)
     assert [one.name for one in starts] == ["start-tcp-2x1.1", "start-mpi-2x2.1"]
 
 
@@ -157,12 +157,10 @@ def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     assert plan.whole_sweep(PARTITION) == plan.SizeSweep(1, 4096, 0)
 
 
-def test_as_many_launches_only_start_and_end_on_the_ranks_of_each_function():
-    steps = plan.start_steps(imb("PingPong", "Alltoall", "Barrier"), 2, SRUN)
-    assert [step.name for step in steps] == [
-        *("start-imb-2x1.1", "start-imb-2x1.2", "start-imb-8x2.1", "start-imb-8x2.2"),
-    ]
-    pair, whole = text(steps[0]), text(steps[2])
+def test_a_launch_only_starts_and_ends_on_the_ranks_of_each_function():
+    steps = plan.start_steps(imb("PingPong", "Alltoall", "Barrier"), SRUN)
+    assert [step.name for step in steps] == ["start-imb-2x1.1", "start-imb-8x2.1"]
+    pair, whole = map(text, steps)
     assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in pair
     assert pair.endswith("bash ./rank.sh IMB-MPI1 -npmin 2 -iter 1 Barrier")
     assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in whole
@@ -170,18 +168,15 @@ def test_as_many_launches_only_start_and_end_on_the_ranks_of_each_function():
 
 
 def test_netpipe_starts_over_both_protocols_between_nodes_and_inside_one():
-    steps = plan.start_steps(NETPIPE, 2, SRUN)
+    steps = plan.start_steps(NETPIPE, SRUN)
     assert [step.name for step in steps] == [
-        f"start-{protocol}-{placed}.{launch}"
-        for protocol in ("tcp", "mpi")
-        for placed in ("2x1", "2x2")
-        for launch in (1, 2)
+        f"start-{protocol}-{placed}.1" for protocol in ("tcp", "mpi") for placed in ("2x1", "2x2")
     ]
     commands = {step.name: text(step) for step in steps}
     least = "-l 1 -u 8 -p 0 -n 1 -o /dev/null"
     assert commands["start-mpi-2x1.1"].endswith(f"bash ./rank.sh NPmpi {least}")
     tcp = "bash ./rank.sh bash ./nptcp.sh run"
-    assert commands["start-tcp-2x1.2"].endswith(f"{tcp} '{{address}}' '{{port}}' {least}")
+    assert commands["start-tcp-2x1.1"].endswith(f"{tcp} '{{address}}' '{{port}}' {least}")
     assert "'--nodelist={node-1},{node-2}'" in commands["start-mpi-2x1.1"]
     assert "'--nodelist={node-1}'" in commands["start-mpi-2x2.1"]
 
@@ -198,7 +193,7 @@ def test_what_belongs_together_is_a_unit_and_each_environment_has_as_many():
     units = plan.units(NETPIPE, 2, TWIN, SRUN, 1)
     over_tcp = [case for case in NETPIPE if case.function == "tcp"]
     assert [len(plan.units(several, 2, TWIN, SRUN, 1)) for several in (over_tcp, NETPIPE)] == [
-        *(8 + 4, 8 + 8),
+        *(8 + 2, 8 + 4),
     ]
     inter = next(unit for unit in units if unit[0].name == "tcp-inter-node-oneway.1")
     assert [step.name for step in inter] == [
