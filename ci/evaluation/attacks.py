@@ -28,7 +28,7 @@ from typing import NamedTuple, NoReturn
 from ci.evaluation import attack_files, attack_inputs
 from ci.evaluation.attack_inputs import REFUSED, RIGHT, WRITTEN, WRONG, Attack, Input
 from ci.evaluation.command import add_numbers
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.errors import NetproofError
 from netproof.present import terminal
 

@@ -11,23 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation.engine import (
+    FORMAT,
     Campaign,
-    Ended,
     Evaluation,
     begin,
-    code_digest,
+    faults,
     go_on,
     judged_again,
     read,
 )
 from ci.evaluation.table import table
-from ci.evaluation.testbed import CANNOT, this_machine
+from ci.evaluation.testbed import CANNOT, code_digest, this_machine
 from netproof.errors import NetproofError
 
 MET, MISSED = 0, 1
 """Exit statuses: all aims met, one missed; CANNOT: not possible."""
 WHERE = ("out", "resume", "table", "judge_again")
 """Options that choose what to do with an evaluation."""
+
+
+class Ended(BaseException):
+    """A signal ended the evaluation; no handler of errors may catch it."""
 
 
 def number(kind: type, least: float) -> Any:
@@ -69,7 +73,7 @@ def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
             where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
     settings = parser.add_argument_group("with --out")
     add_numbers(settings, int, 0, *evaluation.counts)
-    if kinds := list(evaluation.faults):
+    if kinds := list(faults(evaluation.name)):
         settings.add_argument(
             "--kinds",
             nargs="+",
@@ -125,7 +129,7 @@ def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
             if options["seed"] is None:
                 options["seed"] = random.SystemRandom().randrange(1, 2**31)
             runs = evaluation.plan(options)
-            begin(folder, Campaign(options, runs, code_digest(), this_machine()))
+            begin(folder, Campaign(options, runs, code_digest(), this_machine(), FORMAT))
         if folders["out"] or folders["resume"]:
             go_on(evaluation, folder)
         campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.history.changes import Change, ChangeKind, controlled, expected_false_alarms
 from netproof.history.followers import follow_all
 from netproof.history.series import pooled

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import UPLINK_OF, Kind, PairObservation, PairTable, Topology
 from netproof.pairs.rounds import Mode, next_round, rounds_of_all, tournament

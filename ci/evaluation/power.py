@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.commands import stores
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
