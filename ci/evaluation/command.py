@@ -60,7 +60,7 @@ def add_numbers(group: Any, kind: type, least: float, *several: tuple[str, Any, 
 
 def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"ci/{evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
+        prog=f"ci/evaluate {evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
     )
     where = parser.add_mutually_exclusive_group(required=True)
     for name, what in (
@@ -134,11 +134,11 @@ def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
             go_on(evaluation, folder)
         campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)
     except (NetproofError, OSError) as error:
-        print(f"ci/{evaluation.name}: {error}", file=sys.stderr)
+        print(f"ci/evaluate {evaluation.name}: {error}", file=sys.stderr)
         return CANNOT
     except Ended as ended:
         print(
-            f"ci/{evaluation.name}: ended by {ended}; go on with --resume {folder}",
+            f"ci/evaluate {evaluation.name}: ended by {ended}; go on with --resume {folder}",
             file=sys.stderr,
         )
         return CANNOT

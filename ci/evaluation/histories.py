@@ -353,7 +353,7 @@ def tables(made: Sequence[Row], done: Sequence[tuple[str, ...]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ci/evaluate history-benchmark", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
     size = SMOKE if parser.parse_args(arguments).smoke else FULL
     made = rows(size)

@@ -476,7 +476,7 @@ def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate, or print results."""
-    parser = argparse.ArgumentParser(prog="ci/pair-power", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ci/evaluate pair-power", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="portions with this in their name")
     parser.add_argument("--seconds", type=float, default=math.inf, help="limit of a portion")

@@ -449,7 +449,7 @@ def _print_markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], out: 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; return 0 if the aims are met, 1 if one is missed, 2 on an error."""
-    parser = argparse.ArgumentParser(prog="ci/power", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ci/evaluate power", description=__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument(
         "--only", choices=("planted", "growing", "stated"), help="one of the tables"
@@ -472,7 +472,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.only in (None, "stated") and len(recorded) > 1:
             print_stated(recorded, asked.tries, random.Random(seed), out)
     except NetproofError as error:
-        terminal.say(terminal.console(stderr=True), f"ci/power: {error}", "red")
+        terminal.say(terminal.console(stderr=True), f"ci/evaluate power: {error}", "red")
         return 2
     return 0 if enough else 1
 

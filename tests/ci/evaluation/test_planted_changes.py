@@ -132,4 +132,4 @@ def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
     broken = tmp_path / "run-1.json"
     broken.write_text("{")
     assert power.main([str(broken)]) == 2
-    assert "ci/power: " in capsys.readouterr().err
+    assert "ci/evaluate power: " in capsys.readouterr().err
