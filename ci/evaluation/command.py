@@ -22,7 +22,6 @@ from ci.evaluation.engine import (
 )
 from ci.evaluation.table import table
 from ci.evaluation.testbed import CANNOT, code_digest, this_machine
-from netproof.errors import NetproofError
 
 MET, MISSED = 0, 1
 """Exit statuses: all aims met, one missed; CANNOT: not possible."""
@@ -116,7 +115,7 @@ def _end_once(number: int, _frame: Any) -> None:
 
 
 def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
-    """Begin, resume, print or rejudge an evaluation; return MET, MISSED or CANNOT."""
+    """Begin, resume, print or rejudge an evaluation; return MET, MISSED, or CANNOT if ended."""
     options = _options(evaluation, arguments)
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # An evaluation under nohup ignores the hangup.
@@ -133,9 +132,6 @@ def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
         if folders["out"] or folders["resume"]:
             go_on(evaluation, folder)
         campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)
-    except (NetproofError, OSError) as error:
-        print(f"ci/evaluate {evaluation.name}: {error}", file=sys.stderr)
-        return CANNOT
     except Ended as ended:
         print(
             f"ci/evaluate {evaluation.name}: ended by {ended}; go on with --resume {folder}",
