@@ -6,6 +6,8 @@ import importlib
 import sys
 
 from ci.evaluation import command
+from ci.evaluation.testbed import CANNOT
+from netproof.errors import NetproofError
 
 PROGRAMS = {
     "false-reds": "false_reds",
@@ -23,14 +25,19 @@ PROGRAMS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run a program; return its exit status, 2 for an unknown one."""
+    """Run a program; return its exit status, CANNOT for an unknown one or where it has an error."""
     if not arguments or arguments[0] not in PROGRAMS:
         print(f"usage: ci/evaluate NAME ...; NAME is one of {', '.join(PROGRAMS)}", file=sys.stderr)
-        return 2
-    module = importlib.import_module(f"ci.evaluation.{PROGRAMS[arguments[0]]}")
-    if hasattr(module, "EVALUATION"):
-        return command.main(module.EVALUATION, arguments[1:])
-    return module.main(arguments[1:]) or 0
+        return CANNOT
+    name, *rest = arguments
+    try:
+        module = importlib.import_module(f"ci.evaluation.{PROGRAMS[name]}")
+        if hasattr(module, "EVALUATION"):
+            return command.main(module.EVALUATION, rest)
+        return module.main(rest) or 0
+    except (NetproofError, OSError) as error:
+        print(f"ci/evaluate {name}: {error}", file=sys.stderr)
+        return CANNOT
 
 
 if __name__ == "__main__":

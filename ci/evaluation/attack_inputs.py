@@ -46,49 +46,53 @@ class Attack:
     judge: Judge
 
 
-_ODD = (
-    "\x00",
-    "\x1b[31m",
-    "é",
-    "\udcff".encode("utf-8", "replace").decode(),
-    "\r",
-    "\t",
-    "9" * 400,
-)
+_ODD = ("\x00", "\x1b[31m", "é", "?", "\r", "\t", "9" * 400)
 _WORDS = ("nan", "inf", "-1", "1e999", "0", "0.00", "99999999999999999999", "-", "null", "[]", "{}")
+
+
+_MUTATIONS = (
+    *("character", "character", "digit", "digit", "digit", "token", "token", "lines", "lines"),
+    *("lines", "cut", "without", "odd", "spliced", "nested"),
+)
 
 
 def mutated(text: str, others: Sequence[str], draw: random.Random) -> str:
     """Put one to three faults into a text: in characters, lines, numbers, or from another text."""
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
-        text = draw.choice(_MUTATIONS)(text, others, draw)[:LARGEST]
+        kind = draw.choice(_MUTATIONS)
+        if kind == "lines":
+            text = _with_lines(text, draw)[:LARGEST]
+            continue
+        other = draw.choice(others) if kind == "spliced" else ""
+        at = draw.randrange(len(text)) if text else 0
+        text = _mutated_at(at, kind, text, other, draw)[:LARGEST]
     return text
 
 
-def _place(text: str, draw: random.Random) -> int:
-    return draw.randrange(len(text)) if text else 0
+def _mutated_at(at: int, kind: str, text: str, other: str, draw: random.Random) -> str:
+    begin, rest = text[:at], text[at:]
+    if kind == "character":
+        return begin + draw.choice("0123456789 .-#:,{}[]\"'\n*&!|>%@x") + rest[1:]
+    if kind == "odd":
+        return begin + draw.choice(_ODD) + rest
+    if kind == "without":
+        return begin + rest[draw.randint(1, draw.choice((40, 4000))) :]
+    if kind == "digit":
+        where = next((place for place, one in enumerate(rest) if one.isdigit()), None)
+        if where is None:
+            return text
+        return begin + rest[:where] + draw.choice("0123456789") + rest[where + 1 :]
+    if kind == "token":
+        first = max(begin.rfind(mark) for mark in " \n,") + 1
+        end = min((found for mark in " \n," if (found := text.find(mark, first)) >= 0), default=at)
+        return text[:first] + draw.choice(_WORDS) + text[max(end, first) :]
+    if kind == "nested":
+        return begin + draw.choice("[{(") * draw.choice((30, 2000, 50_000)) + rest
+    return begin + (other[draw.randrange(len(other)) :] if other else "")
 
 
-def _character(text: str, others: Sequence[str], draw: random.Random) -> str:
-    at = _place(text, draw)
-    return text[:at] + draw.choice("0123456789 .-#:,{}[]\"'\n*&!|>%@x") + text[at + 1 :]
-
-
-def _odd(text: str, others: Sequence[str], draw: random.Random) -> str:
-    at = _place(text, draw)
-    return text[:at] + draw.choice(_ODD) + text[at:]
-
-
-def _cut(text: str, others: Sequence[str], draw: random.Random) -> str:
-    return text[: _place(text, draw)]
-
-
-def _without(text: str, others: Sequence[str], draw: random.Random) -> str:
-    at = _place(text, draw)
-    return text[:at] + text[at + draw.randint(1, draw.choice((40, 4000))) :]
-
-
-def _lines(text: str, others: Sequence[str], draw: random.Random) -> str:
+def _with_lines(text: str, draw: random.Random) -> str:
+    """Remove, copy, swap or multiply a line."""
     lines = text.splitlines(keepends=True) or [""]
     one, other = draw.randrange(len(lines)), draw.randrange(len(lines))
     kind = draw.randrange(4)
@@ -103,44 +107,8 @@ def _lines(text: str, others: Sequence[str], draw: random.Random) -> str:
     return "".join(lines)
 
 
-def _token(text: str, others: Sequence[str], draw: random.Random) -> str:
-    at = _place(text, draw)
-    begin = max(text.rfind(" ", 0, at), text.rfind("\n", 0, at), text.rfind(",", 0, at)) + 1
-    end = min((found for mark in " \n," if (found := text.find(mark, begin)) >= 0), default=at)
-    return text[:begin] + draw.choice(_WORDS) + text[max(end, begin) :]
-
-
-def _digit(text: str, others: Sequence[str], draw: random.Random) -> str:
-    at = _place(text, draw)
-    where = next((i for i in range(at, len(text)) if text[i].isdigit()), None)
-    if where is None:
-        return text
-    return text[:where] + draw.choice("0123456789") + text[where + 1 :]
-
-
-def _spliced(text: str, others: Sequence[str], draw: random.Random) -> str:
-    other = draw.choice(others)
-    return text[: _place(text, draw)] + other[_place(other, draw) :]
-
-
-def _nested(text: str, others: Sequence[str], draw: random.Random) -> str:
-    at = _place(text, draw)
-    return text[:at] + draw.choice("[{(") * draw.choice((30, 2000, 50_000)) + text[at:]
-
-
-_MUTATIONS = (
-    *(_character, _character, _digit, _digit, _digit, _token, _token, _lines, _lines, _lines),
-    *(_cut, _without, _odd, _spliced, _nested),
-)
-
-
-def of_files(paths: Sequence[Path], special: Callable[..., Input | None] | None = None) -> Any:
-    """Return a maker of inputs from files; ``special`` makes some that have to be refused."""
-    return of_texts({str(path): path.read_text() for path in paths}, special)
-
-
 def of_texts(texts: dict[str, str], special: Callable[..., Input | None] | None = None) -> Any:
-    """Return a maker of inputs from texts by origin; otherwise as ``of_files``."""
+    """Return a maker of inputs from texts by origin; ``special`` makes some to refuse."""
 
     def make(draw: random.Random) -> Input:
         origin = draw.choice(list(texts))
@@ -301,4 +269,5 @@ def origins_of(name: str) -> list[str]:
 
 def _of_program(name: str) -> Attack:
     origins = origins_of(name)
-    return Attack(name, of_files([*map(Path, origins)]), partial(of_reader, origins=origins))
+    texts = {origin: Path(origin).read_text() for origin in origins}
+    return Attack(name, of_texts(texts), partial(of_reader, origins=origins))

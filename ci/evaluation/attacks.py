@@ -3,7 +3,7 @@
 An oracle judges each mutated input. It has to be refused, or read with the recorded values, or,
 where the mutation is valid, with its own. All else is wrong: another error than netproof's own, a
 value from nowhere, an input not refused, more than a second of CPU time or 200 MiB. Damaged stores
-are tried by ``ci/store-flips``; single attacks are tests.
+are tried by ``ci/evaluate store-flips``; single attacks are tests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import NamedTuple, NoReturn
 from ci.evaluation import attack_files, attack_inputs
 from ci.evaluation.attack_inputs import REFUSED, RIGHT, WRITTEN, WRONG, Attack, Input
 from ci.evaluation.command import add_numbers
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.errors import NetproofError
 from netproof.present import terminal
 
@@ -152,7 +152,7 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="ci/attacks", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="ci/evaluate attacks", description=__doc__.split("\n")[0])
     parser.add_argument("--only", action="append", choices=MUTATED, help="this attack alone")
     add_numbers(
         *(parser, int, 1),

@@ -11,23 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation.engine import (
+    FORMAT,
     Campaign,
-    Ended,
     Evaluation,
     begin,
-    code_digest,
+    faults,
     go_on,
     judged_again,
     read,
 )
 from ci.evaluation.table import table
-from ci.evaluation.testbed import CANNOT, this_machine
-from netproof.errors import NetproofError
+from ci.evaluation.testbed import CANNOT, code_digest, this_machine
 
 MET, MISSED = 0, 1
 """Exit statuses: all aims met, one missed; CANNOT: not possible."""
 WHERE = ("out", "resume", "table", "judge_again")
 """Options that choose what to do with an evaluation."""
+
+
+class Ended(BaseException):
+    """A signal ended the evaluation; no handler of errors may catch it."""
 
 
 def number(kind: type, least: float) -> Any:
@@ -56,7 +59,7 @@ def add_numbers(group: Any, kind: type, least: float, *several: tuple[str, Any, 
 
 def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"ci/{evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
+        prog=f"ci/evaluate {evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
     )
     where = parser.add_mutually_exclusive_group(required=True)
     for name, what in (
@@ -69,7 +72,7 @@ def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
             where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
     settings = parser.add_argument_group("with --out")
     add_numbers(settings, int, 0, *evaluation.counts)
-    if kinds := list(evaluation.faults):
+    if kinds := list(faults(evaluation.name)):
         settings.add_argument(
             "--kinds",
             nargs="+",
@@ -112,7 +115,7 @@ def _end_once(number: int, _frame: Any) -> None:
 
 
 def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
-    """Begin, resume, print or rejudge an evaluation; return MET, MISSED or CANNOT."""
+    """Begin, resume, print or rejudge an evaluation; return MET, MISSED, or CANNOT if ended."""
     options = _options(evaluation, arguments)
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # An evaluation under nohup ignores the hangup.
@@ -125,16 +128,13 @@ def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
             if options["seed"] is None:
                 options["seed"] = random.SystemRandom().randrange(1, 2**31)
             runs = evaluation.plan(options)
-            begin(folder, Campaign(options, runs, code_digest(), this_machine()))
+            begin(folder, Campaign(options, runs, code_digest(), this_machine(), FORMAT))
         if folders["out"] or folders["resume"]:
             go_on(evaluation, folder)
         campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)
-    except (NetproofError, OSError) as error:
-        print(f"ci/{evaluation.name}: {error}", file=sys.stderr)
-        return CANNOT
     except Ended as ended:
         print(
-            f"ci/{evaluation.name}: ended by {ended}; go on with --resume {folder}",
+            f"ci/evaluate {evaluation.name}: ended by {ended}; go on with --resume {folder}",
             file=sys.stderr,
         )
         return CANNOT

@@ -1,4 +1,4 @@
-"""Evaluate netproof on the testbed by a table of plants: what, where, and the expected answer.
+"""Evaluate netproof on the testbed by plants.yaml: what is planted where, and the right answer.
 
 An evaluation is a folder. Its settings and all planned runs are written when it begins, and each
 run has a folder with its result, so that an interrupted one can resume.
@@ -8,51 +8,43 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import fcntl
-import hashlib
 import json
 import os
 import random
+import re
 import shutil
-import subprocess
 import tempfile
 import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+import yaml
 
 from ci.evaluation import load as loads
 from ci.evaluation import testbed as machine
 from ci.evaluation.testbed import ROOT, CannotRunError, Testbed, TooLongError, now
 from ci.testbed import topology_reading
+from ci.testbed.faults import NODE
+from netproof import codec
 from netproof.commands import reframe
 from netproof.errors import NetproofError
+from netproof.intake import disk
 
-CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
-"""Folders whose contents decide how a run ends."""
+TABLE = Path(__file__).with_name("plants.yaml")
 FORMAT = 2
 CAMPAIGN_FILE, RESULT_FILE, REPORT = "campaign.json", "result.json", "run-0.json"
 SENTENCE = 200
 """Longest sentence in characters; the rest is cut."""
-SHOWN = 6
-"""Largest number of a run's sentences in a table."""
-RUNS = 10
-"""Aim: runs of each kind."""
-LEAST_GOOD = 0.9
-"""Aim: share of a kind's judged runs that have the good grade."""
 HEALTHY = "healthy"
+RUNS = "runs"
+"""Option that counts the runs of each fault."""
 SILENT = "nothing was found"
-
-
-class Ended(BaseException):
-    """A signal ended the evaluation; no handler of errors may catch it."""
 
 
 class Grade(StrEnum):
@@ -71,51 +63,105 @@ class Grade(StrEnum):
     NOT_JUDGED = "not judged"
 
 
-@cache
-def _places(topology: str, switch: str, place: str) -> tuple[str, ...]:
-    """Return the places of a kind on a switch, its nodes without a kind."""
-    read = topology_reading.load(ROOT / topology)
-    if not place:
-        (there,) = (one for one in read.switches if one.name == switch)
-        return tuple(node.name for node in there.nodes)
-    several = read.places.items()
-    return tuple(sorted(name for name, (of, on) in several if (of, on.name) == (place, switch)))
+_topology = cache(topology_reading.load)
+
+
+class Measured(StrEnum):
+    """MPI environments that ``netproof diagnose`` is asked about.
+
+    ``ANY``: one, drawn from all; ``ONE_IMB``: one, drawn from those with IMB, since the others
+    measure two nodes only; ``ALL_IMB``: all with IMB, for faults that only all nodes together show.
+    """
+
+    ANY = "one of all"
+    ONE_IMB = "one with IMB"
+    ALL_IMB = "all with IMB"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plant:
-    """A row of an evaluation's table: what is planted where; subclasses add the expected answer.
+    """A row of plants.yaml: what is planted where, and the right answer.
 
-    ``said``: in words; ``topology``: file of the testbed, below the checkout; ``place``: kind of
-    place of ``switch``, one drawn, or each of its nodes if empty; ``faults``: keys and values for
-    ``testbed plant``, one drawn; ``seconds``: duration of a temporary fault; ``environments``: one,
-    drawn, is measured; ``variables``: planted settings of its library, by environment; ``slow``:
-    time that slow_mpi.c adds to calls instead, only in ``program`` unless empty; ``least_runs`` and
-    ``least_good``: the aim, of how many judged runs which share has the good grade.
+    ``said``: in words; ``counted``: the option that says how many runs it has; ``topology``: file
+    of the testbed, below the checkout; ``place``: kind of place of ``switch``, one drawn by the
+    diagnoses, and all of them by others; ``faults``: keys and values for ``testbed plant``;
+    ``seconds``: duration of a temporary fault; ``environments``: one, drawn, is measured;
+    ``variables``: planted settings of its library, by environment; ``slow``: time that slow_mpi.c
+    adds to calls instead, where ``{latency_us}`` is their latency, only in ``program`` and not
+    where the variable ``unless`` has the ``best`` value; ``checks``: pattern for ReFrame's ``-n``,
+    empty for all; ``least_runs`` and ``least_good``: the aim, of how many judged runs which share
+    has the good grade.
+
+    Diagnoses: ``causes`` are right, ``wider`` ones less precise; ``misleads``: MPI is set to the
+    management network. Verdicts: a case of this ``benchmark``, ``function``, any if empty, and path
+    inter-node has to fail by a sentence that names a size of ``sizes``, least and most in bytes;
+    ``derived``: by references of the campaign's healthy runs. Sweeps: options of ``netproof measure
+    tune``, or of algorithms of IMB's ``function`` on two ranks; ``best``: the right values, empty
+    if nothing may be recommended; ``steps``: whether each value shows as a step of its curve is
+    judged, and not the recommendation.
     """
 
     said: str
+    counted: str = RUNS
     topology: str = "ci/testbed/topology.yaml"
     switch: str = "gige"
-    place: str = ""
+    place: str = NODE
     faults: tuple[Mapping[str, Any], ...] = ({},)
     seconds: float | None = None
     environments: tuple[str, ...] = ()
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     slow: str = ""
     program: str = ""
-    least_runs: int = RUNS
-    least_good: float = LEAST_GOOD
+    unless: str = ""
+    checks: str = ""
+    least_runs: int = 10
+    least_good: float = 0.9
+    measured: Measured = Measured.ONE_IMB
+    causes: tuple[str, ...] = ()
+    wider: tuple[str, ...] = ()
+    misleads: bool = False
+    benchmark: str = "netpipe"
+    function: str = ""
+    sizes: tuple[int, int] = (0, 1 << 40)
+    derived: bool = False
+    parameter: str = ""
+    values: tuple[str, ...] = ()
+    protocol: str = "mpi"
+    best: tuple[str, ...] = ()
+    steps: bool = False
 
     def places(self) -> tuple[str, ...]:
-        """Return where its fault can be planted, sorted; without ``place`` it is in all of them."""
-        return _places(self.topology, self.switch, self.place)
+        """Return where its fault can be planted, sorted."""
+        several, where = _topology(ROOT / self.topology).places.items(), (self.place, self.switch)
+        return tuple(sorted(name for name, (kind, on) in several if (kind, on.name) == where))
 
     def drawn(self, number: int, kind: str, seed: int, environments: tuple[str, ...]) -> Run:
         """Return a run with this plant's fault at each of its places."""
         (fault,) = self.faults
         places = self.places() if fault else ()
         return Run(number, kind, seed, environments, self.topology, self.switch, places, fault)
+
+    def variables_in(
+        self, environment: str, library: Path, latency_us: float | None = None
+    ) -> Mapping[str, str]:
+        """Return the variables planted in an environment; ``library``: slow_mpi.c, compiled."""
+        if not self.slow:
+            return self.variables.get(environment, {})
+        unless = (self.unless, self.best[0]) if self.unless else None
+        rules = self.slow.format(latency_us=latency_us)
+        return machine.slower(library, rules, self.program, unless)
+
+
+@cache
+def plants(name: str) -> Mapping[str, Plant]:
+    """Return an evaluation's rows of plants.yaml by their kind."""
+    table = yaml.safe_load(TABLE.read_text())[name]
+    return codec.decode(dict[str, Plant], table, f"{TABLE}: {name}")
+
+
+def faults(name: str) -> Mapping[str, Plant]:
+    """Return those of an evaluation's plants that ``--kinds`` selects."""
+    return {kind: plant for kind, plant in plants(name).items() if plant.counted == RUNS}
 
 
 @dataclass(frozen=True)
@@ -184,37 +230,48 @@ class Campaign:
     runs: tuple[Run, ...]
     code: str
     machine: Mapping[str, Any]
+    format: int
 
 
 class Evaluation:
-    """Measurements, questions and expectations of a program's runs; subclasses have its table."""
+    """Measurements, questions and expectations of a program's runs; plants.yaml has its table."""
 
     name = ""
     verb = "verdict"
     """The netproof command that answers."""
-    plants: Mapping[str, Plant]
-    faults: Mapping[str, Plant]
-    """Plants that ``--kinds`` selects."""
-    counts: tuple[tuple[str, int, str], ...] = ()
+    counts: tuple[tuple[str, int, str], ...] = ((RUNS, 10, "runs of each kind"),)
     """Options that are counts: name, default, help."""
     good = Grade.RIGHT
     heads: tuple[str, ...]
     """Columns of the table: the row's name, grades, ``cells``, and those that each table has."""
-    described = "Smoke runs"
     repeats_broken = True
     rejudges = True
+
+    @property
+    def plants(self) -> Mapping[str, Plant]:
+        """All kinds of runs."""
+        return plants(self.name)
 
     def add_options(self, parser: argparse._ArgumentGroup) -> None:
         """Add the options of a new evaluation besides counts and kinds."""
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
-        """Plan the runs; ``seed`` draws all that is drawn."""
-        raise NotImplementedError
+        """Plan the runs in an order that ``seed`` draws, as it does all that is drawn."""
+        drawn = numbered(random.Random(settings["seed"]), self.names(settings))
+        return tuple(self.drawn(*one, settings) for one in drawn)
 
     def names(self, settings: Mapping[str, Any]) -> list[str]:
         """Return the selected kinds, each as often as it is to run."""
-        chosen = [name for name in self.faults if name in settings["kinds"]]
-        return [name for name in chosen for _ in range(settings["runs"])]
+        return [
+            name
+            for name, plant in self.plants.items()
+            if plant.counted != RUNS or name in settings["kinds"]
+            for _ in range(settings[plant.counted.replace("-", "_")])
+        ]
+
+    def drawn(self, number: int, kind: str, seed: int, settings: Mapping[str, Any]) -> Run:
+        """Return a run of a kind, with all that its seed draws."""
+        raise NotImplementedError
 
     def name_of(self, run: Run) -> str:
         """Describe a run in words."""
@@ -222,6 +279,8 @@ class Evaluation:
 
     def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
         """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
+        if any(plant.slow for plant in self.plants.values()):
+            machine.compiled_slow_mpi(folder)
 
     def load(self, run: Run, settings: Mapping[str, Any], folder: Path) -> list[str]:
         """Return the arguments of the program alongside a run, none without one."""
@@ -233,15 +292,40 @@ class Evaluation:
 
     def site(self, run: Run, folder: Path) -> dict[str, str]:
         """Return variables for a run's site, which may have a fault. Raises CannotRunError."""
-        return {}
+        return self.site_with(run, folder)
+
+    def site_with(
+        self, run: Run, folder: Path, alteration: str = "", latency_us: float | None = None
+    ) -> dict[str, str]:
+        """Return variables for a run's topology, and for its site with what is planted there."""
+        for environment in run.environments[:1]:
+            library = folder.parent / machine.LIBRARY
+            set_in = self.plants[run.kind].variables_in(environment, library, latency_us)
+            alteration = machine.with_variables(environment, set_in) + alteration
+        altered = machine.altered_site(folder, alteration) if alteration else {}
+        return {**altered, "NETPROOF_TOPOLOGY": str(ROOT / run.topology)}
+
+    def system(self, run: Run, settings: Mapping[str, Any]) -> str:
+        """Return the system, or its partition, that a run measures."""
+        return f"testbed:{run.switch}"
 
     def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str] | None:
         """Return ReFrame's options and its checks; None if the question itself measures."""
-        raise NotImplementedError
+        several, checks = "|".join(map(re.escape, run.environments)), self.plants[run.kind].checks
+        options = ["--system", self.system(run, settings)]
+        options += (
+            ["-S", f"launches={launches}"] if (launches := self.launches(run, settings)) else []
+        )
+        options += ["-p", f"^({several})$"] if several else []
+        return [*options, *(("-n", checks) if checks else ())], ""
+
+    def launches(self, run: Run, settings: Mapping[str, Any]) -> int | None:
+        """Return the launches of each case of a run, None for as many as the checks have."""
+        return 1
 
     def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
         """Return the arguments of the netproof command that answers."""
-        raise NotImplementedError
+        return [self.verb, str(report), self.system(run, settings)]
 
     def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Grade an answer by exit status and document; one that contradicts itself is not judged.
@@ -278,13 +362,10 @@ class Evaluation:
         sentences = []
         if len(results) < len(campaign.runs):
             sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
-        broken = sum(result.judged.found is Grade.NOT_JUDGED for result in results)
-        if broken and self.repeats_broken:
+        if broken := len(results) - len(self.counting(results)):
             sentences.append(f"{broken} runs were not judged; --resume makes them again")
         for kind, plant in self.plants.items():
-            judged = [one.judged for one in results if one.run.kind == kind]
-            if self.repeats_broken:
-                judged = [one for one in judged if one.found is not Grade.NOT_JUDGED]
+            judged = [one.judged for one in self.counting(results) if one.run.kind == kind]
             if len(judged) < plant.least_runs:
                 sentences.append(
                     f"{plant.said}: {len(judged)} of the {plant.least_runs} runs that it takes"
@@ -292,6 +373,11 @@ class Evaluation:
             sentence = self.aim(plant, judged)
             sentences += [sentence] if sentence else []
         return sentences
+
+    def counting(self, results: Sequence[Result]) -> list[Result]:
+        """Return the results that count: a run that is to be repeated does not."""
+        broken = Grade.NOT_JUDGED if self.repeats_broken else None
+        return [one for one in results if one.judged.found is not broken]
 
     def is_wrong(self, result: Result) -> bool:
         """Check whether a result counts as wrong in the table."""
@@ -316,7 +402,7 @@ class Evaluation:
 
     def of_settings(self, settings: Mapping[str, Any]) -> str:
         """Return the first words of the description: what was run."""
-        return self.described
+        return "Smoke runs"
 
 
 def short(sentence: str) -> str:
@@ -338,78 +424,48 @@ def begin(folder: Path, campaign: Campaign) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise CannotRunError(f"{folder}: is not empty; give --out another, or --resume this one")
-    write(folder / CAMPAIGN_FILE, {"format": FORMAT, **dataclasses.asdict(campaign)})
+    write(folder / CAMPAIGN_FILE, campaign)
 
 
 def read(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
     """Return an evaluation's plan and the results of its finished runs, in their order.
 
-    Raises CannotRunError if the folder has none, or a file is damaged.
+    Raises NetproofError if the folder has none, or a file is damaged.
     """
     path = folder / CAMPAIGN_FILE
-    try:
-        document = json.loads(path.read_text())
-        if document["format"] != FORMAT:
-            raise CannotRunError(f"{path}: its format is {document['format']}, not {FORMAT}")
-        campaign = TypeAdapter(Campaign).validate_python(document)
-        results = []
-        for run in campaign.runs:
-            if run.kind not in evaluation.plants:
-                raise CannotRunError(f"{path}: {run.kind!r} is no kind of run")
-            path = folder / run.folder / RESULT_FILE
-            if path.is_file():
-                result = TypeAdapter(Result).validate_json(path.read_text())
-                if result.run != run:
-                    raise CannotRunError(f"{path}: is of another run than was planned")
-                results.append(result)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRunError(f"{path}: cannot be read as an evaluation's: {error!r}") from error
+    campaign = codec.decode(Campaign, disk.json_file(path), str(path))
+    if campaign.format != FORMAT:
+        raise CannotRunError(f"{path}: its format is {campaign.format}, not {FORMAT}")
+    results = []
+    for run in campaign.runs:
+        if run.kind not in evaluation.plants:
+            raise CannotRunError(f"{path}: {run.kind!r} is no kind of run")
+        if (file := folder / run.folder / RESULT_FILE).is_file():
+            results.append(codec.decode(Result, disk.json_file(file), str(file)))
+            if results[-1].run != run:
+                raise CannotRunError(f"{file}: is of another run than was planned")
     return campaign, results
 
 
-def write(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all."""
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(document, indent=1) + "\n")
-    new.rename(path)
-
-
-def code_digest() -> str:
-    """Return a digest of the folders that decide how a run ends."""
-    digest = hashlib.sha256()
-    for folder in CODE:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(ROOT)}\0".encode())
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:12]
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[int]:
-    """Lock an evaluation; yield the lock's descriptor. Raises CannotRunError if it is locked."""
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CannotRunError(f"{folder}: is being worked on by another process") from None
-        yield lock.fileno()
+def write(path: Path, record: Campaign | Result) -> None:
+    """Write a record whole or not at all."""
+    disk.replace(path, json.dumps(codec.encode(record), indent=1) + "\n")
 
 
 def go_on(evaluation: Evaluation, folder: Path) -> None:
     """Make the runs that have no result, and those not judged, and report each.
 
-    Raises CannotRunError if it cannot continue; finished runs stay.
+    Raises NetproofError if it cannot continue; finished runs stay.
     """
-    with locked(folder) as lock:
+    at_work = f"{folder}: is being worked on by another process"
+    with disk.locked(folder / "lock", f"process {os.getpid()}", at_work) as lock:
         campaign, results = read(evaluation, folder)
-        if campaign.code != code_digest():
+        if campaign.code != machine.code_digest():
             raise CannotRunError(
                 f"{folder}: was begun with other code or configuration than is here now; runs of"
                 " both are no one evaluation"
             )
-        again = Grade.NOT_JUDGED if evaluation.repeats_broken else None
-        done = {one.run.number for one in results if one.judged.found is not again}
+        done = {one.run.number for one in evaluation.counting(results)}
         runs = [run for run in campaign.runs if run.number not in done]
         if not runs:
             return
@@ -422,7 +478,7 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
                 shutil.rmtree(place, ignore_errors=True)
                 place.mkdir()
                 result = attempt(evaluation, run, campaign, testbed, place, lock)
-                write(place / RESULT_FILE, dataclasses.asdict(result))
+                write(place / RESULT_FILE, result)
                 said = " · ".join(result.judged.said) or SILENT
                 print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
         finally:
@@ -478,8 +534,7 @@ def attempt(
         raise
     except (NetproofError, TooLongError, OSError) as error:
         judged = not_judged(str(error))
-        # Nothing of the failure may disturb the next run.
-        testbed.rebuild()
+        testbed.rebuild()  # Nothing of the failure may disturb the next run.
     return dataclasses.replace(result, judged=judged)
 
 
@@ -491,8 +546,7 @@ def measure(
     Raises NetproofError if ReFrame leaves no report or takes longer than a run may.
     """
     variables = evaluation.site(run, folder)
-    wanted = evaluation.reframe(run, settings)
-    if wanted is not None:
+    if wanted := evaluation.reframe(run, settings):
         options, checks = wanted
         reframe.measure(
             [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks)],
@@ -517,7 +571,7 @@ def ask(
     """Ask netproof, and grade its answer, which stays as ``name``.json and .err."""
     # No stored session may date a fault.
     ours = {key: value for key, value in os.environ.items() if key != "NETPROOF_STORE"}
-    ran = answered(
+    ran = machine.answered(
         [*evaluation.question(run, settings, folder / REPORT), "--format", "json"],
         folder,
         {**ours, **variables, "RFM_REPORT_FILE": str(folder / REPORT)},
@@ -527,35 +581,19 @@ def ask(
     return evaluation.graded(run, ran.returncode, ran.stdout, ran.stderr)
 
 
-def answered(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Run a netproof command in ``folder``."""
-    return subprocess.run(
-        ["netproof", *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
     """Return an evaluation with its reports rejudged by the present code; stored results stay.
 
     A run without a report, or one that would be repeated, keeps its result.
     """
     campaign, results = read(evaluation, folder)
-    again = []
+    again, counting = [], evaluation.counting(results)
     for result in results:
         place = folder / result.run.folder
-        broken = evaluation.repeats_broken and result.judged.found is Grade.NOT_JUDGED
-        if (place / REPORT).is_file() and not broken:
-            variables = evaluation.site(result.run, place)
-            judged = ask(
-                evaluation, result.run, campaign.settings, place, "answer-again", variables
-            )
+        if (place / REPORT).is_file() and result in counting:
+            variables, settings = evaluation.site(result.run, place), campaign.settings
+            judged = ask(evaluation, result.run, settings, place, "answer-again", variables)
             result = dataclasses.replace(result, judged=judged)
         again.append(result)
-    return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
+    code = f"{campaign.code}, judged by {machine.code_digest()}"
+    return dataclasses.replace(campaign, code=code), again

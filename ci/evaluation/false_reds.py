@@ -22,25 +22,17 @@ from ci.evaluation.engine import (
     Run,
     not_judged,
 )
-from ci.evaluation.markdown import AT_MOST
-from ci.evaluation.testbed import SITE, CannotRunError
+from ci.evaluation.table import AT_MOST
+from ci.evaluation.testbed import CannotRunError, site_environments
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.present import documents
-from netproof.site import site
-from netproof.site.site import JUDGE_ENVIRONMENT
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 QUIET, ONE_CPU, BURSTS, COMPILER, SICK = "quiet", "one-cpu", "bursts", "compiler", "sick"
-CONDITIONS = {
-    QUIET: Plant(said="quiet"),
-    ONE_CPU: Plant(said="one CPU taken throughout", least_runs=7),
-    BURSTS: Plant(said="all CPUs taken in bursts", least_runs=7),
-    COMPILER: Plant(said="a compiler alongside", least_runs=6),
-    SICK: Plant(
-        said="sick switch, quiet", topology="docs/criteria/sick-switch.yaml", least_runs=20
-    ),
-}
+CONDITIONS = engine.plants("false-reds")
+SHOWN = 6
+"""Largest number of a run's sentences in a table."""
 MOST_INCONCLUSIVE = 0.1
 """Aim: largest share of quiet runs that may be inconclusive."""
 
@@ -53,8 +45,6 @@ class FalseReds(Evaluation):
     """
 
     name = "false-reds"
-    plants = CONDITIONS
-    faults: Mapping[str, Plant] = {}
     counts = tuple((name, plant.least_runs, plant.said) for name, plant in CONDITIONS.items())
     heads = (
         *("condition", "runs"),
@@ -77,19 +67,11 @@ class FalseReds(Evaluation):
             ("pause", 2.0, "mean seconds between bursts"),
         )
 
-    def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
-        """Plan the runs of each condition; ``seed`` draws their order and seeds."""
-        counts = {name: settings[name.replace("-", "_")] for name in CONDITIONS}
-        names = [name for name, count in counts.items() for _ in range(count)]
-        environments = _environments() if counts[SICK] else []
-        return tuple(
-            CONDITIONS[name].drawn(
-                *(number, name, seed),
-                # A whole run measures all of them, and is red if one is.
-                (random.Random(seed).choice(environments),) if name == SICK else (),
-            )
-            for number, name, seed in engine.numbered(random.Random(settings["seed"]), names)
-        )
+    def drawn(self, number: int, kind: str, seed: int, settings: Mapping[str, Any]) -> Run:
+        """Draw the environment of a sick run; a whole run measures all, and is red if one is."""
+        sick = kind == SICK
+        several = (random.Random(seed).choice([*site_environments()]),) if sick else ()
+        return CONDITIONS[kind].drawn(number, kind, seed, several)
 
     def name_of(self, run: Run) -> str:
         """Describe a run in words."""
@@ -114,16 +96,17 @@ class FalseReds(Evaluation):
             COMPILER: load.words(COMPILER, folder=str(folder), seed=run.seed),
         }.get(run.kind, [])
 
-    def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str]:
-        """Return what ci/quickstart runs, on the sick switch with one environment."""
-        options = ["--system", _system(run, settings)]
-        options += [] if settings["whole"] else ["-S", "launches=1"]
-        options += ["-p", f"^{run.environments[0]}$"] if run.environments else []
-        return options, ""
+    def site(self, run: Run, folder: Path) -> dict[str, str]:
+        """The site is that of the healthy testbed, or another one's."""
+        return {}
 
-    def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
-        """Ask for the verdict."""
-        return ["verdict", str(report), _system(run, settings)]
+    def system(self, run: Run, settings: Mapping[str, Any]) -> str:
+        """Return what ci/quickstart measures."""
+        return "testbed" if settings["whole"] and run.kind != SICK else "testbed:gige"
+
+    def launches(self, run: Run, settings: Mapping[str, Any]) -> int | None:
+        """A whole run has as many as an acceptance takes."""
+        return None if settings["whole"] else 1
 
     def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Return the verdict's own word, if all of it agrees."""
@@ -190,17 +173,6 @@ def _is_wrong(judged: Answer, sick: bool) -> bool:
     return judged.found in (Grade.RED, Grade.NOT_JUDGED)
 
 
-def _system(run: Run, settings: Mapping[str, Any]) -> str:
-    return "testbed" if settings["whole"] and run.kind != SICK else "testbed:gige"
-
-
-def _environments() -> list[str]:
-    """Return the site's MPI environments, sorted."""
-    (system,) = site.load(SITE)["systems"]
-    several = {name for partition in system["partitions"] for name in partition["environs"]}
-    return sorted(several - {JUDGE_ENVIRONMENT})
-
-
 def judge(status: int, document: Mapping[str, Any]) -> Answer:
     """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red.
 
@@ -221,8 +193,8 @@ def judge(status: int, document: Mapping[str, Any]) -> Answer:
         key=lambda one: not one[0],
     )
     said = [sentence for _, sentence in flagged]
-    more = [f"and {len(said) - engine.SHOWN} more cases"] if len(said) > engine.SHOWN else []
-    sentences = (*map(engine.short, [*faults, *beyond]), *said[: engine.SHOWN], *more)
+    more = [f"and {len(said) - SHOWN} more cases"] if len(said) > SHOWN else []
+    sentences = (*map(engine.short, [*faults, *beyond]), *said[:SHOWN], *more)
     if status == PASSED and word == "pass" and not (cases or faults or beyond or left):
         return Answer(Grade.GREEN)
     if status == FAILED and word == "fail" and failed:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.history.changes import Change, ChangeKind, controlled, expected_false_alarms
 from netproof.history.followers import follow_all
 from netproof.history.series import pooled
@@ -353,7 +353,7 @@ def tables(made: Sequence[Row], done: Sequence[tuple[str, ...]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ci/evaluate history-benchmark", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
     size = SMOKE if parser.parse_args(arguments).smoke else FULL
     made = rows(size)

@@ -6,7 +6,6 @@ that ends.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import random
@@ -20,6 +19,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from netproof.commands.reframe import ending_with_this_process
 from netproof.errors import NetproofError
 
 COMPILER = "gcc"
@@ -29,20 +29,6 @@ FUNCTIONS = 1000
 """Functions in the compiled file: some seconds of work."""
 ENDING_S = 10.0
 """Seconds within which a killed group has to be gone."""
-_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
-_LIBRARY = ctypes.CDLL(None, use_errno=True)
-
-
-def ends_with(parent: int) -> Callable[[], None]:
-    """Return a function that a child calls before exec, to be killed when ``parent`` ends."""
-
-    def end_with_parent() -> None:
-        _LIBRARY.prctl(_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return end_with_parent
 
 
 class Load:
@@ -79,7 +65,7 @@ def running(arguments: Sequence[str]) -> Iterator[Load]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=ends_with(os.getpid()),
+        preexec_fn=ending_with_this_process(),
     )
     try:
         yield Load(process)
@@ -152,10 +138,10 @@ def bursts(seed: int, burst_s: float, pause_s: float) -> Iterator[tuple[float, f
 
 def take_bursts(cpus: Sequence[int], seed: int, burst_s: float, pause_s: float) -> None:
     """Use all CPUs at the same times, in bursts that ``seed`` draws, for ever."""
-    begun, parent = time.monotonic(), os.getpid()
+    begun, end_with_this_process = time.monotonic(), ending_with_this_process()
     for cpu in cpus[1:]:
         if os.fork() == 0:
-            ends_with(parent)()
+            end_with_this_process()
             _burst_on(cpu, begun, bursts(seed, burst_s, pause_s))
     _burst_on(cpus[0], begun, bursts(seed, burst_s, pause_s))
 
@@ -207,7 +193,7 @@ def compile_on(folder: str, seed: int) -> None:
                 *("-o", f"{folder}/generated.o", str(file)),
             ],
             env={**os.environ, "TMPDIR": folder},
-            preexec_fn=ends_with(os.getpid()),
+            preexec_fn=ending_with_this_process(),
             check=True,
         )
 

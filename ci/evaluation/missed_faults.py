@@ -8,7 +8,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -18,19 +18,16 @@ from typing import Any
 from ci.evaluation import engine, false_reds
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import (
-    HEALTHY,
     REPORT,
-    RUNS,
     Answer,
     Evaluation,
     Grade,
-    Plant,
     Result,
     Run,
     not_judged,
     short,
 )
-from ci.evaluation.markdown import AT_MOST
+from ci.evaluation.table import AT_MOST
 from ci.evaluation.testbed import ROOT, CannotRunError
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE
@@ -38,122 +35,14 @@ from netproof.session import session
 from netproof.verdict.derive import LEAST_SESSIONS
 from netproof.verdict.verdict import NOT_IN_SESSION
 
-KIB = 1024
-ANY_SIZE = (0, 1 << 40)
 PREFIX = "RFM_REFERENCE_PREFIX"
 """Variable with the folder of references."""
 LAUNCHES = 3
 """Launches of a run with derived references; with one, a slow launch would be its value."""
 FLOOR = 0.025
 """Least tolerance of derived references: half the smallest planted loss of bandwidth."""
-DERIVING_RUNS = 8
-"""Healthy runs that make the references of a campaign."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault(Plant):
-    """A fault, and the cases of the faulty environment; one of them has to fail.
-
-    ``benchmark``, ``function`` and ``path`` inter-node: of these cases, any function if empty;
-    ``sizes``: least and most that the sentence has to name, bytes; ``checks``: pattern for
-    ReFrame's ``-n``, empty for all; ``derived``: the environment is measured alone, against
-    references of the campaign's healthy runs. ``slow`` has ``{latency_us}`` for their latency.
-    """
-
-    benchmark: str = "netpipe"
-    function: str = ""
-    sizes: tuple[int, int] = ANY_SIZE
-    checks: str = ""
-    derived: bool = False
-
-
-IMB, NETPIPE = "IMB-MPI1", "NPmpi"
-# Without the space that ReFrame shows.
-OF_IMB, OF_NETPIPE, OF_TWO_RANKS = "^Imb", "^Netpipe", "^Imb.*%job_ranks=2$"
-# Cases of one direction between nodes, and the checks that repeat launches.
-OF_ONE_WAY = "^Netpipe(?!.*(%path=intra-node|%direction=bidirectional))"
-WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
-
-# On gige's link a KiB takes 8.7 µs, and a short message some 40 µs; add twice both.
-_CALLS = (
-    *("Send", "Isend", "Sendrecv", "Bcast", "Reduce", "Allreduce", "Reduce_scatter"),
-    *("Gather", "Scatter", "Allgather", "Alltoall", "Barrier"),
-)
-_THREE_TIMES = ",".join(f"{call}:0-{ANY_SIZE[1]}:80:17.4" for call in _CALLS)
-
-
-def _over_netpipe(said: str, least: int, most: int, us: int) -> Fault:
-    return Fault(
-        said=said,
-        environments=WITH_NETPIPE,
-        function="mpi",
-        sizes=(least, most),
-        slow=f"Send:{least}-{most}:{us}:0",
-        program=NETPIPE,
-        checks=OF_NETPIPE,
-    )
-
-
-def _set_in_open_mpi(said: str, **variables: str) -> Fault:
-    set_in = {f"OMPI_MCA_btl_tcp_{name}": value for name, value in variables.items()}
-    both = dict.fromkeys(("openmpi4", "openmpi5"), set_in)
-    return Fault(
-        said=said,
-        environments=tuple(both),
-        function="mpi",
-        variables=both,
-        checks=OF_NETPIPE,
-    )
-
-
-def _by_derived(said: str, **fault: Any) -> Fault:
-    return Fault(said=said, environments=("mpich",), checks=OF_ONE_WAY, derived=True, **fault)
-
-
-def _less_bandwidth(share: float) -> Fault:
-    # At smaller sizes the latency hides part of the longer time per byte.
-    sizes = (16 * KIB, ANY_SIZE[1])
-    return _by_derived(f"{share:.0%} less bandwidth", sizes=sizes, faults=({"rate": 1 - share},))
-
-
-KINDS: Mapping[str, Fault] = {
-    "imb-slower": Fault(
-        said="IMB 3 times slower",
-        environments=WITH_IMB,
-        benchmark="imb",
-        slow=_THREE_TIMES,
-        program=IMB,
-        # Calls of four sleeping ranks on two CPUs take very long.
-        checks=OF_TWO_RANKS,
-    ),
-    "alltoall": Fault(
-        said="Alltoall 4 times slower from 32 to 64 KiB",
-        environments=WITH_IMB,
-        benchmark="imb",
-        function="Alltoall",
-        sizes=(32 * KIB, 64 * KIB),
-        # Each of four ranks sends three messages over its link.
-        slow=f"Alltoall:{32 * KIB}-{64 * KIB}:0:{3 * 3 * 8.7:g}",
-        program=IMB,
-        checks=OF_IMB,
-    ),
-    "at-2-kib": _over_netpipe("NetPIPE over MPI 20 times slower at 2 KiB", 2045, 2051, 1000),
-    "at-16-kib": _over_netpipe("NetPIPE over MPI 6 times slower at 16 KiB", 16381, 16387, 900),
-    "spike": _over_netpipe("a spike at 3,000 bytes, of 100 to either side", 2900, 3100, 500),
-    "eager-limit": _set_in_open_mpi("a wrong eager limit", eager_limit="64"),
-    "least-buffers": _set_in_open_mpi("buffers at the least", sndbuf="4608", rcvbuf="2304"),
-    "bandwidth-5": _less_bandwidth(0.05),
-    "bandwidth-10": _less_bandwidth(0.1),
-    "bandwidth-20": _less_bandwidth(0.2),
-    "latency": _by_derived(
-        "latencies below 1 KiB doubled",
-        function="mpi",
-        sizes=(1, KIB - 1),
-        slow=f"Send:0-{KIB - 1}:{{latency_us}}:0",
-        program=NETPIPE,
-    ),
-}
-"""Faults by name."""
+WITH_IMB = ("mpich", "intelmpi")
+KINDS = engine.faults("missed-faults")
 DERIVING, HEALTHY_DERIVED = "deriving", "healthy-derived"
 """Healthy runs that make references, and healthy runs judged by them."""
 
@@ -167,17 +56,10 @@ class MissedFaults(Evaluation):
     """
 
     name = "missed-faults"
-    plants: Mapping[str, Fault] = {
-        **KINDS,
-        HEALTHY: Fault(said=HEALTHY, environments=WITH_NETPIPE, least_good=1.0),
-        HEALTHY_DERIVED: _by_derived("healthy, by derived references", least_good=1.0),
-        DERIVING: _by_derived("healthy, to derive references", least_runs=0, least_good=0.0),
-    }
-    faults = KINDS
     counts = (
-        ("runs", RUNS, "runs of each fault"),
-        ("healthy", RUNS, "runs without a fault, and as many by derived references"),
-        ("deriving", DERIVING_RUNS, "runs without a fault that make those, at least 3"),
+        ("runs", 10, "runs of each fault"),
+        ("healthy", 10, "runs without a fault, and as many by derived references"),
+        ("deriving", 8, "runs without a fault that make those, at least 3"),
     )
     good = Grade.NAMED
     heads = (
@@ -196,57 +78,31 @@ class MissedFaults(Evaluation):
             raise CannotRunError(
                 f"--deriving {settings['deriving']}: references take {LEAST_SESSIONS} runs"
             )
-        names = self.names(settings)
         by_derived = {KINDS[name].derived for name in settings["kinds"]}
-        if False in by_derived:
-            names += [HEALTHY] * settings["healthy"]
-        if True in by_derived:
-            names += [HEALTHY_DERIVED] * settings["healthy"]
-        first = [DERIVING] * settings["deriving"] if True in by_derived and names else []
-        drawn = engine.numbered(random.Random(settings["seed"]), names, first)
-        return tuple(self._drawn(*one) for one in drawn)
+        names = [one for one in self.names(settings) if self.plants[one].derived in by_derived]
+        first = [one for one in names if one == DERIVING]
+        names = [one for one in names if one != DERIVING]
+        drawn = engine.numbered(random.Random(settings["seed"]), names, first if names else [])
+        return tuple(self.drawn(*one, settings) for one in drawn)
 
-    def _drawn(self, number: int, name: str, seed: int) -> Run:
-        drawn, plant = random.Random(seed), self.plants[name]
-        first = drawn.choice(plant.environments)
-        if plant.derived:
-            return plant.drawn(number, name, seed, (first,))
-        # A partner with IMB lets collectives be compared.
-        other = drawn.choice([one for one in WITH_IMB if one != first])
-        return plant.drawn(number, name, seed, (first, other))
-
-    def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
-        """Compile the library that slows down MPI."""
-        machine.compiled_slow_mpi(folder)
+    def drawn(self, number: int, kind: str, seed: int, settings: Mapping[str, Any]) -> Run:
+        """Draw the environment, and a partner with IMB, which lets collectives be compared."""
+        drawn, plant = random.Random(seed), self.plants[kind]
+        several = [drawn.choice(plant.environments)]
+        if not plant.derived:
+            several.append(drawn.choice([one for one in WITH_IMB if one not in several]))
+        return plant.drawn(number, kind, seed, tuple(several))
 
     def site(self, run: Run, folder: Path) -> dict[str, str]:
-        """Return variables for a site whose library has the fault, and for derived references."""
-        plant, environment, variables = self.plants[run.kind], run.environments[0], {}
-        latency_us = None
-        if plant.derived and run.kind != DERIVING:
-            references, latency_us = derived(folder.parent)
-            variables[PREFIX] = str(references)
-        planted = plant.variables.get(environment, {})
-        if plant.slow:
-            library = folder.parent / "libslow_mpi.so"
-            planted = machine.slower(
-                library, plant.slow.format(latency_us=latency_us), plant.program
-            )
-        if planted:
-            variables |= machine.altered_site(folder, machine.with_variables(environment, planted))
-        return variables
+        """Add the references, if derived ones judge the run."""
+        if run.kind == DERIVING or not self.plants[run.kind].derived:
+            return self.site_with(run, folder)
+        references, latency_us = derived(folder.parent)
+        return {PREFIX: str(references), **self.site_with(run, folder, latency_us=latency_us)}
 
-    def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str]:
-        """Return a smoke run of the run's environments, or more launches for references."""
-        plant, several = self.plants[run.kind], "|".join(map(re.escape, run.environments))
-        launches = LAUNCHES if plant.derived else 1
-        options = ["--system", f"testbed:{run.switch}", "-S", f"launches={launches}"]
-        options += ["-p", f"^({several})$"]
-        return [*options, *(("-n", plant.checks) if plant.checks else ())], ""
-
-    def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
-        """Ask for the verdict."""
-        return ["verdict", str(report), f"testbed:{run.switch}"]
+    def launches(self, run: Run, settings: Mapping[str, Any]) -> int:
+        """References take more launches."""
+        return LAUNCHES if self.plants[run.kind].derived else 1
 
     def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Grade a verdict.
@@ -308,7 +164,7 @@ def derived(folder: Path) -> tuple[Path, float]:
         shutil.rmtree(new, ignore_errors=True)
         shutil.copytree(ROOT / "reference-values", new)
         words = ["references", "derive", *map(str, reports), "--write", "--floor", str(FLOOR)]
-        ran = engine.answered(words, folder, {**os.environ, PREFIX: str(new)})
+        ran = machine.answered(words, folder, {**os.environ, PREFIX: str(new)})
         place.with_suffix(".err").write_text(ran.stderr)
         if ran.returncode:
             raise CannotRunError(f"no references: see {place.with_suffix('.err')}")

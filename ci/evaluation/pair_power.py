@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import UPLINK_OF, Kind, PairObservation, PairTable, Topology
 from netproof.pairs.rounds import Mode, next_round, rounds_of_all, tournament
@@ -290,16 +290,10 @@ class Portion:
     def simulate(self, seconds: float, before: dict[str, Any] | None = None) -> dict[str, Any]:
         """Simulate the runs missing in ``before``, or as many as ``seconds`` allow."""
         begun = time.monotonic()
-        result = before or {
-            "portion": asdict(self),
-            "seed": list(self.seed()),
-            "seconds": 0.0,
-            "found": [],
-            "right": [],
-            "cleared": [],
-            "rounds": [],
-            "wrong": 0,
-        }
+        result = before or {"portion": asdict(self), "seed": list(self.seed()), "seconds": 0.0}
+        for name in ("found", "right", "cleared", "rounds"):
+            result.setdefault(name, [])
+        result.setdefault("wrong", 0)
         first = len(result["found"])
         for number in range(first, self.runs):
             if number >= first + LEAST_RUNS and time.monotonic() - begun > seconds:
@@ -310,9 +304,8 @@ class Portion:
                 result["rounds"].append(count)
             else:
                 run = follow(self.nodes, self.fault, self.noise, seed)
-            result["found"].append(run.found)
-            result["right"].append(run.right)
-            result["cleared"].append(run.cleared)
+            for name in ("found", "right", "cleared"):
+                result[name].append(getattr(run, name))
             result["wrong"] += run.wrong
         result["seconds"] = round(result["seconds"] + time.monotonic() - begun, 1)
         return result
@@ -476,7 +469,7 @@ def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate, or print results."""
-    parser = argparse.ArgumentParser(prog="ci/pair-power", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ci/evaluate pair-power", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="portions with this in their name")
     parser.add_argument("--seconds", type=float, default=math.inf, help="limit of a portion")

@@ -18,12 +18,11 @@ from typing import Any
 
 from rich.console import Console
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE
 from netproof.criteria.registry import BY_FINDING
-from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import terminal
 from netproof.session import session as sessions
@@ -77,17 +76,16 @@ class Plant:
         return measured.with_launches(launches)
 
 
+def _timed(new: Callable[[int, float], float]) -> Changed:
+    """Return a change of curves: the ``new`` time of each size, from its size and time."""
+    return lambda curve: power.with_times(
+        curve, [new(*point) for point in zip(curve.sizes, curve.time_us, strict=True)]
+    )
+
+
 def longer(times: float, least: int = 0, most: float = float("inf")) -> Changing:
     """Return a change by which messages of ``least`` to ``most`` bytes take ``times`` as long."""
-    return lambda measured: (
-        lambda curve: power.with_times(
-            curve,
-            [
-                time * (times if least <= size <= most else 1.0)
-                for size, time in zip(curve.sizes, curve.time_us, strict=True)
-            ],
-        )
-    )
+    return lambda _: _timed(lambda size, us: us * (times if least <= size <= most else 1.0))
 
 
 def less_bandwidth(share: float) -> Changing:
@@ -104,37 +102,33 @@ def less_bandwidth(share: float) -> Changing:
     return changing
 
 
-def asking_above(size: int) -> Changing:
-    """Return a change by which messages above ``size`` are announced: two more latencies."""
+def asking_above(limit: int) -> Changing:
+    """Return a change by which messages above ``limit`` are announced: two more latencies."""
 
     def changing(measured: Measured) -> Changed:
         more = 2 * (measured.landmarks.latency_us or 0.0)
-        return lambda curve: power.with_times(
-            curve,
-            [
-                time + (more if one > size else 0.0)
-                for one, time in zip(curve.sizes, curve.time_us, strict=True)
-            ],
-        )
+        return _timed(lambda size, us: us + (more if size > limit else 0.0))
 
     return changing
 
 
-def _between(case: Case) -> bool:
-    return case.path == "inter-node"
+def _cases(**fields: str) -> Concerns:
+    """Return a check for cases with these fields."""
+    return lambda case: all(getattr(case, name) == value for name, value in fields.items())
 
 
-def _over(protocol: str) -> Concerns:
-    return lambda case: (case.benchmark, case.function) == ("netpipe", protocol) and _between(case)
+_between = _cases(path="inter-node")
+
+
+def _over(protocol: str, **fields: str) -> Concerns:
+    return _cases(benchmark="netpipe", function=protocol, path="inter-node", **fields)
 
 
 def _of_baseline(matrix: Matrix) -> Concerns:
-    baseline = matrix.baseline
-    return lambda case: (
-        baseline is not None
-        and case.benchmark == "imb"
-        and (case.partition, case.environment) == (baseline.partition, baseline.environment)
-    )
+    if (baseline := matrix.baseline) is None:
+        return lambda _: False
+    where = {"partition": baseline.partition, "environment": baseline.environment}
+    return _cases(benchmark="imb", **where)
 
 
 def _last_with_imb(matrix: Matrix) -> str:
@@ -143,8 +137,7 @@ def _last_with_imb(matrix: Matrix) -> str:
 
 
 def _alltoall(matrix: Matrix) -> Concerns:
-    where = ("imb", "Alltoall", _last_with_imb(matrix))
-    return lambda case: (case.benchmark, case.function, case.environment) == where
+    return _cases(benchmark="imb", function="Alltoall", environment=_last_with_imb(matrix))
 
 
 def plants(matrix: Matrix) -> tuple[Plant, ...]:
@@ -188,9 +181,6 @@ def plants(matrix: Matrix) -> tuple[Plant, ...]:
 def growing(matrix: Matrix) -> dict[str, tuple[Plant, ...]]:
     """Return changes from mild to gross by kind, each with all ``FACTORS``."""
 
-    def one_way(case: Case) -> bool:
-        return _over("mpi")(case) and case.direction == "oneway"
-
     def at(size: int) -> Callable[[float], Changing]:
         return lambda times: longer(times, size, size)
 
@@ -199,7 +189,7 @@ def growing(matrix: Matrix) -> dict[str, tuple[Plant, ...]]:
         "each byte between nodes": (_between, lambda times: less_bandwidth(1 - 1 / times)),
         "NetPIPE over TCP at 16 KiB": (_over("tcp"), at(16 * KIB)),
         "NetPIPE over MPI at 2 KiB": (_over("mpi"), at(2 * KIB)),
-        "NetPIPE over MPI, one way": (one_way, longer),
+        "NetPIPE over MPI, one way": (_over("mpi", direction="oneway"), longer),
         "IMB of the score baseline": (_of_baseline(matrix), longer),
         "Alltoall from 32 to 64 KiB, one MPI": (
             _alltoall(matrix),
@@ -327,12 +317,11 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
                     for one, derived in zip(recorded, without, strict=True)
                 )
             )
-        found = _found(plant, without)
-        enough = enough and found.sessions >= FOUND_OF_TEN * len(recorded)
-        said = ", ".join(f"{name} {count}" for name, count in found.by.most_common()) or "-"
-        reds = f"{found.sessions} of {len(recorded)}"
-        cases = f"{found.flagged} of {found.cases}"
-        undecided = str(found.undecided)
+        counts, by = _found(plant, without)
+        enough = enough and counts["sessions"] >= FOUND_OF_TEN * len(recorded)
+        said = ", ".join(f"{name} {count}" for name, count in by.most_common()) or "-"
+        reds = f"{counts['sessions']} of {len(recorded)}"
+        cases, undecided = f"{counts['flagged']} of {counts['cases']}", str(counts["undecided"])
         rows.append((plant.name, judged_by, reds, nothing_planted, undecided, cases, said))
     heading = (
         *("planted", "references", "sessions red", "red with nothing planted"),
@@ -342,22 +331,13 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
     return enough
 
 
-@dataclass(frozen=True)
-class Found:
-    """Sessions in which a change turned cases red, and sessions with only undecided cases.
+def _found(plant: Plant, recorded: Sequence[Recorded]) -> tuple[Counter[str], Counter[str]]:
+    """Count what a change did, and the cases by criterion.
 
-    ``flagged`` of the ``cases`` that had it; ``by``: number of cases by criterion.
+    ``sessions`` in which it turned cases red, and those with only ``undecided`` ones; ``flagged``
+    of the ``cases`` that had it.
     """
-
-    sessions: int
-    undecided: int
-    flagged: int
-    cases: int
-    by: Counter[str]
-
-
-def _found(plant: Plant, recorded: Sequence[Recorded]) -> Found:
-    found, undecided, cases, flags, by = 0, 0, 0, 0, Counter()
+    counts, by = Counter[str](), Counter[str]()
     for one in recorded:
         verdict, having = one.judged_with(plant)
         new = {
@@ -366,15 +346,14 @@ def _found(plant: Plant, recorded: Sequence[Recorded]) -> Found:
             if key in having and key not in red(one.verdict)
         }
         asks = unclear(verdict).keys() & having - unclear(one.verdict).keys()
-        found += bool(new)
-        undecided += bool(asks and not new)
-        flags += len(new)
-        cases += len(having)
+        counts["sessions"] += bool(new)
+        counts["undecided"] += bool(asks and not new)
+        counts["flagged"] += len(new)
+        counts["cases"] += len(having)
         by += criteria_of(new.values())
         if not new:
-            asking = [unclear(verdict)[key] for key in asks]
-            by += criteria_of(asking, Level.INCONCLUSIVE)
-    return Found(found, undecided, flags, cases, by)
+            by += criteria_of([unclear(verdict)[key] for key in asks], Level.INCONCLUSIVE)
+    return counts, by
 
 
 def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
@@ -384,12 +363,12 @@ def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
     for name, several in growing(recorded[0].matrix).items():
         cells = []
         for plant in several:
-            found = _found(plant, recorded)
-            against += found.by
-            most = found.by.most_common(1)
-            by = f" ({most[0][0]})" if found.sessions and most else ""
-            asks = f", {found.undecided} inconclusive" if found.undecided else ""
-            cells.append(f"{found.sessions}{asks}{by}" if found.cases else "-")
+            counts, criteria = _found(plant, recorded)
+            against += criteria
+            most = criteria.most_common(1)
+            by = f" ({most[0][0]})" if counts["sessions"] and most else ""
+            asks = f", {counts['undecided']} inconclusive" if counts["undecided"] else ""
+            cells.append(f"{counts['sessions']}{asks}{by}" if counts["cases"] else "-")
         rows.append((name, *cells))
     times = [f"{factor:g} times" for factor in FACTORS]
     _print_markdown((f"slower, red of {len(recorded)}", *times), rows, out)
@@ -448,8 +427,8 @@ def _print_markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], out: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables; return 0 if the aims are met, 1 if one is missed, 2 on an error."""
-    parser = argparse.ArgumentParser(prog="ci/power", description=__doc__)
+    """Print the tables; return 0 if the aims are met, 1 if one is missed."""
+    parser = argparse.ArgumentParser(prog="ci/evaluate power", description=__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument(
         "--only", choices=("planted", "growing", "stated"), help="one of the tables"
@@ -460,20 +439,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     seed = random.randrange(2**32) if asked.seed is None else asked.seed
     out = terminal.console()
-    try:
-        recorded = [_read(path, asked.system) for path in asked.reports]
-        out.print(f"{len(recorded)} sessions, seed {seed}\n")
-        enough = True
-        if asked.only in (None, "planted"):
-            print_false(recorded, out)
-            enough = print_planted(recorded, out)
-        if asked.only in (None, "growing"):
-            print_growing(recorded, out)
-        if asked.only in (None, "stated") and len(recorded) > 1:
-            print_stated(recorded, asked.tries, random.Random(seed), out)
-    except NetproofError as error:
-        terminal.say(terminal.console(stderr=True), f"ci/power: {error}", "red")
-        return 2
+    recorded = [_read(path, asked.system) for path in asked.reports]
+    out.print(f"{len(recorded)} sessions, seed {seed}\n")
+    enough = True
+    if asked.only in (None, "planted"):
+        print_false(recorded, out)
+        enough = print_planted(recorded, out)
+    if asked.only in (None, "growing"):
+        print_growing(recorded, out)
+    if asked.only in (None, "stated") and len(recorded) > 1:
+        print_stated(recorded, asked.tries, random.Random(seed), out)
     return 0 if enough else 1
 
 

@@ -10,19 +10,19 @@ docs/validation/store.md has the results.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import random
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ci.evaluation.markdown import markdown
+from ci.evaluation.table import markdown
 from netproof.commands import stores
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
@@ -37,16 +37,8 @@ CUTS = 0.1
 """Share of the tries that cut a file short instead of flipping a bit."""
 
 
-@dataclass
-class Effects:
-    """Counts for a kind of file: tries, and what came of them; ``refused``: by the file's name."""
-
-    tries: int = 0
-    cut: int = 0
-    refused: int = 0
-    not_passed: int = 0
-    as_before: int = 0
-    otherwise: int = 0
+COLUMNS = ("tries", "of them cut", "refused", "not passed", "as before", "otherwise")
+"""Counts for a kind of file: tries, and what came of them; refused is by the file's name."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +103,7 @@ def places(folder: Path, report: Path) -> list[Place]:
     ]
 
 
-def run(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Effects]:
+def run(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Counter[str]]:
     """Damage files of a session's copies in ``folder`` one by one, and restore each.
 
     What is read otherwise, or refused without the file's name, goes to standard error.
@@ -119,15 +111,14 @@ def run(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Effec
     several = places(folder, report)
     kinds = [(kind, files, one) for one in several for kind, files in one.files.items() if files]
     before = {id(one): one.read(folder) for one in several}
-    effects = {kind: Effects() for kind, *_ in kinds}
+    effects = {kind: Counter[str]() for kind, *_ in kinds}
     chance = random.Random(seed)
     for number in range(tries):
         kind, files, place = kinds[number % len(kinds)]
         path, count = files[number // len(kinds) % len(files)], effects[kind]
         content, written = path.read_bytes(), path.stat().st_mtime
         damaged = _damaged(content, chance)
-        count.tries += 1
-        count.cut += len(damaged) < len(content)
+        count.update(["tries", *(["of them cut"] if len(damaged) < len(content) else [])])
         _write(path, damaged, written)
         try:
             found = place.read(path)
@@ -135,18 +126,15 @@ def run(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Effec
             found = f"refused: {error}"
         finally:
             _write(path, content, written)
+        was, outcome = before[id(place)], "otherwise"
         if found.startswith("refused: "):
-            named = str(path) in found
-            count.refused += named
-            wrong = not named
-        else:
-            was = before[id(place)]
-            red = PASSED == json.loads(was)["status"] != json.loads(found)["status"]
-            wrong = found != was and not red
-            count.as_before += found == was
-            count.not_passed += red
-        if wrong:
-            count.otherwise += 1
+            outcome = "refused" if str(path) in found else outcome
+        elif found == was:
+            outcome = "as before"
+        elif PASSED == json.loads(was)["status"] != json.loads(found)["status"]:
+            outcome = "not passed"
+        count[outcome] += 1
+        if outcome == "otherwise":
             pairs = enumerate(zip(content, damaged, strict=False))
             at = next((at for at, (was, now) in pairs if was != now), len(damaged))
             print(f"{path}: {content[max(0, at - 40) : at + 40]!r}: {found[:500]}", file=sys.stderr)
@@ -171,18 +159,16 @@ def _write(path: Path, content: bytes, written: float) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of all files; return 0 if nothing was read otherwise."""
-    parser = argparse.ArgumentParser(prog="ci/store-flips", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="ci/evaluate store-flips", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("report", type=Path, help="of a session that passed, beside its folder")
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         effects = run(Path(folder), options.report, tries=options.tries, seed=options.seed)
-    total = Effects(*map(sum, zip(*map(dataclasses.astuple, effects.values()), strict=True)))
-    rows = [
-        [kind, *map(str, dataclasses.astuple(one))]
-        for kind, one in {**effects, "all": total}.items()
-    ]
-    heads = ("file", "tries", "of them cut", "refused", "not passed", "as before", "otherwise")
-    print("\n".join(markdown([heads, *rows])))
-    return 1 if total.otherwise else 0
+    effects["all"] = total = sum(effects.values(), Counter())
+    rows = [[kind, *(str(one[name]) for name in COLUMNS)] for kind, one in effects.items()]
+    print("\n".join(markdown([("file", *COLUMNS), *rows])))
+    return 1 if total["otherwise"] else 0

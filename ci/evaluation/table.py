@@ -1,4 +1,4 @@
-"""An evaluation's results as Markdown."""
+"""Results as Markdown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from statistics import median
 from scipy.stats import binomtest
 
 from ci.evaluation.engine import SILENT, Campaign, Evaluation, Grade, Result
-from ci.evaluation.markdown import AT_MOST, markdown
 
 CONFIDENCE = 0.95
+AT_MOST = " at most (95%)"
+"""End of the head of a rate's upper limit."""
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown; the first row is its head."""
+    return [f"| {' | '.join(row)} |" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
 
 
 def upper_limit(wrong: int, runs: int) -> float:
@@ -52,13 +58,8 @@ def _description(evaluation: Evaluation, campaign: Campaign, results: Sequence[R
 
 def _row(evaluation: Evaluation, name: str, results: Sequence[Result]) -> list[str]:
     counted = Counter(result.judged.found for result in results)
-    judged = [
-        one
-        for one in results
-        if not evaluation.repeats_broken or one.judged.found is not Grade.NOT_JUDGED
-    ]
     limit = "not known"
-    if judged:
+    if judged := evaluation.counting(results):
         wrong = sum(evaluation.is_wrong(one) for one in judged)
         limit = f"{100 * upper_limit(wrong, len(judged)):.0f} %"
     seconds = [result.wall_s for result in results]

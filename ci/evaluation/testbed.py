@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -10,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +20,15 @@ from typing import IO, Any
 
 from ci.testbed.state import DEFAULT as STATE
 from netproof.errors import NetproofError
+from netproof.site import site
+from netproof.site.site import JUDGE_ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"
 SITE = ROOT / "site-config" / "testbed.py"
-SLOW_MPI = Path(__file__).with_name("slow_mpi.c")
+SLOW_MPI, LIBRARY = Path(__file__).with_name("slow_mpi.c"), "libslow_mpi.so"
+CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
+"""Folders whose contents decide how a run ends."""
 CANNOT = 2
 """Exit status of the testbed, and of an evaluation, where it is not possible at all."""
 LOG_LINES = 3
@@ -188,6 +193,15 @@ def has_launch(node: str) -> bool:
     return any(re.fullmatch(r"\d+\.\d+", step) for step in asked.stdout.split())
 
 
+def site_environments() -> dict[str, list[str]]:
+    """Return the features of the site's MPI environments by their names, sorted."""
+    configuration = site.load(SITE)
+    (system,) = configuration["systems"]
+    several = {name for partition in system["partitions"] for name in partition["environs"]}
+    features = {one["name"]: one["features"] for one in configuration["environments"]}
+    return {name: features[name] for name in sorted(several - {JUDGE_ENVIRONMENT})}
+
+
 def altered_site(folder: Path, alteration: str) -> dict[str, str]:
     """Write the testbed's site, altered, into ``folder``; return ReFrame's variables for it.
 
@@ -205,7 +219,9 @@ site_configuration = runpy.run_path({str(SITE)!r})["site_configuration"]
 
 
 def with_variables(environment: str, variables: Mapping[str, str]) -> str:
-    """Return an alteration that gives an environment further variables."""
+    """Return an alteration that gives an environment further variables, if there are any."""
+    if not variables:
+        return ""
     return (
         'for one in site_configuration["environments"]:\n'
         f'    if one["name"] == {environment!r}:\n'
@@ -216,7 +232,7 @@ def with_variables(environment: str, variables: Mapping[str, str]) -> str:
 
 def compiled_slow_mpi(folder: Path) -> Path:
     """Compile slow_mpi.c into ``folder``. Raises CannotRunError if that fails."""
-    library = folder / "libslow_mpi.so"
+    library = folder / LIBRARY
     command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC"]
     try:
         ran = subprocess.run(
@@ -308,6 +324,31 @@ def this_machine() -> dict[str, Any]:
         "kernel": platform.release(),
         "autogroup": grouped,
     }
+
+
+def code_digest() -> str:
+    """Return a digest of the folders that decide how a run ends."""
+    digest = hashlib.sha256()
+    for folder in CODE:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(ROOT)}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+def answered(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a netproof command in ``folder``."""
+    return subprocess.run(
+        ["netproof", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def now() -> str:

@@ -293,9 +293,7 @@ def _roots(lock_file: Path, mpi_package: str) -> dict[str, dict[str, str]]:
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     """Write a record whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+    disk.replace(path, json.dumps(content, indent=1) + "\n")
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def print_stored(done: Ingested) -> None:
         f" {done.cases} cases measured",
     )
     if done.ahead:
-        terminal.say(out, done.ahead, "yellow")
+        terminal.say(done.ahead, "yellow")
     if not done.new:
         return
     show([differences(done.differences)])

@@ -9,7 +9,7 @@ from typing import Any
 from ci.evaluation import command as command_line
 from ci.evaluation import engine
 from ci.evaluation.engine import Answer, Campaign, Evaluation, Grade, Result, Run
-from ci.evaluation.testbed import Testbed
+from ci.evaluation.testbed import Testbed, code_digest
 
 SETTINGS = {
     "seed": 3,
@@ -29,7 +29,7 @@ def planned(evaluation: Evaluation, *options: str, seed: int = 3) -> tuple[Run, 
 
 def campaign(*runs: Run, **settings: Any) -> Campaign:
     machine = {"cpus": 2, "kernel": "6.18", "autogroup": True}
-    return Campaign(SETTINGS | settings, runs, engine.code_digest(), machine)
+    return Campaign(SETTINGS | settings, runs, code_digest(), machine, engine.FORMAT)
 
 
 def result(run: Run, found: Grade, *said: str, **more: Any) -> Result:

@@ -1,4 +1,4 @@
-"""``ci/attacks``: nothing that it tries is read wrong, and its oracle sees what would be."""
+"""``ci/evaluate attacks``: nothing is read wrong, and its oracle sees what would be."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from ci.evaluation import command as command_line
 from ci.evaluation import diagnosed_faults as diagnosed
 from ci.evaluation import engine
 from ci.evaluation import table as tables
-from ci.evaluation.diagnosed_faults import KINDS, Measured
-from ci.evaluation.engine import HEALTHY, Answer, Campaign, Grade, Plant, Result, Run
+from ci.evaluation.diagnosed_faults import KINDS
+from ci.evaluation.engine import HEALTHY, Answer, Campaign, Grade, Measured, Plant, Result, Run
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import TEXTS
 from netproof.diagnosis.diagnosis import Diagnosis

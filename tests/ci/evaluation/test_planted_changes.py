@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from ci.evaluation import __main__ as evaluate
 from ci.evaluation import power
 from netproof import codec
 from netproof.criteria import Level
@@ -131,5 +132,5 @@ def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(SESSIONS.parents[2] / "reference-values"))
     broken = tmp_path / "run-1.json"
     broken.write_text("{")
-    assert power.main([str(broken)]) == 2
-    assert "ci/power: " in capsys.readouterr().err
+    assert evaluate.main(["power", str(broken)]) == 2
+    assert "ci/evaluate power: " in capsys.readouterr().err
