@@ -43,8 +43,8 @@ FLOOR = 0.025
 """Least tolerance of derived references: half the smallest planted loss of bandwidth."""
 WITH_IMB = ("mpich", "intelmpi")
 KINDS = engine.faults("missed-faults")
-DERIVING, HEALTHY_DERIVED = "deriving", "healthy-derived"
-"""Healthy runs that make references, and healthy runs judged by them."""
+DERIVING = "deriving"
+"""Healthy runs that make references."""
 
 
 class MissedFaults(Evaluation):
