@@ -61,13 +61,13 @@ def score(
         raise CannotJudgeError("it has no launch")
     if not baseline_launches:
         raise CannotJudgeError(f"the baseline {baseline} did not run")
-    own = Side(launches, where, settings)
-    base = Side(baseline_launches, baseline, settings)
+    own = ScoredSide(launches, where, settings)
+    base = ScoredSide(baseline_launches, baseline, settings)
     resample([own], base)
     return of_sides(own, base, red_sizes, settings).but(where=where)
 
 
-class Side:
+class ScoredSide:
     """The launches of one side of a score: their median times, and their bootstrap samples.
 
     Raises CannotJudgeError, and NetproofError where the launches differ in sizes.
@@ -86,11 +86,11 @@ AT_ONCE = 2**17
 """Values of samples that are computed at once: 1 MB, which a CPU's cache holds."""
 
 
-def resample(several: Iterable[Side], base: Side) -> None:
+def resample(several: Iterable[ScoredSide], base: ScoredSide) -> None:
     """Set the interval of the score of each side, of those with the same sizes at once."""
     import numpy as np
 
-    def logs(sides: Sequence[Side], sizes: Sequence[int], side: int) -> np.ndarray:
+    def logs(sides: Sequence[ScoredSide], sizes: Sequence[int], side: int) -> np.ndarray:
         """Return the mean logarithm of each one's times in each sample, in shape (sides, 2000)."""
         different, which = samples(counts)[side]
         columns = [sides[0].launches[0].sizes.index(size) for size in sizes]
@@ -117,7 +117,9 @@ def resample(several: Iterable[Side], base: Side) -> None:
                 one.interval = percentile_interval(row)
 
 
-def of_sides(own: Side, base: Side, red_sizes: Sequence[int], settings: Below) -> Finding:
+def of_sides(
+    own: ScoredSide, base: ScoredSide, red_sizes: Sequence[int], settings: Below
+) -> Finding:
     """Return the score of one side relative to the other, as ``score``."""
     sizes = in_common((own.times, base.times))
     if not sizes:
@@ -203,20 +205,20 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
 
 def _sides(
     compared: ComparedCases, base: Sequence[CaseCurves], settings: Below
-) -> tuple[dict[str, Side | CannotJudgeError], Side | CannotJudgeError]:
+) -> tuple[dict[str, ScoredSide | CannotJudgeError], ScoredSide | CannotJudgeError]:
     """Return the side of each case, and that of the baseline, or why it cannot be judged."""
 
-    def side(*known: Any) -> Side | CannotJudgeError:
+    def side(*known: Any) -> ScoredSide | CannotJudgeError:
         try:
-            return Side(*known)
+            return ScoredSide(*known)
         except CannotJudgeError as error:
             return error
 
     cases = compared.cases.values()
     sides = {one.where: side(one.launches, one.where, settings, one.curve) for one in cases}
     of_base = side([it for one in base for it in one.launches], base[0].name, settings)
-    if isinstance(of_base, Side):
-        resample((one for one in sides.values() if isinstance(one, Side)), of_base)
+    if isinstance(of_base, ScoredSide):
+        resample((one for one in sides.values() if isinstance(one, ScoredSide)), of_base)
     return sides, of_base
 
 
