@@ -153,11 +153,10 @@ def _strict(schema: Any) -> Any:
 
 def _number(schema: dict[str, Any]) -> CoreSchema:
     bounds = {key: one for key, one in schema.items() if key in ("gt", "ge", "lt", "le")}
-    finite = core_schema.float_schema(strict=True, allow_inf_nan=False, **bounds)
     # The first takes a float at once; the second takes a whole number, for it fits exactly.
     return core_schema.union_schema(
         [
-            finite,
+            core_schema.float_schema(strict=True, allow_inf_nan=False, **bounds),
             core_schema.int_schema(strict=True, **bounds),
             core_schema.no_info_plain_validator_function(_infinite),
         ],

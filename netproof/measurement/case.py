@@ -134,6 +134,7 @@ class Curve:
             for size, value in zip(self.sizes, column, strict=True):
                 if not math.isfinite(value) or value < 0:
                     raise NetproofError(f"{value} at {size} bytes is no time or bandwidth")
+        # A third of the memory of a session's curves.
         object.__setattr__(self, "sizes", _sizes(self.sizes))
 
     def within(self, least: int, most: float = math.inf) -> Curve:
@@ -146,10 +147,7 @@ class Curve:
 
 @lru_cache(maxsize=1024)
 def _sizes(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return one tuple for all that are equal: a third of the memory of a session's curves.
-
-    Raise NetproofError where they do not increase.
-    """
+    """Return sizes, one tuple for all that are equal; NetproofError where they do not increase."""
     for before, after in pairwise(sizes):
         if after <= before:
             raise NetproofError(f"a curve's sizes increase: {after} bytes comes after {before}")

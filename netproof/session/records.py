@@ -178,8 +178,7 @@ _SEAL = len(',"sha256":""}\n') + 64
 def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
     """Return plain values whose counters refer to sets of names, alike in every launch."""
     if isinstance(value, list):
-        nested = bool(value) and isinstance(value[0], dict | list)
-        return [_folded(one, names) for one in value] if nested else value
+        return [_folded(one, names) for one in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == _COUNTERS:
@@ -194,15 +193,11 @@ def _unfold(value: Any, names: Sequence[Sequence[str]]) -> None:
     while places:
         one = places.pop()
         if type(one) is list:
-            places += one if one and type(one[0]) in (dict, list) else ()
+            places += one
         elif type(one) is dict and one.keys() == _COUNTERS:
             one["names"] = [names[number] for number in one["names"]]
         elif type(one) is dict:
-            places += [
-                child
-                for key, child in one.items()
-                if type(child) in (dict, list) and key not in _FLAT
-            ]
+            places += [child for key, child in one.items() if key not in _FLAT]
 
 
 _COUNTERS = {one.name for one in dataclasses.fields(Counters)}
@@ -219,8 +214,7 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
     for run in document["runs"]:
         cases: dict[tuple[Any, ...], Any] = {}
         for test in run["testcases"]:
-            reference = test.get(KEY)
-            if reference:
+            if reference := test.get(KEY):
                 place = f"{test['display_name']}: {KEY}"
                 reference = codec.decode(dict[str, str], reference, place)
                 if reference.keys() != {"path", "sha256"}:
