@@ -437,7 +437,7 @@ class Terminal:
         """Change the line."""
         for line in ended:
             if line.word in BAD:
-                terminal.say(self._progress.console, f"FAIL {line.job}", "red")
+                terminal.say(f"FAIL {line.job}", "red", self._progress.console)
         about = f"{course.done} of {course.tests} tests" if course.tests else "measuring"
         self._progress.update(
             self._task,
@@ -466,7 +466,8 @@ class Lines:
         self._shown_s = now_s
         about = f"{course.done} of {course.tests} tests, " if course.tests else ""
         names = ", ".join(f"{line.job} {_ended(line)}" for line in ended)
-        terminal.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
+        named = f": {names}" if names else ""
+        terminal.say(f"{about}{course.sentence(now_s)}{named}", out=self._out)
 
     def close(self) -> None:
         """Do nothing."""
@@ -530,7 +531,7 @@ def follow(
         for number, handler in before.items():
             signal.signal(number, handler)
     if got:
-        terminal.say(terminal.console(stderr=True), f"ended by a signal; output of ReFrame {log}")
+        terminal.say(f"ended by a signal; output of ReFrame {log}", stderr=True)
         signal.signal(got[0], signal.SIG_DFL)
         os.kill(os.getpid(), got[0])
     return child.returncode, course
@@ -584,7 +585,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     store = os.environ.get("NETPROOF_STORE")
     out = terminal.console()
-    terminal.say(out, f"output of ReFrame: {given.log}")
+    terminal.say(f"output of ReFrame: {given.log}", out=out)
     began = time.monotonic()
     try:
         status, course = follow(
@@ -595,17 +596,17 @@ def main(arguments: Sequence[str]) -> int:
         )
     except OSError as error:
         why = f"{error.filename or given.log}: {error.strerror or error}"
-        terminal.say(terminal.console(stderr=True), f"ci/progress: {why}", "red")
+        terminal.say(f"ci/progress: {why}", "red", stderr=True)
         return CANNOT
     failed = f", {course.bad} failed" if course.bad else ""
     took = clock(time.monotonic() - began)
-    terminal.say(out, f"{course.done} of {course.tests} tests ran in {took}{failed}")
+    terminal.say(f"{course.done} of {course.tests} tests ran in {took}{failed}", out=out)
     if not given.report.is_file():
         terminal.say(
-            terminal.console(stderr=True),
             f"ReFrame left no report (exit status {status}); its output {given.log} ends:\n"
             f"{end_of(given.log)}",
             "red",
+            stderr=True,
         )
     return status if status >= 0 else 128 - status
 

@@ -122,7 +122,7 @@ SHOWN = 5
 
 def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
     """Try attacks and print the table; return 0 if nothing was wrong, otherwise 1."""
-    out, wrong = terminal.console(), list[str]()
+    wrong = list[str]()
     rows = [["attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB"]]
     with multiprocessing.get_context("fork").Pool(jobs, _limited, maxtasksperchild=1) as pool:
         begun = {
@@ -146,7 +146,7 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
     print(f"{date.today()}, Python {platform.python_version()}, {versions}; seed {seed}\n")
     print("\n".join(markdown(rows)))
     for sentence in wrong:
-        terminal.say(out, sentence)
+        terminal.say(sentence)
     return 1 if wrong else 0
 
 
