@@ -65,6 +65,16 @@ def altered(rows: list[Row], change: Callable[[Row], Mapping[str, Any]]) -> list
     return [{**row, **change(row)} for row in rows]
 
 
+def test_small_buffers_lose_at_all_ports(template):
+    found = made(template, RECORDED["buffers"])
+    (cause,) = found.causes_and_doubts[0]
+    assert (cause.kind, cause.nodes) == (CauseKind.SMALL_BUFFERS, ())
+    assert cause.value == pytest.approx(0.033, abs=0.003)
+    assert not found.beyond
+    strict = {"retransmission": {"warn": 1e-3, "fail": 1e-2}}
+    assert made(template, RECORDED["buffers"], criteria=strict).beyond
+
+
 def slower(nodes: set[str], factor: float) -> Callable[[Row], Mapping[str, Any]]:
     """Launches alone with one of these nodes take so many times as long."""
 
