@@ -144,7 +144,7 @@ def test_a_damaged_record_of_aggressors_names_its_file(folder, text):
 
 
 def test_a_job_without_aggressors_has_no_record_of_them(folder):
-    (folder / "aggressors.tsv").unlink()
+    (folder / "aggressors.json").unlink()
     assert load.aggressions_of(folder) == {}
 
 
