@@ -49,7 +49,10 @@ def whole(stored: Session) -> Verdict:
 
 def printed(verdict: Verdict) -> list[str]:
     out = io.StringIO()
-    judged = SimpleNamespace(verdict=verdict, recurring=NOTHING, beyond_nodes=(), unread=())
+    session = SimpleNamespace(ahead="")
+    judged = SimpleNamespace(
+        verdict=verdict, recurring=NOTHING, beyond_nodes=(), unread=(), session=session
+    )
     show(sentences(judged), Console(file=out, width=400, color_system=None))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
