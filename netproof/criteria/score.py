@@ -6,9 +6,9 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from netproof.criteria.findings import (
     Below,
@@ -23,9 +23,8 @@ from netproof.criteria.findings import (
     then,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
-from netproof.errors import grouped
 from netproof.measurement.case import Curve, median_curve
-from netproof.measurement.interval import CONFIDENCE, Interval
+from netproof.measurement.interval import CONFIDENCE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +62,6 @@ def score(
         raise CannotJudgeError(f"the baseline {baseline} did not run")
     own = ScoredSide(launches, where, settings)
     base = ScoredSide(baseline_launches, baseline, settings)
-    resample([own], base)
     return of_sides(own, base, red_sizes, settings).but(where=where)
 
 
@@ -79,42 +77,19 @@ class ScoredSide:
         settings.times_of_each(launches, of=f" of {label}")
         self.launches, self.label = launches, label
         self.times = settings.times(curve or median_curve(launches))
-        self.interval: Interval | None = None
+        self._logs: dict[tuple[tuple[int, ...], tuple[int, int], int], np.ndarray] = {}
 
+    def logs(self, sizes: tuple[int, ...], counts: tuple[int, int], side: int) -> np.ndarray:
+        """Return the mean logarithm of its times in each bootstrap sample of so many launches."""
+        import numpy as np
 
-AT_ONCE = 2**17
-"""Values of samples that are computed at once: 1 MB, which a CPU's cache holds."""
-
-
-def resample(several: Iterable[ScoredSide], base: ScoredSide) -> None:
-    """Set the interval of the score of each side, of those with the same sizes at once."""
-    import numpy as np
-
-    def logs(sides: Sequence[ScoredSide], sizes: Sequence[int], side: int) -> np.ndarray:
-        """Return the mean logarithm of each one's times in each sample, in shape (sides, 2000)."""
-        different, which = samples(counts)[side]
-        columns = [sides[0].launches[0].sizes.index(size) for size in sizes]
-        times = np.array([[curve.time_us for curve in one.launches] for one in sides])
-        launches = times[:, :, columns].swapaxes(0, 1).reshape(counts[side], -1)
-        middle = np.log(medians(launches, different)).reshape(-1, len(sides), len(sizes))
-        found: np.ndarray = middle.mean(axis=2).T[:, which]
-        return found
-
-    alike = grouped(
-        ((len(one.launches), one.launches[0].sizes, *one.times), one) for one in several
-    )
-    for sides in alike.values():
-        counts = len(base.launches), len(sides[0].launches)
-        sizes = in_common((base.times, sides[0].times))
-        if min(counts) < 2 or not sizes:
-            continue
-        of_base = logs([base], sizes, 0)
-        many = max(1, AT_ONCE // (len(samples(counts)[1][0]) * len(sizes) + RESAMPLES))
-        for first in range(0, len(sides), many):
-            here = sides[first : first + many]
-            scores = np.exp(of_base - logs(here, sizes, 1))
-            for one, row in zip(here, scores, strict=True):
-                one.interval = percentile_interval(row)
+        if (sizes, counts, side) not in self._logs:
+            different, which = samples(counts)[side]
+            columns = [self.launches[0].sizes.index(size) for size in sizes]
+            times = np.array([curve.time_us for curve in self.launches])[:, columns]
+            logs = np.log(medians(times, different)).mean(axis=1)[which]
+            self._logs[sizes, counts, side] = logs
+        return self._logs[sizes, counts, side]
 
 
 def of_sides(
@@ -125,13 +100,17 @@ def of_sides(
     if not sizes:
         raise CannotJudgeError(f"it has no size in common with the baseline {base.label}")
     value = geometric_mean([base.times[size] / own.times[size] for size in sizes])
+    interval, counts = None, (len(base.launches), len(own.launches))
+    if min(counts) > 1:
+        import numpy as np
+
+        logs = (one.logs(tuple(sizes), counts, side) for side, one in enumerate((base, own)))
+        interval = percentile_interval(np.exp(np.subtract(*logs)))
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
     common = common_sizes(sizes)
     reason = f"{value:.3g} times as fast as {base.label} {common}"
-    reason += in_brackets(own.interval, missing=NO_INTERVAL) + mark
-    found = settings.finding(
-        value, reason, interval=own.interval, common=common, against=base.label
-    )
+    reason += in_brackets(interval, missing=NO_INTERVAL) + mark
+    found = settings.finding(value, reason, interval=interval, common=common, against=base.label)
     return found.but(criterion="score")
 
 
@@ -203,25 +182,6 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     return low, high
 
 
-def _sides(
-    compared: ComparedCases, base: Sequence[CaseCurves], settings: Below
-) -> tuple[dict[str, ScoredSide | CannotJudgeError], ScoredSide | CannotJudgeError]:
-    """Return the side of each case, and that of the baseline, or why it cannot be judged."""
-
-    def side(*known: Any) -> ScoredSide | CannotJudgeError:
-        try:
-            return ScoredSide(*known)
-        except CannotJudgeError as error:
-            return error
-
-    cases = compared.cases.values()
-    sides = {one.where: side(one.launches, one.where, settings, one.curve) for one in cases}
-    of_base = side([it for one in base for it in one.launches], base[0].name, settings)
-    if isinstance(of_base, ScoredSide):
-        resample((one for one in sides.values() if isinstance(one, ScoredSide)), of_base)
-    return sides, of_base
-
-
 def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:
     """Return the score of a case; one that rests on disturbed launches says so at any level."""
     if compared.baseline is None:
@@ -232,15 +192,12 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
         return None
     if not base:
         raise CannotJudgeError(f"the baseline {compared.baseline_name} did not run")
+    own = ScoredSide(case.launches, case.where, settings, case.curve)
     if settings not in compared.shared:
-        compared.shared[settings] = _sides(compared, base, settings)
-    sides, base_side = compared.shared[settings]
-    if isinstance(own := sides[case.where], CannotJudgeError):
-        raise own
-    if isinstance(base_side, CannotJudgeError):
-        raise base_side
+        launches = [launch for one in base for launch in one.launches]
+        compared.shared[settings] = ScoredSide(launches, base[0].name, settings)
     red = compared.red.get(case.where, ())
-    finding = of_sides(own, base_side, red, settings).but(against=base[0].where)
+    finding = of_sides(own, compared.shared[settings], red, settings).but(against=base[0].where)
     noise = compared.noise(case.where, *compared.baseline)
     if not noise:
         return finding
