@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
+from netproof.benchmarks import __path__ as room
 from netproof.benchmarks import imb
 from netproof.benchmarks.interface import Benchmark, Function, MpiBenchmark
-from netproof.declared import declared
 from netproof.errors import NetproofError
 from netproof.measurement import case as cases
 from netproof.measurement.case import Case
 
 # The excluded modules use what is found here, or are only for files of others.
-BENCHMARKS: tuple[Benchmark, ...] = declared(
-    "netproof.benchmarks", "BENCHMARK", not_asked=("logs", "outputs", "registry")
+_MODULES = [
+    importlib.import_module(f"netproof.benchmarks.{one.name}")
+    for one in pkgutil.iter_modules(room)
+    if one.name not in ("logs", "outputs", "registry")
+]
+BENCHMARKS: tuple[Benchmark, ...] = tuple(
+    sorted(
+        (module.BENCHMARK for module in _MODULES if hasattr(module, "BENCHMARK")),
+        key=lambda one: one.number,
+    )
 )
 """Every benchmark, in the order of tables."""
 
