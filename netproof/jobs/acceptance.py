@@ -114,14 +114,11 @@ class EnvironmentJob:
 
 
 class JobOutcome:
-    """Results of a job in ``folder``, by the name of the environment.
-
-    Its task is the baseline, and the fastest link of the other partitions in Mbit/s.
-    """
+    """Results of a job in ``folder``, by the name of the environment; its task is the baseline."""
 
     def __init__(self, folder: Path, jobid: str) -> None:
         planned = JobPlan.read(folder / PLAN_FILE)
-        self.compared_with = planned.task_of(tuple[ScoreBaseline | None, float])
+        self.baseline = planned.asked and planned.task_of(ScoreBaseline)
         self.folder, self.jobid = folder, jobid
         self.environments = {name: EnvironmentJob(folder / name) for name in planned.environments}
 
@@ -231,7 +228,7 @@ class JobOutcome:
         known = [
             RepeatCase(one.repeated, one.limits, again=one.again) for one in cases if not one.faults
         ]
-        return compared(known, *self.compared_with)
+        return compared(known, self.baseline)
 
     def units(self, cases: Iterable[RepeatCase], number: int) -> list[list[tuple[str, Step]]]:
         """Return a round of launches, those together that are to follow each other.

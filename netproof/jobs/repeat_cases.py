@@ -47,8 +47,8 @@ class RepeatCase:
     configurations that it is compared with;
     ``baseline``: the configuration that their scores are relative to; ``paired``: environments that
     its launches are interleaved with; ``by_score``: whether its score is to be decided too, which
-    takes every round; ``elsewhere``: whether another partition that is as fast is to be compared
-    with it. Results: ``launches`` of the whole curve; ``again``: launches
+    takes every round; ``elsewhere``: whether it scatters too much to be compared with a partition
+    that is as fast. Results: ``launches`` of the whole curve; ``again``: launches
     around flagged sizes, None if none was requested; ``faults``: why launches of the whole curve
     are not complete, a sentence each; ``crashes``: attempts at them that crashed. To repeat:
     ``whole`` curves, and ``around`` flagged sizes.
@@ -294,16 +294,12 @@ def _comparing(
     return [finding for _, finding in compared if label in (finding.where, finding.against)]
 
 
-def compared(
-    everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None, elsewhere_mbit_s: float = 0.0
-) -> list[RepeatCase]:
+def compared(everyone: Sequence[RepeatCase], baseline: ScoreBaseline | None) -> list[RepeatCase]:
     """Return the cases of a job that comparing its environments leaves undecided.
 
     Flagged cases are interleaved with the environments that they are flagged against. Each comes
     with the cases that it is compared with. A case that failed by itself needs nothing.
-    ``baseline``: the configuration that scores are relative to; ``elsewhere_mbit_s``: the fastest
-    link of the other partitions, 0 without any. Within a node these are as fast as this one, and
-    between nodes, but for their links, those whose links are as fast.
+    ``baseline``: the configuration that scores are relative to.
     """
     by_key = {one.key: one.subject for one in everyone}
     red = {
@@ -329,10 +325,8 @@ def compared(
             for finding in _comparing(one.subject, peers, baseline)
             if finding.criterion in RELATIVE and finding.where not in red
         )
-        link = one.subject.link if one.case.path != "intra-node" else None
-        as_fast = elsewhere_mbit_s >= (link.mbit_s if link else 1)
-        judged = members and str(one.subject) not in red
-        elsewhere = bool(judged) and as_fast and _open_elsewhere(one.subject, peers)
+        judged = bool(members) and str(one.subject) not in red
+        elsewhere = judged and _open_elsewhere(one.subject, peers)
         if paired or by_score or elsewhere:
             beside = dataclasses.replace(one, peers=peers, paired=tuple(sorted(paired)))
             beside = dataclasses.replace(beside, baseline=baseline, by_score=by_score)

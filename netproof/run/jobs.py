@@ -333,19 +333,9 @@ class PartitionJob(Job):
             ).write(folder)
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
-        task = codec.encode((baseline_of_system(), self.fastest_elsewhere()))
-        asked = {"environments": names, "asked": task}
+        baseline = codec.encode(baseline_of_system())
+        asked = {"environments": names, "asked": baseline}
         self.write_plan({}, self.planned(task="acceptance", describe_nodes=False, **asked))
-
-    def fastest_elsewhere(self) -> float:
-        """Return the fastest link of other partitions that measure the same, in Mbit/s, or 0."""
-        fastest = 0.0
-        for one in runtime().system.partitions:
-            site = plan.partition_of(one.extras, one.fullname)
-            alike = self.rank_count() in (0, *site.rank_counts) and one.name != self.partition
-            if alike and environments_on(one, self.benchmark):
-                fastest = max(fastest, len(site.rails_or_interface()) * site.link_mbit_s)
-        return fastest
 
     def results(self, folder: Path) -> dict[str, Any]:
         """Return nothing: the environments' records have it."""

@@ -72,12 +72,7 @@ def job_of(folder: Path, limits: Mapping[str, Mapping[str, Limits]]) -> RunningJ
         steps = tuple((plan.step_of(case, number, partition, SRUN),) for number in (1, 2))
         part_of([case], [bounds], 2, extras, rounds=steps, setup="setup.sh").write(own)
     planned = JobPlan(
-        1,
-        extras,
-        task="acceptance",
-        describe_nodes=False,
-        environments=tuple(limits),
-        asked=(None, 0.0),
+        1, extras, task="acceptance", describe_nodes=False, environments=tuple(limits)
     )
     planned.write(folder)
     return RunningJob(folder, planned)
@@ -265,7 +260,7 @@ def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_p
     (tmp_path / "mpich").mkdir()
     cases = [one.case for one in several]
     part_of(cases, [{} for _ in cases], 1, extras).write(tmp_path / "mpich")
-    JobPlan(1, extras, environments=("mpich",), asked=(None, 0.0)).write(tmp_path)
+    JobPlan(1, extras, environments=("mpich",)).write(tmp_path)
     outcome = JobOutcome(tmp_path, "3")
     (tmp_path / "mpich" / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
     repeated = []

@@ -430,14 +430,10 @@ def to_compare(
     everyone: list[RepeatCase],
     own: list[RepeatCase],
     baseline: ScoreBaseline | None,
-    elsewhere_mbit_s: float = 0.0,
 ) -> list[RepeatCase]:
     """Return those of ``own`` that comparing leaves undecided."""
-    keys, found = (
-        {one.key for one in own},
-        repeat_cases.compared(everyone, baseline, elsewhere_mbit_s),
-    )
-    return [one for one in found if one.key in keys]
+    keys = {one.key for one in own}
+    return [one for one in repeat_cases.compared(everyone, baseline) if one.key in keys]
 
 
 SIZES = (49152, 65536, 98304, 131072)
@@ -476,9 +472,9 @@ class TestElsewhere:
         (finding, *_) = compared("envelope", gige.subject, other.subject)
         assert (finding.level, finding.size) == (Level.INCONCLUSIVE, 98304)
         assert finding.interval == pytest.approx((0.216, 11.1), rel=0.01)
-        (kept,) = to_compare([gige], [gige], None, 100.0)
+        (kept,) = to_compare([gige], [gige], None)
         assert (kept.elsewhere, kept.peers, kept.paired) == (True, (), ())
-        assert to_compare([other], [other], None, 1000.0) == []
+        assert to_compare([other], [other], None) == []
         assert undecided([kept]) == ({gige.key}, set())
         for count, still in ((1, True), (2, True), (3, False)):
             again = self.recorded(sick, "gige", further=count).launches
@@ -487,17 +483,8 @@ class TestElsewhere:
         (finding, *_) = compared("envelope", repeated, other.subject)
         assert finding.level is Level.PASS
 
-    def test_only_a_partition_that_is_as_fast_there_counts(self, sick):
-        gige = self.recorded(sick, "gige")
-        assert to_compare([gige], [gige], None, 0.0) == []
-        case = dataclasses.replace(gige.case, path="inter-node", ranks_per_node=1)
-        between = asked(dataclasses.replace(gige.subject.measured, case=case))
-        assert [
-            bool(to_compare([between], [between], None, mbit_s)) for mbit_s in (100.0, 1000.0)
-        ] == [False, True]
-
     def test_it_is_repeated_no_more_often_than_a_case_alone(self, sick):
-        (kept,) = to_compare([gige := self.recorded(sick, "gige")], [gige], None, 100.0)
+        (kept,) = to_compare([gige := self.recorded(sick, "gige")], [gige], None)
         wild = gige.subject.measured.launches[1]
         for count, still in ((kept.rounds_alone() - 1, True), (kept.rounds_alone(), False)):
             halves = [
