@@ -21,8 +21,8 @@ from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Select
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
-    from netproof.history.accepted import Acceptance
     from netproof.history.history_verdict import HistoryVerdict
+    from netproof.history.series import Acceptance
     from netproof.present.document import Block
     from netproof.session.session import Session
     from netproof.store import Store, StoredSession
@@ -375,7 +375,7 @@ def accept(
     from netproof.store import Store
 
     opened = Store(store)
-    from netproof.history import accepted, history_verdict, series
+    from netproof.history import history_verdict, series
     from netproof.present import terminal
     from netproof.present.document import show
 
@@ -384,8 +384,8 @@ def accept(
         verdict = history_verdict.judge(opened, first.system)
         covered = verdict.of(selection)
     when = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-    acceptance = accepted.Acceptance(first.system, first.name, reason, name, when, selection)
-    path = accepted.put(opened, acceptance)
+    acceptance = series.Acceptance(first.system, first.name, reason, name, when, selection)
+    path = series.accept(opened, acceptance)
     after = history_verdict.judge_with(verdict, opened, acceptance)
     lines = (
         f"accepted: {acceptance}",

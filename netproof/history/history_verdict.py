@@ -15,9 +15,8 @@ from statistics import median
 from typing import Any
 
 from netproof.errors import NetproofError, grouped
-from netproof.history import accepted, series
+from netproof.history import series
 from netproof.history import values as stored_values
-from netproof.history.accepted import Acceptance
 from netproof.history.changes import (
     FALSE_SHARE,
     Change,
@@ -29,7 +28,7 @@ from netproof.history.changes import (
 from netproof.history.culprits import Archive, Culprits
 from netproof.history.followers import follow_all, follow_on
 from netproof.history.selection import Quantity, Selection
-from netproof.history.series import Nights, Series
+from netproof.history.series import Acceptance, Nights, Series
 from netproof.history.values import NightValues
 from netproof.session.node_facts import GROUPS
 from netproof.site.partition import ScoreBaseline
@@ -380,7 +379,7 @@ def judge(
     where an acceptance cannot.
     """
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
-    acceptances = accepted.load(store, system)
+    acceptances = series.acceptances(store, system)
     known = stored_values.load(store, system)
     nights, values = series.read(store, system, sessions, known)
     if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
@@ -417,7 +416,7 @@ def _judged(
         *((one.where, one.quantity) for one in nights.pools),
     ]
     before, places = known.going_on([stored.name for stored in nights.sessions], keys)
-    intended = [accepted.nights(acceptances, nights.sessions, one) for one in every]
+    intended = [series.accepted_nights(acceptances, nights.sessions, one) for one in every]
     state = follow_on([one.values for one in every], intended, before, places)
     by_series = dict(zip(every, state.followed(), strict=True))
     shifts = tuple(_shifts(nights, by_series))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, series
-from netproof.history.accepted import Acceptance
+from netproof.history import series
 from netproof.history.selection import Quantity, Selection
+from netproof.history.series import Acceptance
 from netproof.store import Store
 
 GIGE = Selection(partition="gige")
@@ -23,25 +23,25 @@ def test_what_is_kept_is_what_is_read(nights):
     stored = nights.add(0)
     everything = Selection(("Sendrecv", "4 ranks"), "gige", "mpich", Quantity.LATENCY)
     kept = acceptance(stored, everything)
-    path = accepted.put(nights.store, kept)
+    path = series.accept(nights.store, kept)
     assert path.parent == nights.store.folder / "accepted" / "testbed"
-    assert accepted.load(nights.store, "testbed") == (kept,)
-    assert accepted.load(nights.store, "another") == ()
+    assert series.acceptances(nights.store, "testbed") == (kept,)
+    assert series.acceptances(nights.store, "another") == ()
 
 
 @pytest.mark.slow
 def test_the_same_again_is_there_once_and_another_alongside_it(nights):
     stored = nights.add(0)
-    accepted.put(nights.store, acceptance(stored))
-    accepted.put(nights.store, acceptance(stored))
-    assert len(accepted.load(nights.store, "testbed")) == 1
-    accepted.put(nights.store, acceptance(stored, reason="and a new firmware"))
-    assert len(accepted.load(nights.store, "testbed")) == 2
+    series.accept(nights.store, acceptance(stored))
+    series.accept(nights.store, acceptance(stored))
+    assert len(series.acceptances(nights.store, "testbed")) == 1
+    series.accept(nights.store, acceptance(stored, reason="and a new firmware"))
+    assert len(series.acceptances(nights.store, "testbed")) == 2
 
 
 def test_a_store_with_acceptances_is_a_store(nights):
     stored = nights.add(0)
-    accepted.put(nights.store, acceptance(stored))
+    series.accept(nights.store, acceptance(stored))
     assert Store.create(nights.store.folder).sessions() == (stored,)
     (nights.store.folder / "netproof-store.json").unlink()
     with pytest.raises(NetproofError, match="is no store and not empty"):
@@ -51,7 +51,7 @@ def test_a_store_with_acceptances_is_a_store(nights):
 def test_a_session_that_the_store_lacks_is_refused(nights):
     nights.add(0)
     with pytest.raises(NetproofError, match=r"has no session 20260902T010000-00000001 of testbed"):
-        accepted.put(nights.store, acceptance(nights.stored(1)))
+        series.accept(nights.store, acceptance(nights.stored(1)))
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_a_session_that_the_store_lacks_is_refused(nights):
     ],
 )
 def test_a_damaged_one_is_an_error_with_its_path_and_key(nights, old, new, reason):
-    path = accepted.put(nights.store, acceptance(nights.add(0)))
+    path = series.accept(nights.store, acceptance(nights.add(0)))
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(NetproofError) as caught:
-        accepted.load(nights.store, "testbed")
+        series.acceptances(nights.store, "testbed")
     place, _, why = str(caught.value).partition(": no acceptance can be read from it: ")
     assert place == str(path)
     assert reason in why
 
 
 def test_a_foreign_file_among_them_is_an_error(nights):
-    path = accepted.put(nights.store, acceptance(nights.add(0)))
+    path = series.accept(nights.store, acceptance(nights.add(0)))
     (path.parent / "README").write_text("here be acceptances")
     with pytest.raises(NetproofError, match="README: no acceptance can be read from it"):
-        accepted.load(nights.store, "testbed")
+        series.acceptances(nights.store, "testbed")
 
 
 @pytest.mark.slow
@@ -98,12 +98,12 @@ def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
     found = series.read(nights.store, "testbed", stored)[0]
     one = found.series[0]
     begins = [acceptance(stored[1])]
-    assert accepted.nights(begins, stored, one) == {1}
-    assert accepted.nights(begins, [stored[0], *stored[2:]], one) == {1}
-    assert accepted.nights(begins, stored[2:], one) == set()
-    assert accepted.nights(begins, stored[:1], one) == set()
+    assert series.accepted_nights(begins, stored, one) == {1}
+    assert series.accepted_nights(begins, [stored[0], *stored[2:]], one) == {1}
+    assert series.accepted_nights(begins, stored[2:], one) == set()
+    assert series.accepted_nights(begins, stored[:1], one) == set()
     elsewhere = [acceptance(stored[1], Selection(partition="roce"))]
-    assert accepted.nights(elsewhere, stored, one) == set()
+    assert series.accepted_nights(elsewhere, stored, one) == set()
 
 
 @pytest.mark.slow

@@ -10,12 +10,11 @@ import pytest
 from made_nights import MadeNights, by, without
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, followers, history_verdict, series
+from netproof.history import followers, history_verdict, series
 from netproof.history import values as night_values
-from netproof.history.accepted import Acceptance
 from netproof.history.followers import Followers
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Selection
-from netproof.history.series import chosen
+from netproof.history.series import Acceptance, chosen
 from netproof.present.history import document
 from netproof.store import StoredSession, questions
 
@@ -71,7 +70,7 @@ def test_night_after_night_says_what_all_nights_say_from_the_first(nights):
 
 def accept(nights: MadeNights, stored: StoredSession) -> None:
     covers = Selection(environment="mpich")
-    accepted.put(nights.store, Acceptance(SYSTEM, stored.name, "why", "who", "now", covers))
+    series.accept(nights.store, Acceptance(SYSTEM, stored.name, "why", "who", "now", covers))
 
 
 @pytest.mark.slow

@@ -8,11 +8,11 @@ import pytest
 from made_nights import by, mtu, unchanged
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, history_verdict
-from netproof.history.accepted import Acceptance
+from netproof.history import history_verdict, series
 from netproof.history.changes import ChangeKind
 from netproof.history.history_verdict import NOTHING_WORSE, WORSE, SeriesState, confidence, judge
 from netproof.history.selection import Quantity, Selection
+from netproof.history.series import Acceptance
 
 SLOW = by(1.2, environment="mpich")
 SLOWER_ALL = by(1.2)
@@ -22,7 +22,7 @@ GIGE = Selection(partition="gige")
 
 
 def accept(nights, stored, selection=GIGE) -> None:
-    accepted.put(
+    series.accept(
         nights.store,
         Acceptance("testbed", stored.name, "intended", "jd", "2026-10-01 08:00:00", selection),
     )
