@@ -50,16 +50,6 @@ def test_no_check_logs_what_reframe_deprecated(dry):
         assert "variables" not in case
 
 
-def test_a_job_knows_the_fastest_link_of_the_other_partitions(dry):
-    """Its cases are compared with those, which other jobs measure."""
-    stage = dry[1].path.parent / "stage"
-    found = {
-        path.relative_to(stage).parts[-4]: JobPlan.read(path).asked[1]
-        for path in stage.glob("**/NetpipeJob_*/plan.json")
-    }
-    assert found == {"gige": 100, "fast-ethernet": 1000}
-
-
 def test_the_checks_are_exactly_the_cases_of_the_matrix(dry):
     expected = matrix(site.gather(ROOT / "site-config"), "testbed", all_functions=True).cases
     made = [result.case for result in dry[1].results if result.case is not None]
