@@ -214,7 +214,8 @@ class TestOnTheTestbed:
         )
         takes = "about " if before else "as long as nobody knows yet: "
         line = first.stdout.readline()
-        assert line.startswith(f"measuring 3 of 3 jobs, which takes {takes}"), line + first.stdout.read()
+        expected = f"measuring 3 of 3 jobs, which takes {takes}"
+        assert line.startswith(expected), line + first.stdout.read()
         second = Place(place.folder, place.run).night()
         assert second.returncode == 2
         assert f"another night is still running, and goes on untouched: process {first.pid} on" in (
