@@ -197,8 +197,7 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
 def _comparison_is_open(one: RepeatCase) -> bool:
     """Check whether a case is to be repeated to compare it with other environments.
 
-    Launches are interleaved until their ratio is decided, or most were disturbed. A failure takes
-    ``pairs_needed``; fewer pairs pass if all launches that were not paired pass too. A score needs
+    Launches are interleaved until their ratio is decided, or most were disturbed. A score needs
     every round, since its launches are not paired.
     """
     subject, count = one.repeated, len(one.launches)
@@ -207,20 +206,14 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     in_vain = enough and (subject.always_disturbed() or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
-    if count and (one.by_score or count < confirm.launches):
+    if count and (one.by_score or not enough):
         return True
     if one.elsewhere and count < one.rounds_alone() and _open_elsewhere(subject, one.peers):
         return True
     findings = _comparing(subject, one.peers, one.baseline)
     if not count:
         return _any_against(findings)
-    if not enough:
-        apart = [dataclasses.replace(launch, peers=()) for launch in subject.measured.launches]
-        measured = subject.measured.with_launches(apart)
-        findings += _comparing(dataclasses.replace(subject, measured=measured), one.peers, None)
     levels = {finding.level for finding in findings if finding.where == str(subject)}
-    if not enough:
-        return not levels.isdisjoint(AGAINST)
     return Level.INCONCLUSIVE in levels and Level.FAIL not in levels
 
 

@@ -660,26 +660,6 @@ class TestCompared:
             assert undecided([made(kept.rounds() - 1, 5.0, 20.0, moved=moved)]).whole
             assert not undecided([made(kept.rounds(), 5.0, 20.0, moved=moved)])
 
-    @pytest.mark.parametrize(
-        ("hiccup", "ratio", "rounds"), [(8, 1.0, 3), (40, 1.0, 6), (8, 20.0, 6)]
-    )
-    def test_three_pairs_pass_where_launches_apart_do_too_and_a_failure_takes_six(
-        self, pingpong, hiccup, ratio, rounds
-    ):
-        one, other = self.configurations(pingpong, 1.0, 1.0)
-        (first, *rest) = one.subject.measured.launches
-        slow = dataclasses.replace(first, curve=self.times(first.curve, hiccup))
-        noisy = one.subject.measured.with_launches([slow, *rest])
-        one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = to_compare([one, other], [one], None)
-        assert kept.paired
-        again = dataclasses.replace(rest[0], further=True)
-        still = []
-        for count in range(8):
-            made = self.next_to(dataclasses.replace(kept, launches=(again,) * count), ratio)
-            still.append(bool(undecided([made])))
-        assert still.index(False) == rounds
-
     def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = to_compare([slow, fast], [slow], None)
