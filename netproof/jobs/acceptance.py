@@ -5,7 +5,8 @@ often as was asked, environments in turns in random order. What that leaves unde
 again, round by round, until it is decided: whole curves, and the sizes around those that a
 criterion flagged. Then what comparing the environments leaves undecided is launched again, each
 next to those that it is compared with, and what scatters too much to be compared with another
-partition. Whoever reads the job reads the same files in the same way.
+partition; and then what those launches leave undecided of a case by itself. Whoever reads the job
+reads the same files in the same way.
 """
 
 from __future__ import annotations
@@ -288,7 +289,10 @@ def run(job: RunningJob) -> None:
             return
         outcome = JobOutcome(job.folder, job.jobid)
         decided = _until_decided(parts, outcome, outcome.first(), draw)
-        _until_decided(parts, outcome, outcome.to_compare(decided), draw)
+        if compared_with := outcome.to_compare(decided):
+            _until_decided(parts, outcome, compared_with, draw)
+            # What was launched to compare counts for each case by itself, too.
+            _until_decided(parts, outcome, [outcome.read(one) for one in outcome.first()], draw)
     # All is decided, whether or not ReFrame is still there to read it.
     job.report()
     for name, one in outcome.environments.items():

@@ -430,4 +430,4 @@ class TestASlurmConfThatNamesNothing:
                 f"SLURM_CONF is {named!r}, and there is no such file; set it to the cluster's"
                 " slurm.conf, or 'unset SLURM_CONF' where Slurm's commands know it themselves"
             )
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 30

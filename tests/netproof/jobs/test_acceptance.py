@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,13 +26,18 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = DATA / "jobs" / "crashed-once"
 SRUN = ("srun", "--mpi=pmi2")
 NODES = ("gige-1", "gige-2")
+SLOWER: dict[str, Callable[[int], int]] = {
+    "slow": lambda _: 20,
+    "wavering": lambda number: 30 if number > 2 and number % 2 else 20,
+}
+"""Times that an environment's launch of a number takes of the recorded one's."""
 
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The launches that a job makes, each with the folder of its environment, in their order.
 
-    Each prints what a recorded one did; those of the environment ``slow`` 20 times as slow.
+    Each prints what a recorded one did, slower in the environments of ``SLOWER``.
     """
     monkeypatch.setenv("SLURM_JOB_ID", "3")
     monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(NODES))
@@ -44,7 +49,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def launch(job: RunningJob, step: Step) -> int:
         launched.append(f"{job.folder.name}/{step.name}")
         text = (RECORDED / "PingPong.1.out").read_text()
-        if job.folder.name == "slow":
+        if factor := SLOWER.get(job.folder.name):
+            slower = slowed(factor(int(step.name.rpartition(".")[2])))
             text = re.sub(r"(?m)^( +\d+ +\d+)( +[\d.]+)( +[\d.]+)$", slower, text)
         (job.folder / f"{step.name}.out").write_text(text)
         shutil.copy(RECORDED / "PingPong.1.err", job.folder / f"{step.name}.err")
@@ -55,8 +61,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return launched
 
 
-def slower(row: re.Match[str]) -> str:
-    return f"{row[1]}{20 * float(row[2]):13.2f}{float(row[3]) / 20:13.2f}"
+def slowed(factor: int) -> Callable[[re.Match[str]], str]:
+    return lambda row: f"{row[1]}{factor * float(row[2]):13.2f}{float(row[3]) / factor:13.2f}"
 
 
 def job_of(folder: Path, limits: Mapping[str, Mapping[str, Limits]]) -> RunningJob:
@@ -275,3 +281,16 @@ def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_p
     dense = {f"{subject}.1" for one in repeated for subject, _ in one.dense()}
     assert dense
     assert dense < {*steps}
+
+
+def test_what_is_launched_to_compare_and_leaves_a_case_undecided_by_itself_is_repeated(
+    tmp_path, made
+):
+    limits = {"wavering": {"latency_us": Limits(0, 165.0)}, "fast": {}}
+    outcome = ran(job_of(tmp_path, limits))
+    paired = sum("next-to" in one for one in made)
+    own = [one for one in made if one.startswith("wavering/PingPong.")]
+    assert paired == 6
+    assert len(own) == 12
+    (one,) = (one for one in outcome.cases if one.case.environment == "wavering")
+    assert len(one.launches) == 10
