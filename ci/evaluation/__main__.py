@@ -20,6 +20,7 @@ PROGRAMS = {
     "pair-power": "pair_power",
     "store-flips": "store_flips",
     "scale-sessions": "scale_sessions",
+    "scale-nodes": "scale_nodes",
 }
 """Programs, and their modules: an evaluation by plants on the testbed, or a ``main``."""
 

@@ -1,6 +1,6 @@
 """CPU seconds of what is done for each node of a launch, and how they grow with the nodes.
 
-Run ``python -m ci.evaluation.scale_nodes`` by hand. A recorded node's counters are those of all
+Run ``ci/evaluate scale-nodes`` by hand. A recorded node's counters are those of all
 nodes, with other digits on each. The exponent is that of the seconds over the counts: 1 is linear.
 """
 
@@ -68,7 +68,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print CPU seconds of each step for each number of nodes."""
-    parser = argparse.ArgumentParser(prog="scale_nodes", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ci/evaluate scale-nodes", description=__doc__)
     parser.add_argument("--nodes", type=lambda text: [*map(int, text.split(","))], default=COUNTS)
     asked = parser.parse_args(arguments)
     # As each command has it.
@@ -94,7 +94,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for step, seconds_of_counts in table.items():
         cells = " | ".join(f"{one:.2f}" for one in seconds_of_counts)
         print(f"| {step} | {cells} | {exponent(asked.nodes, seconds_of_counts):.2f} |")
-
-
-if __name__ == "__main__":
-    main()
