@@ -101,6 +101,10 @@ class SiteFile:
         loader = SourceFileLoader(f"netproof_site_{self.path.stem}", str(self.path))
         for place in (self.path, cache_from_source(str(self.path))):
             trust.insist(place, CONFIGURATION)
+        if not self.path.is_file():
+            # A pipe would be waited for.
+            self.refuse("the file", "Python", "is no regular file; move it out of the folder")
+            return None
         module = ModuleType(loader.name)
         module.__file__ = loader.path
         try:

@@ -172,6 +172,13 @@ def test_a_file_that_does_not_run_is_refused(tmp_path):
         site.gather(tmp_path)
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_folder_or_a_pipe_is_no_file_of_a_site_and_is_not_waited_for(tmp_path, make):
+    make(tmp_path / "cluster.py")
+    with pytest.raises(SiteError, match=r"cluster\.py: the file: Python: is no regular file; move"):
+        site.gather(tmp_path)
+
+
 def test_a_file_without_a_configuration_is_refused(tmp_path):
     (tmp_path / "cluster.py").write_text("configuration = {}\n")
     with pytest.raises(SiteError, match="site_configuration: is missing"):
