@@ -88,15 +88,18 @@ def encode(value: Any) -> Any:
     raise TypeError(f"{value!r} has no place in JSON")
 
 
-def decode(kind: type[T], values: Any, place: str) -> T:
+def decode(kind: type[T], values: Any, place: str, shared: Any = None) -> T:
     """Return the value that ``encode`` made plain; whole numbers stay whole, also among floats.
 
-    Raise NetproofError, with ``place``, key, found and expected, where it is not of this type, or
-    the type itself refuses it.
+    ``values``: those, or their JSON as bytes; ``shared``: what these refer to, for types' own
+    validators. Raise NetproofError, with ``place``, key, found and expected, where it is not of
+    this type, or the type itself refuses it.
     """
     try:
         # mypy does not see that classes are hashable.
-        decoded: T = _validator(kind).validate_python(values)  # type: ignore[arg-type]
+        validator = _validator(kind)  # type: ignore[arg-type]
+        read = validator.validate_json if isinstance(values, bytes) else validator.validate_python
+        decoded: T = read(values, context=shared)
         return decoded
     except ValidationError as error:
         raise NetproofError(_reason(error, place)) from None

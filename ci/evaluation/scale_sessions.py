@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from netproof import codec
 from netproof.criteria.settings import set_by_sites
 from netproof.session import records
 
@@ -65,7 +66,7 @@ class Recorded:
         """Yield a case and its extras for each that was measured, by partition, …, direction."""
         for record in (record["values"] for _, record in self.tests if record):
             jobs = record.get("netproof_cases") or {"cases": [], "shared": {}}
-            found = [{**jobs["shared"], "case": one["case"]} for one in jobs["cases"]]
+            found = [{**jobs["shared"], "case": one["case"]} for one in codec.encode(jobs["cases"])]
             for values in [*found, *filter(None, [record.get(MEASURED)])]:
                 yield tuple(map(str, values["case"].values())), values
 
@@ -163,7 +164,7 @@ def _named(text: str, partitions: set[str], copy: int) -> str:
 
 def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any) -> str:
     """Return the JSON of a copy of a test or record, with job numbers of its own."""
-    text = _named(json.dumps(values, **form), partitions, copy)
+    text = _named(json.dumps(values, default=codec.encode, **form), partitions, copy)
     return re.sub(
         r'("jobid": ")(\d+)"', lambda found: f'{found[1]}{int(found[2]) + copy * JOBS}"', text
     )

@@ -420,10 +420,10 @@ def _what_pairs_get(view: PartitionView) -> Iterator[str]:
             continue
         line_rate = view.line_rate_mb_s(one.rounds.environment)
         shares = [
-            pair.rate_mb_s / line_rate
+            rate_mb_s / line_rate
             for launch in one.rounds.launches
             if not (launch.stream or launch.both_ways or disturbed(launch.loads, settings))
-            for pair in launch.pairs
+            for rate_mb_s in launch.rates_mb_s
         ]
         if not shares:
             continue

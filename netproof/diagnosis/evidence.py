@@ -628,8 +628,8 @@ def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
         waited: dict[str, float] = defaultdict(float)
         wall: dict[str, float] = defaultdict(float)
         for use in ranks:
-            if use.scheduled is not None and use.scheduled.waited_s is not None and use.wall_s > 0:
-                waited[use.node] += use.scheduled.waited_s
+            if use.waited_s is not None and use.wall_s > 0:
+                waited[use.node] += use.waited_s
                 wall[use.node] += use.wall_s
         shares = {node: waited[node] / wall[node] for node in wall}
         for node, share in shares.items():

@@ -139,7 +139,7 @@ def json_value(text: str, place: object) -> Any:
     most = most_bytes()
     if len(text) > most:
         raise NetproofError(too_much(place, f"{most} characters"))
-    _insist_on_few(text, (",", "[", "{"), place)
+    insist_on_few(text, (",", "[", "{"), place)
     try:
         value = json.loads(
             text,
@@ -167,14 +167,14 @@ def sealed_value(content: bytes, place: object) -> Any:
 
     Raise NetproofError, naming ``place``, for invalid JSON, NaN, or what exceeds the limits.
     """
-    _insist_on_few(content, (b",", b"[", b"{"), place)
+    insist_on_few(content, (b",", b"[", b"{"), place)
     try:
         return from_json(content, allow_inf_nan=False)
     except ValueError as error:
         raise NetproofError(f"{place}: is no JSON: {error}") from error
 
 
-def _insist_on_few(text: AnyStr, begins: Iterable[AnyStr], place: object) -> None:
+def insist_on_few(text: AnyStr, begins: Iterable[AnyStr], place: object) -> None:
     """Raise NetproofError where a text has more values, by what begins one, than any record."""
     most = max(2_000_000, len(text) // JSON_CHARACTERS_PER_VALUE)
     if len(text) > most and sum(map(text.count, begins)) > most:

@@ -25,7 +25,7 @@ from netproof.pairs.rounds import (
 )
 from netproof.pairs.search import LEAST_ROUNDS
 from netproof.session import node_facts, pair_rounds, records
-from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
+from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned
 from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.partition import Partition
 from netproof.verdict import traffic
@@ -91,7 +91,7 @@ class Decider:
         self._unconnected: set[frozenset[str]] = set()
         self._tested: set[frozenset[str]] = set()
 
-    def following(self, made: int) -> PlannedLaunch | None:
+    def following(self, made: int) -> PairLaunch | None:
         """Return the next launch after ``made`` launches; None when all are made.
 
         Once a pair is known to have no path, every further one is asked before it is launched:
@@ -156,7 +156,7 @@ class Decider:
 
 
 def _more(
-    planned: tuple[PlannedLaunch, ...],
+    planned: tuple[PairLaunch, ...],
     rounds: PairRounds,
     partition: Partition,
     seen: Sequence[PairObservation],
@@ -204,7 +204,7 @@ def _more(
             return (*planned, replace(loading, round=done + 1, pairs=there)), False
     alone = confirming_rounds(judgement, seen)
     streams = stream_rounds(rounds.nodes, judgement)
-    between: tuple[PlannedLaunch, ...] = ()
+    between: tuple[PairLaunch, ...] = ()
     if switches is not None and not judgement.accusations and two_by_two(rounds.nodes, switches):
         lone = pairs.lone_observations(rounds, partition.settings().disturbance)
         between = leaf_rounds(switches, min(map(len, across_and_within(lone, switches))))

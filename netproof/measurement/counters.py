@@ -15,7 +15,9 @@ from functools import cached_property, lru_cache
 from itertools import compress
 from operator import attrgetter, ne, not_, or_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
 from netproof.errors import NetproofError, ParseError, line_of, shortened
 
@@ -89,12 +91,19 @@ class NodeCounters:
         return tuple([one for one in self.sources if one.kind == kind])
 
 
+def _resolved(names: Any, decode: ValidatorFunctionWrapHandler, known: ValidationInfo) -> Any:
+    """Return sets of names; a file has each set once, and numbers in its launches."""
+    if known.context is None:
+        return decode(names)
+    return tuple([known.context[number] for number in names])
+
+
 @dataclass(frozen=True)
 class Counters:
     """Counts of all nodes of a launch; ``names``: sets of counters that a source refers to."""
 
     nodes: tuple[NodeCounters, ...]
-    names: tuple[tuple[str, ...], ...]
+    names: Annotated[tuple[tuple[str, ...], ...], WrapValidator(_resolved)]
 
     def __post_init__(self) -> None:
         for node in self.nodes:

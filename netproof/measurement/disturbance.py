@@ -64,20 +64,6 @@ class NodeLoad:
     absent: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
-    """The kernel's scheduling of a rank's first thread.
-
-    ``voluntary``, ``involuntary``: its context switches; ``waited_s``: seconds that it waited for a
-    CPU. None means not known, with the reason by name in ``absent``.
-    """
-
-    voluntary: int | None
-    involuntary: int | None
-    waited_s: float | None
-    absent: tuple[tuple[str, str], ...] = ()
-
-
 _Share = Annotated[float, Field(ge=0, le=1, title="a share of the CPUs, 0 to 1")]
 
 
@@ -173,12 +159,14 @@ def loads(
     return tuple(sorted(found, key=lambda load: load.node))
 
 
-def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
-    """Read how each rank was scheduled, by rank, where the job recorded it.
+def scheduled(errors: Path, text: str) -> dict[int, Mapping[str, Any]]:
+    """Read how the kernel scheduled each rank's first thread, where the job recorded it.
+
+    By rank, the fields of a ``RankUse`` that say it.
 
     Raise ParseError for a damaged line, and a rank that has two.
     """
-    ranks: dict[int, Scheduled] = {}
+    ranks: dict[int, Mapping[str, Any]] = {}
     for found in _SCHEDULED.finditer(text):
         try:
             first, voluntary, involuntary, waited, last = found[2].split("\t")
@@ -189,12 +177,12 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
             if rank in ranks:
                 raise ValueError(f"rank {rank} has two")
             waited_ns = _count(waited, "waited_s", absent)
-            ranks[rank] = Scheduled(
-                _count(voluntary, "voluntary", absent),
-                _count(involuntary, "involuntary", absent),
-                None if waited_ns is None else waited_ns / 1e9,
-                tuple(absent.items()),
-            )
+            ranks[rank] = {
+                "voluntary": _count(voluntary, "voluntary", absent),
+                "involuntary": _count(involuntary, "involuntary", absent),
+                "waited_s": None if waited_ns is None else waited_ns / 1e9,
+                "absent": tuple(absent.items()),
+            }
         except ValueError as error:
             reason = f"is not how a rank was scheduled: {error}"
             raise ParseError(str(errors), line_of(found), found[0], reason) from error

@@ -127,7 +127,7 @@ def bisection_of(
     """
     whole = len(rounds.nodes) // 2
     counted = [
-        one.pairs
+        one
         for one in rounds.launches
         if not (one.alone or one.both_ways)
         and len(one.pairs) == whole >= LEAST_PAIRS
@@ -135,15 +135,16 @@ def bisection_of(
     ]
     if not counted or not line_rate_mb_s:
         return None
-    rates = [fmean(pair.rate_mb_s for pair in pairs) for pairs in counted]
+    rates = [fmean(one.rates_mb_s) for one in counted]
     shares = [rate / line_rate_mb_s for rate in rates]
     leaf = Topology(rounds.leaves).leaf_of
     # Pairs whose leaves are known, by whether these are two.
     by_place: dict[bool, list[float]] = defaultdict(list)
-    for pair in (pair for pairs in counted for pair in pairs):
-        if None not in (ends := {leaf.get(node) for node in pair.nodes}):
-            by_place[len(ends) > 1].append(pair.rate_mb_s / line_rate_mb_s)
-    within, across = (median(by_place[one]) if by_place[one] else None for one in (False, True))
+    for one in counted:
+        for pair, rate in zip(one.pairs, one.rates_mb_s, strict=True):
+            if None not in (ends := {leaf.get(node) for node in pair}):
+                by_place[len(ends) > 1].append(rate / line_rate_mb_s)
+    within, across = (median(by_place[far]) if by_place[far] else None for far in (False, True))
     middle, ends_of = median(shares), interval.of_median(shares)
     worst, count = min(shares), len(counted)
     return Bisection(median(rates), middle, ends_of, worst, count, whole, within, across)
@@ -159,23 +160,25 @@ def lone_pairs_of(
     if len(rounds.nodes) >= LEAST_NODES:
         return ()
     by_pair = grouped(
-        ((min(pair.nodes), max(pair.nodes)), one) for one in rounds.launches for pair in one.pairs
+        ((min(pair), max(pair)), one) for one in rounds.launches for pair in one.pairs
     )
     found = []
     for nodes, several in sorted(by_pair.items()):
         quiet = [one for one in several if not disturbed(one.loads, settings)]
-        measured = [one.pairs[0] for one in quiet if not one.stream]
-        counted = measured or [one.pairs[0] for one in several if not one.stream]
+        measured = [one for one in quiet if not one.stream]
+        counted = measured or [one for one in several if not one.stream]
         if not counted:
             continue
-        rates = [pair.rate_mb_s for pair in counted]
+        rates = [one.rates_mb_s[0] for one in counted]
         shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
-        streams = [one.pairs[0] for one in quiet or several if one.stream]
-        there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
+        streams = [one for one in quiet or several if one.stream]
+        there, back = (
+            [one.rates_mb_s[0] for one in streams if one.pairs[0][0] == node] for node in nodes
+        )
         found.append(
             LonePair(
                 nodes,
-                median(pair.time_us for pair in counted),
+                median(one.times_us[0] for one in counted),
                 median(rates),
                 median(shares) if shares else None,
                 interval.of_median(shares),
@@ -242,7 +245,7 @@ class PairsVerdict:
         """Return which uplinks too few nodes sent over at once to compare them, or empty."""
         loaded = [pair for one in self.rounds.launches if one.both_ways for pair in one.pairs]
         leaf = Topology(self.rounds.leaves).leaf_of
-        ends = [{leaf.get(node) for node in pair.nodes} for pair in loaded]
+        ends = [{leaf.get(node) for node in pair} for pair in loaded]
         there = {name for both in ends if len(both) > 1 for name in both}
         left = [name for name, nodes in self.rounds.leaves.items() if nodes and name not in there]
         named = f"; uplinks with too few nodes to be loaded: {fold(left)}"
@@ -342,7 +345,7 @@ class PairsVerdict:
     def never_met(self) -> str:
         """Return which pairs of nodes no round had, which may be slow with each other; or empty."""
         launches = (one for one in self.rounds.launches if not one.stream)
-        met = {frozenset(pair.nodes) for one in launches for pair in one.pairs}
+        met = {frozenset(pair) for one in launches for pair in one.pairs}
         of = math.comb(len(self.rounds.nodes), 2)
         if of - len(met) > MOST_NAMED:
             return f"{of - len(met):,} of {of:,} pairs of nodes never met"
@@ -358,10 +361,10 @@ class PairsVerdict:
     ) -> dict[str, dict[Way, Effect]]:
         """Return the effects of both directions of each accused node that is slow in one only."""
         streams = [
-            (pair.nodes, pair.rate_mb_s)
+            found
             for one in self.rounds.launches
             if one.stream and not disturbed(one.loads, disturbance)
-            for pair in one.pairs
+            for found in zip(one.pairs, one.rates_mb_s, strict=True)
         ]
         return slow_ways(streams, self.judgement, settings)
 
@@ -380,17 +383,18 @@ def observations(
     found = []
     for one in launches:
         by_node = grouped((load.node, load) for load in one.loads)
-        for pair in () if one.stream else one.pairs:
-            loads = [load for node in sorted(pair.nodes) for load in by_node[node]]
+        figures = () if one.stream else zip(one.pairs, one.times_us, one.rates_mb_s, strict=True)
+        for pair, time_us, rate_mb_s in figures:
+            loads = [load for node in sorted(pair) for load in by_node[node]]
             found.append(
                 PairObservation(
                     one.round,
-                    pair.nodes,
-                    None if one.both_ways else pair.time_us,
-                    None if one.both_ways else pair.rate_mb_s,
+                    pair,
+                    None if one.both_ways else time_us,
+                    None if one.both_ways else rate_mb_s,
                     one.alone,
                     bool(disturbed(loads, disturbance)),
-                    pair.rate_mb_s if one.both_ways else None,
+                    rate_mb_s if one.both_ways else None,
                 )
             )
     return tuple(found)

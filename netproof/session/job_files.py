@@ -255,19 +255,19 @@ class JobFolder:
 
     def starts(self, case: Case) -> tuple[Start, ...]:
         """Return the launches on the ranks of a case that only start and end."""
-        stem, found = f"{plan.start_subject(case)}.", []
+        stem = f"{plan.start_subject(case)}."
+        found: list[Start] = []
         for step, entry in self.recorded.items():
             errors = self.folder / f"{step}.err"
             if not step.startswith(stem) or "~" in step:
                 continue
             if entry.status != 0:
-                why = f"{errors}: {step} ended with status {entry.status}"
-                found.append(Start((), why=why))
+                found.append(f"{errors}: {step} ended with status {entry.status}")
                 continue
             try:
-                found.append(Start(*reported(errors, case.ranks)))
+                found.append(reported(errors, case.ranks))
             except (NetproofError, OSError) as error:
-                found.append(Start((), why=str(error)))
+                found.append(str(error))
         return tuple(found)
 
     def failure(self, step: str, what: str = "", tried: str = "") -> str:
@@ -432,8 +432,8 @@ def rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
             found[2],
             float(found[3]),
             float(found[4]) + float(found[5]),
-            scheduled.get(int(found[1])),
             float(found[5]),
+            **scheduled.get(int(found[1]), {}),
         )
         for found in _RANK_LINE.finditer(said)
     ]

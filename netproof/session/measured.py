@@ -23,7 +23,6 @@ from netproof.measurement.disturbance import (
     NodeCost,
     NodeLoad,
     Pace,
-    Scheduled,
     Use,
     disturbed,
     interrupts_s,
@@ -37,33 +36,28 @@ from netproof.measurement.links import link_of
 class RankUse:
     """Where a rank ran and the CPU seconds it took, from its own report.
 
-    ``scheduled``: its context switches, ``system_s``: which of its CPU seconds the kernel took for
-    it; None where they were not recorded.
+    ``system_s``: which of its CPU seconds the kernel took for it; of its first thread:
+    ``voluntary``, ``involuntary``: its context switches, ``waited_s``: seconds that it waited for a
+    CPU. None where that was not recorded, or is not known with the reason by name in ``absent``.
     """
 
     rank: int
     node: str
     wall_s: float
     cpu_s: float
-    scheduled: Scheduled | None = None
     system_s: float | None = None
+    voluntary: int | None = None
+    involuntary: int | None = None
+    waited_s: float | None = None
+    absent: tuple[tuple[str, str], ...] = ()
 
     def awake_s(self) -> float | None:
         """Seconds in which it ran, or could have run and had no CPU; None where not known."""
-        waited = None if self.scheduled is None else self.scheduled.waited_s
-        return None if waited is None else self.cpu_s + waited
+        return None if self.waited_s is None else self.cpu_s + self.waited_s
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A launch that does little but start and end: its ranks, what else their nodes did.
-
-    ``why``: why it is not known what it took, and then it has no ranks.
-    """
-
-    ranks: tuple[RankUse, ...]
-    loads: tuple[NodeLoad, ...] = ()
-    why: str = ""
+Start = tuple[tuple[RankUse, ...], tuple[NodeLoad, ...]] | str
+"""A launch that only starts and ends: its ranks, what else their nodes did; or why not known."""
 
 
 def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> dict[str, Use]:
@@ -84,7 +78,7 @@ def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> dict[str, Us
             "interrupts_s": None if load is None else interrupts_s(load),
             "sharing": machines[load.machine] if load and load.machine is not None else 1,
             "awake_s": _sum(use.awake_s() for use in uses),
-            "slept": _sum(use.scheduled.voluntary if use.scheduled else None for use in uses),
+            "slept": _sum(use.voluntary for use in uses),
         }
     return found
 
@@ -274,8 +268,8 @@ class Measured:
     @cached_property
     def cpu_costs(self) -> tuple[NodeCost, ...]:
         """Return the CPU time on each node, less starting and ending."""
-        known = [by_node(one.ranks, one.loads) for one in self.starts if one.ranks]
-        why = "; ".join(dict.fromkeys(one.why for one in self.starts if one.why))
+        known = [by_node(*one) for one in self.starts if not isinstance(one, str)]
+        why = "; ".join(dict.fromkeys(one for one in self.starts if isinstance(one, str)))
         return node_costs(
             [by_node(launch.ranks, launch.loads) for launch in self.launches],
             known,

@@ -52,7 +52,7 @@ def sizes(most_bytes: int, *, stream: bool = False) -> tuple[int, ...]:
     return (SMALL_BYTES, most_bytes)
 
 
-def step(launch: PlannedLaunch, number: int, partition: Partition, srun: Sequence[str]) -> Step:
+def step(launch: PairLaunch, number: int, partition: Partition, srun: Sequence[str]) -> Step:
     """Return the step of a launch of pairs; ``number``: from 1."""
     settings, nodes = partition.pair_settings(), launch.nodes()
     arguments = settings.arguments or partition.arguments[OF_PAIRS.name]
@@ -74,11 +74,15 @@ def step(launch: PlannedLaunch, number: int, partition: Partition, srun: Sequenc
 
 
 @dataclass(frozen=True)
-class PlannedLaunch:
-    """Disjoint pairs that a launch is to measure, while all other nodes are idle.
+class PairLaunch:
+    """A launch of disjoint pairs, while all other nodes are idle: as planned, and once it ran.
 
-    ``round``: its number from 1, 0 until it is planned; ``alone``: whether it is one pair, all
-    others silent; ``why``: for the report; ``stream``, ``both_ways``: in which ways.
+    ``round``: which it is of, from 1, 0 until it is planned; ``alone``: one pair, a suspect or its
+    control, and all other nodes silent; ``why``: what it is made for; ``stream``: its pair's first
+    node sends all the time, and the second receives; ``both_ways``: both nodes of each pair send at
+    once. ``curves``: one for each pair, none before it ran; ``start`` in seconds since the epoch;
+    ``counters``: what the network of its nodes counted, None where that was not recorded;
+    ``payload``: bytes that its pairs had to send.
     """
 
     round: int
@@ -87,6 +91,15 @@ class PlannedLaunch:
     why: str = ""
     stream: bool = False
     both_ways: bool = False
+    curves: tuple[Curve, ...] = ()
+    number: int = 0
+    order: int = 0
+    start: float = 0.0
+    wall_s: float = 0.0
+    ranks: tuple[RankUse, ...] = ()
+    loads: tuple[NodeLoad, ...] = ()
+    counters: Counters | None = None
+    payload: int = 0
 
     @property
     def function(self) -> str:
@@ -99,8 +112,18 @@ class PlannedLaunch:
         """The nodes in the order of ranks."""
         return tuple(node for pair in self.pairs for node in pair)
 
+    @property
+    def times_us(self) -> tuple[float, ...]:
+        """Return each pair's time of the smallest message."""
+        return tuple([curve.time_us[0] for curve in self.curves])
 
-Planned = tuple[tuple[PlannedLaunch, ...], bool]
+    @property
+    def rates_mb_s(self) -> tuple[float, ...]:
+        """Return each pair's rate of the largest message."""
+        return tuple([curve.sizes[-1] / curve.time_us[-1] for curve in self.curves])
+
+
+Planned = tuple[tuple[PairLaunch, ...], bool]
 """Every launch that was planned so far, and whether no other will be."""
 
 
@@ -116,56 +139,11 @@ def read_planned(folder: Path) -> Planned:
     path = folder / PLANNED_FILE
     try:
         document = disk.json_file(path)
-        return codec.decode(tuple[tuple[PlannedLaunch, ...], bool], document, "a plan")
+        return codec.decode(tuple[tuple[PairLaunch, ...], bool], document, "a plan")
     except FileNotFoundError:
         return (), False
     except (NetproofError, OSError) as error:
         raise Incomplete(f"{path}: what was planned cannot be read: {error}") from error
-
-
-@dataclass(frozen=True)
-class PairCurve:
-    """Measurement of a pair of nodes in a round."""
-
-    nodes: tuple[str, str]
-    curve: Curve
-
-    @property
-    def time_us(self) -> float:
-        """Return the time of the smallest message."""
-        return self.curve.time_us[0]
-
-    @property
-    def rate_mb_s(self) -> float:
-        """Return the rate of the largest message."""
-        return self.curve.sizes[-1] / self.curve.time_us[-1]
-
-
-@dataclass(frozen=True)
-class PairLaunch:
-    """One launch: its number from 1, when, its pairs, where its ranks ran, what else nodes did.
-
-    ``round``: which it is of, from 1; ``start`` in seconds since the epoch; ``alone``: a suspect
-    or its control, and all other nodes silent; ``why``: what it was made for; ``counters``: what
-    the network of its nodes counted, None where that was not recorded; ``stream``: its pair's
-    first node sent all the time, and the second received; ``payload``: bytes that its pairs had to
-    send; ``both_ways``: both nodes of each pair sent at once.
-    """
-
-    number: int
-    round: int
-    order: int
-    start: float
-    wall_s: float
-    pairs: tuple[PairCurve, ...]
-    ranks: tuple[RankUse, ...] = ()
-    loads: tuple[NodeLoad, ...] = ()
-    alone: bool = False
-    why: str = ""
-    counters: Counters | None = None
-    stream: bool = False
-    payload: int = 0
-    both_ways: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,6 +172,12 @@ class PairRounds:
     deferred: tuple[str, ...] = ()
     waited_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        for one in self.launches:
+            if len(one.curves) != len(one.pairs):
+                found = f"{len(one.curves)} curves of {len(one.pairs)} pairs"
+                raise NetproofError(f"launch {one.number} has {found}")
+
     def without(self, busy: Iterable[str], waited_s: float) -> PairRounds:
         """Return the rounds, the ``busy`` nodes that the job did not get as deferred."""
         deferred = tuple(sorted(set(busy) - set(self.nodes)))
@@ -201,7 +185,7 @@ class PairRounds:
 
     def measured(self) -> frozenset[str]:
         """The nodes that were measured in some round."""
-        return frozenset(node for one in self.launches for pair in one.pairs for node in pair.nodes)
+        return frozenset(node for one in self.launches for node in one.nodes())
 
 
 def read(
@@ -239,13 +223,13 @@ def read(
             reader = _reader(folder, function, len(launch.pairs), curves, payloads)
             asked = sizes(most_bytes, stream=launch.stream)
             ran = job.launch(step, case, asked, reader, messages=False)
-            done.append(_as_planned(ran, launch, curves, asked, payloads[0]))
+            done.append(_as_it_ran(launch, ran, curves, asked, payloads[0]))
         except (NetproofError, OSError) as error:
             faults.append(f"{_of_pair(launch)}{error}")
     return tuple(done), tuple(faults), tuple(crashes)
 
 
-def _of_pair(launch: PlannedLaunch) -> str:
+def _of_pair(launch: PairLaunch) -> str:
     """Name the nodes of a launch of one pair; of several pairs it is not known which one failed."""
     return f"{' – '.join(launch.nodes())}: " if len(launch.pairs) == 1 else ""
 
@@ -265,9 +249,9 @@ def _reader(
     return read_output
 
 
-def _as_planned(
+def _as_it_ran(
+    planned: PairLaunch,
     launch: Launch,
-    planned: PlannedLaunch,
     curves: Sequence[Curve],
     asked: tuple[int, ...],
     payload: int,
@@ -282,9 +266,8 @@ def _as_planned(
     for curve in curves:
         if curve.sizes != asked:
             raise Incomplete(f"{SUBJECT}.{launch.number}: a pair has the sizes {curve.sizes}")
-    pairs = tuple(PairCurve(*one) for one in zip(planned.pairs, curves, strict=True))
     ran = {name: getattr(launch, name) for name in _AS_IT_RAN}
-    return PairLaunch(**{**vars(planned), **ran, "pairs": pairs, "payload": payload})
+    return dataclasses.replace(planned, **ran, curves=tuple(curves), payload=payload)
 
 
 _AS_IT_RAN = ("number", "order", "start", "wall_s", "ranks", "loads", "counters")

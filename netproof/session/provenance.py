@@ -55,12 +55,15 @@ REQUEUED = "requeued: "
 
 @dataclass(frozen=True)
 class Requeued:
-    """An earlier try of a job: the nodes it ran on, with Slurm's states when the next began."""
+    """An earlier try of a job: the nodes it ran on, with Slurm's states when the next began.
 
-    partition: str
-    job: str
-    jobid: str
+    ``partition``, ``job``, ``jobid``: as of a ``Node``.
+    """
+
     nodes: tuple[SlurmNode, ...]
+    partition: str = ""
+    job: str = ""
+    jobid: str = ""
 
     @property
     def died(self) -> tuple[SlurmNode, ...]:
@@ -94,28 +97,18 @@ class Software:
 
 
 @dataclass(frozen=True)
-class OfJob:
-    """Provenance of a job: software, its nodes, and those of each earlier try."""
+class Provenance:
+    """Provenance of a job or a session: software, nodes, and tries that Slurm ended and made again.
 
-    software: Software
-    nodes: tuple[Node, ...]
-    earlier: tuple[tuple[SlurmNode, ...], ...]
-    jobid: str = ""
-
-
-@dataclass(frozen=True)
-class OfSession:
-    """Provenance of a session; ``unknown`` says of each part that is missing why it is.
-
-    ``of_nodes``: a sentence for everything in which nodes of one partition differ;
-    ``beyond_nodes``: the same of jobs; ``slurm``: what the partitions had when the run began;
-    ``requeued``: tries of jobs that Slurm ended and made again.
+    Of a session also: ``of_nodes``: a sentence for everything in which nodes of one partition
+    differ; ``beyond_nodes``: the same of jobs; ``unknown``: why each part that is missing is;
+    ``slurm``: what the partitions had when the run began.
     """
 
     software: Software | None
     nodes: tuple[Node, ...]
-    of_nodes: tuple[str, ...]
-    unknown: dict[str, str]
+    of_nodes: tuple[str, ...] = ()
+    unknown: dict[str, str] = field(default_factory=dict)
     slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
     requeued: tuple[Requeued, ...] = ()
     beyond_nodes: tuple[str, ...] = ()
@@ -182,22 +175,27 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
-    return dataclasses.asdict(OfJob(ran_with, tuple(described), earlier_tries(folder)))
+    tries = tuple(map(Requeued, earlier_tries(folder)))
+    return dataclasses.asdict(Provenance(ran_with, tuple(described), requeued=tries))
 
 
-def of_test(test: Mapping[str, Any], place: str) -> OfJob | str:
+def of_test(test: Mapping[str, Any], place: str) -> Provenance | str:
     """Return the provenance of a job's test case, or why it left none; NetproofError."""
     if not test[KEY]:
         how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
         return f"the job left no record of them: {how}"
-    values = {**test[KEY], "jobid": str(test["jobid"])}
-    return codec.decode_part(OfJob, values, f"{place}: {KEY}: is not whole")
+    made = codec.decode(Provenance, test[KEY], f"{place}: {KEY}: is not whole")
+    where = {"partition": test["partition"], "job": test["display_name"]}
+    where["jobid"] = str(test["jobid"])
+    nodes = (dataclasses.replace(one, **where, environment=test["environ"]) for one in made.nodes)
+    tries = (dataclasses.replace(one, **where) for one in made.requeued)
+    return dataclasses.replace(made, nodes=tuple(nodes), requeued=tuple(tries))
 
 
-def of_results(results: Sequence[CheckResult]) -> OfSession:
+def of_results(results: Sequence[CheckResult]) -> Provenance:
     """Return the provenance of a session by its results."""
     nodes: list[Node] = []
-    ran_with: dict[str, Software] = {}
+    ran_with: dict[str, Software | None] = {}
     unknown: dict[str, str] = {}
     requeued: list[Requeued] = []
     for result in results:
@@ -206,12 +204,8 @@ def of_results(results: Sequence[CheckResult]) -> OfSession:
             unknown[f"nodes of {job}"] = made_by
         elif made_by is not None:
             ran_with[job] = made_by.software
-            partition, jobid = result.partition, made_by.jobid
-            where: dict[str, Any] = {"partition": partition, "environment": result.environment}
-            where |= {"job": job, "jobid": jobid}
-            nodes += [dataclasses.replace(node, **where) for node in made_by.nodes]
-            tries = (Requeued(partition, job, jobid, tried) for tried in made_by.earlier)
-            requeued += [one for one in tries if one not in requeued]
+            nodes += made_by.nodes
+            requeued += [one for one in made_by.requeued if one not in requeued]
     first = next(iter(ran_with.values()), None)
     if first is None:
         reason = "no job of the report says what it ran with, and on what"
@@ -228,7 +222,7 @@ def of_results(results: Sequence[CheckResult]) -> OfSession:
     )
     beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
     slurm = {name: one for result in results for name, one in sorted(result.slurm.items())}
-    return OfSession(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
+    return Provenance(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
 
 
 def _hashed(kind: str, folder: Path, pattern: str) -> dict[str, str]:

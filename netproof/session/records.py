@@ -17,9 +17,10 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Measured
+from netproof.session.pair_rounds import PairLaunch
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 KEY = "netproof_record"
@@ -41,7 +43,7 @@ FOLDERS = "session-*"
 
 HEADER = "session.json"
 
-FORMAT = 5
+FORMAT = 6
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""
@@ -51,8 +53,11 @@ MEASURED = "netproof_measured"
 PAIRS = "netproof_pairs"
 """The key under which a test has its rounds of pairs."""
 
-PARTS = {CASES: "cases", PAIRS: "launches"}
-"""Keys of a record, and the list below each whose entries have files of their own."""
+PARTS = {CASES: ("cases", Measured), PAIRS: ("launches", PairLaunch)}
+"""Keys of a record, and the list below each of what has files of its own.
+
+A case that was not measured has none: the list has why.
+"""
 
 JOB_RECORD = "record.json"
 """Record that a job's program leaves in its folder once all is decided, repeats included."""
@@ -105,10 +110,10 @@ def cases_of(
         "seed": planned.seed,
         "jobid": "".join(noted),
     }
-    cases: list[dict[str, Any]] = []
-    for case, one in measured.items():
-        found = {"why": str(one)} if isinstance(one, Incomplete) else {MEASURED: codec.encode(one)}
-        cases.append({"case": dataclasses.asdict(case), **found})
+    cases = [
+        {"case": dataclasses.asdict(case), "why": str(one)} if isinstance(one, Incomplete) else one
+        for case, one in measured.items()
+    ]
     return {"shared": shared, "cases": cases}
 
 
@@ -125,7 +130,7 @@ def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
 def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """Write what a test left, and return the reference to it for ReFrame's report."""
     values = dict(values)
-    for key, below in PARTS.items():
+    for key, (below, _) in PARTS.items():
         if values.get(key):
             several = [_part(path, one) for one in values[key][below]]
             values[key] = {**values[key], below: several}
@@ -134,14 +139,20 @@ def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dic
     return {"path": f"{path.parent.name}/{path.name}", "sha256": _sha256(text.encode())}
 
 
-def _part(path: Path, value: Any) -> str:
-    """Write an entry of a record, unless it is written, and return its SHA-256."""
-    if isinstance(value, str):
-        return value
-    names: dict[tuple[str, ...], int] = {}
-    part = {"value": _folded(value, names)}
-    part["counter_names"] = [list(several) for several in names]
-    text = json.dumps(part, separators=(",", ":"), allow_nan=False) + "\n"
+def _part(path: Path, value: Any) -> Any:
+    """Write what was measured, unless it is written, and return its SHA-256.
+
+    The first line has the names of counters, which the second refers to.
+    """
+    plain = codec.encode(value)
+    if isinstance(plain, str) or plain.keys() == {"case", "why"}:
+        return plain
+    numbers: dict[tuple[str, ...], int] = {}
+    folded = _folded(plain, numbers)
+    text = "".join(
+        json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n"
+        for line in ([*numbers], folded)
+    )
     sha256 = _sha256(text.encode())
     target = path.with_suffix("") / f"{sha256[:32]}.json"
     if not target.exists():
@@ -185,19 +196,6 @@ def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
         numbers = [names.setdefault(tuple(several), len(names)) for several in value["names"]]
         return {**value, "names": numbers}
     return {key: one if key in _FLAT else _folded(one, names) for key, one in value.items()}
-
-
-def _unfold(value: Any, names: Sequence[Sequence[str]]) -> None:
-    """Put sets of names in the place of their numbers; IndexError and TypeError without one."""
-    places = [value]
-    while places:
-        one = places.pop()
-        if type(one) is list:
-            places += one
-        elif type(one) is dict and one.keys() == _COUNTERS:
-            one["names"] = [names[number] for number in one["names"]]
-        elif type(one) is dict:
-            places += [child for key, child in one.items() if key not in _FLAT]
 
 
 _COUNTERS = {one.name for one in dataclasses.fields(Counters)}
@@ -349,7 +347,7 @@ def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
         found = cases_of(folder, planned, measured_of(folder, planned))
         if not (folder / job_files.JOB_FILE).exists():
             # It goes on, and may still measure what it has not.
-            found["cases"] = [one for one in found["cases"] if MEASURED in one]
+            found["cases"] = [one for one in found["cases"] if isinstance(one, Measured)]
         return found
     except (NetproofError, OSError, KeyError, TypeError):
         if own.exists():
@@ -380,11 +378,10 @@ def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
         return {}
     found = {}
     for one in values["cases"]:
-        if MEASURED in one:
-            own = one[MEASURED] = {**values["shared"], **one[MEASURED]}
-            # Plain launches are most of a session's memory. What they lack is said with the case.
-            with suppress(NetproofError):
-                own["launches"] = codec.decode(tuple[Launch, ...], own["launches"], "")
+        if isinstance(one, Measured):
+            own = {name: getattr(one, name) for name in Measured.__dataclass_fields__}
+            own["case"] = dict(vars(one.case))
+            one = {"case": own["case"], MEASURED: values["shared"] | own}
         found[_key({**test, "netproof_case": one["case"]})] = one
     return found
 
@@ -404,22 +401,29 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
         )
     for key in ("test", "values"):
         codec.decode(dict[str, Any], record.get(key), f"{path}: is no record: {key}")
-    for key, below in PARTS.items() if parts else ():
+    for key, (below, kind) in PARTS.items() if parts else ():
         values = record["values"].get(key)
         if values:
             with _of_records(path):
-                several = [_read_part(path, one) for one in values[below]]
-                record["values"][key] = {**values, below: several}
+                values[below] = [_read_part(path, one, kind) for one in values[below]]
     return record
 
 
-def _read_part(record: Path, sha256: str) -> Any:
-    path = record.with_suffix("") / f"{sha256[:32]}.json"
-    content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
+def _read_part(record: Path, part: Any, kind: type) -> Any:
+    if isinstance(part, dict):
+        return part
+    path = record.with_suffix("") / f"{part[:32]}.json"
+    content = _content(path, part, "its record refers to it, so keep the session's folder whole")
+    disk.insist_on_few(content, (b",", b"[", b"{"), path)
+    names, _, value = content.partition(b"\n")
     with _of_records(path):
-        part = disk.sealed_value(content, path)
-        _unfold(part["value"], part["counter_names"])
-        return part["value"]
+        return codec.decode(kind, value, f"{path}: is no record", _names(names))
+
+
+@lru_cache(maxsize=64)
+def _names(line: bytes) -> dict[int, tuple[str, ...]]:
+    """Return sets of counters' names by number; cases of a site have the same."""
+    return {number: tuple(names) for number, names in enumerate(json.loads(line))}
 
 
 def _content(path: Path, sha256: str | None, remedy: str) -> bytes:

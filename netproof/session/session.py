@@ -24,7 +24,7 @@ from netproof.session import measured, provenance, records
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import SkipReason, partition_of
-from netproof.session.provenance import OfJob, OfSession, PartitionNodes
+from netproof.session.provenance import PartitionNodes, Provenance
 from netproof.site.partition import Partition
 from netproof.site.slurm import unfold
 
@@ -68,7 +68,7 @@ class CheckResult:
     rounds: PairRounds | None = None
     transport: tuple[str, ...] | str | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
-    made_by: OfJob | str | None = None
+    made_by: Provenance | str | None = None
     slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
 
 
@@ -90,7 +90,7 @@ class Session:
     results: tuple[CheckResult, ...]
 
     @cached_property
-    def provenance(self) -> OfSession:
+    def provenance(self) -> Provenance:
         """Return where it came from."""
         return provenance.of_results(self.results)
 
@@ -339,7 +339,7 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
         listed = unfold(listed)
     # A job's own word counts, for ReFrame may ask sacct too early.
     made_by = plain.get("made_by")
-    own = [one.node for one in made_by.nodes] if isinstance(made_by, OfJob) else ()
+    own = [one.node for one in made_by.nodes] if isinstance(made_by, Provenance) else ()
     plain["nodes"] = tuple(dict.fromkeys(own)) or tuple(listed)
     plain["folder"] = test.get("outputdir" if test.get("result") == "pass" else "stagedir") or ""
     return codec.decode(CheckResult, plain, place)

@@ -34,7 +34,7 @@ from netproof.intake import disk, trust
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 3
+FORMAT = 4
 """Format of the store; raised when a table's columns change."""
 
 CHECKSUMS = "checksums"

@@ -21,7 +21,7 @@ from netproof.intake import disk
 from netproof.measurement.case import Case, Curve
 from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import Provenance
 from netproof.session.session import CheckResult, Session
 from netproof.store.folder import SESSION, VERDICT, Store, StoredSession, packed_session
 from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
@@ -195,7 +195,7 @@ def _moment(stored: Session, key: str) -> datetime:
 def _session(
     stored: Session,
     results: list[CheckResult],
-    gathered: OfSession,
+    gathered: Provenance,
     sha256: str,
 ) -> dict[str, Any]:
     info = stored.info

@@ -14,7 +14,7 @@ from netproof.errors import grouped, listed
 from netproof.measurement.case import Case
 from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.provenance import OfSession, PartitionNodes
+from netproof.session.provenance import PartitionNodes, Provenance
 from netproof.session.session import CheckResult, Session
 from netproof.site.partition import Partition
 from netproof.site.slurm import fold
@@ -117,7 +117,7 @@ class Coverage:
 
 
 def judge(
-    made: OfSession | None,
+    made: Provenance | None,
     session: Session,
     partitions: Mapping[str, Partition],
     deferred: Collection[str] = (),
@@ -199,7 +199,7 @@ def links(
     rounds: Iterable[PairRounds], launches: Iterable[tuple[Case, Launch]]
 ) -> set[tuple[str, str]]:
     """Return pairs of nodes, from and to, between which messages were measured alone."""
-    both_ways = [pair.nodes for one in rounds for launch in one.launches for pair in launch.pairs]
+    both_ways = [pair for one in rounds for launch in one.launches for pair in launch.pairs]
     found = set()
     for case, launch in launches:
         nodes, function = launch.nodes(), registry.function_of(case)

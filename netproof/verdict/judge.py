@@ -14,7 +14,7 @@ from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import records
 from netproof.session.plan import SkipReason
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import Provenance
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
@@ -44,7 +44,7 @@ def judge(
     earlier: Sequence[Session] = (),
     alongside: StoredResults | None = None,
     references: Entries | None = None,
-    made: OfSession | None = None,
+    made: Provenance | None = None,
 ) -> Verdict:
     """Judge a session by its expected matrix, and by all criteria.
 

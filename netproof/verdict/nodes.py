@@ -20,7 +20,7 @@ from netproof.criteria import Level
 from netproof.errors import counted, grouped, listed, shortened
 from netproof.session import node_facts
 from netproof.session.node_facts import Node, memory_alike, memory_kib, named
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import Provenance
 from netproof.site.partition import Partition
 from netproof.site.slurm import fold
 
@@ -232,7 +232,7 @@ def _group(node: Node, group: str) -> dict[str, str]:
     return values
 
 
-def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFinding, ...]:
+def judge(made: Provenance, partitions: Mapping[str, Partition]) -> tuple[NodeFinding, ...]:
     """Return all findings on the nodes of a session, by partition.
 
     ``partitions``: those that are judged, each with the links that were declared when it was

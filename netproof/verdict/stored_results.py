@@ -15,7 +15,7 @@ from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session.node_facts import between
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import Provenance
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import StoredOptions, confirmations
@@ -118,7 +118,7 @@ def alongside(
 
 def _good(
     store: Store, stored: StoredSession, keys: Collection[Key], site: Matrix
-) -> Iterator[tuple[Subject, CheckResult, OfSession]]:
+) -> Iterator[tuple[Subject, CheckResult, Provenance]]:
     """Yield the cases that a stored session measured well, with its provenance."""
     from netproof.store import questions
 
@@ -158,7 +158,7 @@ def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) ->
                 yield f"{key} was {was} and is {is_now} in the site's file"
 
 
-def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
+def _of_versions(case: Case, then: Provenance, now: Provenance) -> Iterator[str]:
     """Yield the differences of versions, as far as both sessions know them."""
     if then.software and now.software and then.software.netproof != now.software.netproof:
         yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"

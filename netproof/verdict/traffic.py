@@ -103,9 +103,9 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
             if launch.counters is not None:
                 quiet = not disturbed(launch.loads, settings.disturbance)
                 partners = {
-                    node: tuple(other for other in pair.nodes if other != node)
+                    node: tuple(other for other in pair if other != node)
                     for pair in launch.pairs
-                    for node in pair.nodes
+                    for node in pair
                 }
                 one = Seen(rounds.partition, launch.counters, rails, settings, quiet, partners)
                 found.append(one)

@@ -18,6 +18,7 @@ from datetime import datetime
 from functools import cache, reduce
 from pathlib import Path
 from statistics import fmean, pstdev
+from types import SimpleNamespace
 from typing import Any
 
 import golden_paths  # noqa: F401
@@ -330,7 +331,9 @@ def rounds_of_pairs() -> Iterator[Fact]:
         ("stream", GIGE, 524288),
     ):
         for one in pair_rounds.read(DATA / "jobs" / folder, where, largest)[0]:
-            yield from facts_of_each(folder, one.pairs, "time_us rate_mb_s", "nodes")
+            for nodes, time_us, rate in zip(one.pairs, one.times_us, one.rates_mb_s, strict=True):
+                pair = SimpleNamespace(nodes=nodes, time_us=time_us, rate_mb_s=rate)
+                yield from facts_of_each(folder, [pair], "time_us rate_mb_s", "nodes")
 
 
 def diagnoses() -> Iterator[Fact]:

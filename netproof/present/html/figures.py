@@ -425,8 +425,11 @@ _QUANTITIES = {
 def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
     """Return a map of the rate and one of the latency; none if no pair measured among others."""
     among = (one for one in rounds.launches if not (one.alone or one.both_ways))
-    pairs = (pair for launch in among for pair in launch.pairs)
-    curves = grouped((tuple(sorted(pair.nodes)), pair) for pair in pairs)
+    curves = grouped(
+        (tuple(sorted(pair)), (curve, rate))
+        for one in among
+        for pair, curve, rate in zip(one.pairs, one.curves, one.rates_mb_s, strict=True)
+    )
     nodes = ordered(rounds)
     groups, of_what = node_groups(rounds, nodes) if len(nodes) > DRAWN_UP_TO else ({}, "nodes")
     sentences = ["Dark is slow. Empty: the pair was not measured among others."]
@@ -443,10 +446,10 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
         late = kind is PairQuantity.LATENCY
         rows: Rows = []
         for (one, other), several in curves.items():
-            values = [pair.time_us if late else pair.rate_mb_s for pair in several]
+            values = [curve.time_us[0] if late else rate for curve, rate in several]
             common = {
                 "configuration": f"{one} – {other}",
-                "size_bytes": several[0].curve.sizes[0 if late else -1],
+                "size_bytes": several[0][0].sizes[0 if late else -1],
                 "value": statistics.median(values),
                 "launches": len(values),
             }

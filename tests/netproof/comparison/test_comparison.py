@@ -160,8 +160,7 @@ def with_cost(result, seconds):
         exchanged = {"messages": 1000, "bytes": 10**8, "why": ""}
         launches.append({**launch, "ranks": ranks, "exchanged": exchanged})
     started = [{**rank, "cpu_s": 0.0, "wall_s": 0.0} for rank in launches[0]["ranks"]]
-    starts = [{"ranks": started, "why": ""}]
-    return with_launches(result, launches, starts=starts)
+    return with_launches(result, launches, starts=[[started, []]])
 
 
 def head_of(compared) -> str:

@@ -13,7 +13,7 @@ from made_rounds import BUSY, PARTITION, recorded
 
 from netproof.criteria import Finding, Level
 from netproof.intake import disk
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import Accusation, Effect, Judgement, NodeState, State
@@ -23,8 +23,8 @@ from netproof.pairs.verdict import PairsVerdict
 from netproof.session import job_files, pair_rounds, provenance, session
 from netproof.session.measured import Measured
 from netproof.session.node_facts import Node
-from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
-from netproof.session.provenance import OfSession, Requeued, Software
+from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.provenance import Provenance, Requeued, Software
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import PairQuantity, PairSettings, Partition
@@ -91,11 +91,14 @@ def few(count: int = 2, least: float | None = None, **slow: float) -> PairsVerdi
     made = rounds(3, **slow).rounds
     launches = [
         dataclasses.replace(
-            one, pairs=(pair,), loads=tuple(load for load in one.loads if load.node in pair.nodes)
+            one,
+            pairs=(pair,),
+            curves=(curve,),
+            loads=tuple(load for load in one.loads if load.node in pair),
         )
         for one in made.launches
-        for pair in one.pairs
-        if {*pair.nodes} <= {*nodes}
+        for pair, curve in zip(one.pairs, one.curves, strict=True)
+        if {*pair} <= {*nodes}
     ]
     made = dataclasses.replace(made, nodes=nodes, launches=tuple(launches))
     link = site().model_copy(update={"link_mbit_s": 100}).link()
@@ -113,12 +116,14 @@ def rounds_that_lose() -> PairsVerdict:
 
 
 def _slowed(launch: PairLaunch, slow: Mapping[str, float]) -> PairLaunch:
-    def pair(given: PairCurve) -> PairCurve:
-        names = tuple(name.replace("fast-ethernet", "gige") for name in given.nodes)
+    pairs = tuple(
+        tuple(name.replace("fast-ethernet", "gige") for name in pair) for pair in launch.pairs
+    )
+
+    def changed(names: tuple[str, ...], curve: Curve) -> Curve:
         factor = max((slow.get(name.replace("-", "_"), 1.0) for name in names), default=1.0)
-        small, large = given.curve.time_us
-        curve = dataclasses.replace(given.curve, time_us=(small, large * factor))
-        return PairCurve(names, curve)
+        small, large = curve.time_us
+        return dataclasses.replace(curve, time_us=(small, large * factor))
 
     def here(several):
         return tuple(
@@ -128,7 +133,8 @@ def _slowed(launch: PairLaunch, slow: Mapping[str, float]) -> PairLaunch:
 
     return dataclasses.replace(
         launch,
-        pairs=tuple(map(pair, launch.pairs)),
+        pairs=pairs,
+        curves=tuple(map(changed, pairs, launch.curves)),
         ranks=here(launch.ranks),
         loads=here(launch.loads),
     )
@@ -268,7 +274,7 @@ def session_of(
     subjects = [
         Subject.of_extras(one.measured, extras(), {}) for one in cases if one.measured is not None
     ]
-    made = OfSession(
+    made = Provenance(
         SOFTWARE,
         tuple(
             dataclasses.replace(node, partition="gige", environment="mpich", jobid="7")
@@ -323,10 +329,7 @@ def with_waits(one: Measured, node: str, share: float) -> Measured:
         for launch in one.launches[:1]:
             ranks = tuple(
                 dataclasses.replace(
-                    use,
-                    scheduled=dataclasses.replace(
-                        use.scheduled, waited_s=use.wall_s * (share if use.node == node else 0.01)
-                    ),
+                    use, waited_s=use.wall_s * (share if use.node == node else 0.01)
                 )
                 for use in launch.ranks
             )

@@ -49,7 +49,7 @@ from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict, judge, path_of_rounds
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
-from netproof.session.pair_rounds import PairCurve, PairLaunch
+from netproof.session.pair_rounds import PairLaunch
 from netproof.session.provenance import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import PASSED, limits
@@ -149,18 +149,20 @@ def in_two_leaves(times: int, slow: float) -> PairsVerdict:
     """Rounds in which each pair is alone in its launch, slower across two leaves of two nodes."""
     recorded = rounds(times)
 
-    def alone(number: int, pair: PairCurve) -> PairLaunch:
-        factor = slow if (pair.nodes[0] in NODES[:2]) != (pair.nodes[1] in NODES[:2]) else 1.0
-        curve = dataclasses.replace(
-            pair.curve, time_us=tuple(factor * one for one in pair.curve.time_us)
-        )
+    def alone(number: int, pair: tuple[str, str], curve: Curve) -> PairLaunch:
+        factor = slow if (pair[0] in NODES[:2]) != (pair[1] in NODES[:2]) else 1.0
+        curve = dataclasses.replace(curve, time_us=tuple(factor * one for one in curve.time_us))
         first = recorded.rounds.launches[0]
         return dataclasses.replace(
-            first, number=number, round=number, pairs=(dataclasses.replace(pair, curve=curve),)
+            first, number=number, round=number, pairs=(pair,), curves=(curve,)
         )
 
-    every = [pair for launch in recorded.rounds.launches for pair in launch.pairs]
-    launches = tuple(alone(number, pair) for number, pair in enumerate(every, 1))
+    every = [
+        found
+        for launch in recorded.rounds.launches
+        for found in zip(launch.pairs, launch.curves, strict=True)
+    ]
+    launches = tuple(alone(number, *found) for number, found in enumerate(every, 1))
     tree = {"leaves": LEAVES, "parents": dict.fromkeys(LEAVES, "spine")}
     made = dataclasses.replace(recorded.rounds, launches=launches, **tree)
     return judge(made, site().pair_settings(), BUSY)
@@ -666,7 +668,8 @@ def streams(sends: float, receives: float, *, disturbed: bool = False):
                     launches[0],
                     number=number,
                     round=number,
-                    pairs=(PairCurve(pair, Curve((1024,), (1024 / rate,))),),
+                    pairs=(pair,),
+                    curves=(Curve((1024,), (1024 / rate,)),),
                     loads=tuple(load_of(node, others) for node in pair),
                     alone=True,
                     stream=True,
@@ -964,7 +967,7 @@ def test_a_warning_about_a_setting_accuses_only_with_something_else():
 
 def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
     nodes = (SlurmNode("gige-2", "down*", "Not responding"), SlurmNode("gige-3", "idle", ""))
-    requeued = Requeued("gige", "ImbJob", "7", nodes)
+    requeued = Requeued(nodes, "gige", "ImbJob", "7")
     culprit = only(**healthy(requeued=[requeued]))
     assert (culprit.cause, culprit.place.nodes) == ("node died", ("gige-2",))
     assert culprit.evidence[0].sentence.startswith(

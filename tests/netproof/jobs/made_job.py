@@ -68,7 +68,7 @@ class MadeJob:
             self._launch(self.made, following)
         return self
 
-    def _launch(self, number: int, following: pair_rounds.PlannedLaunch) -> None:
+    def _launch(self, number: int, following: pair_rounds.PairLaunch) -> None:
         asked = list(following.nodes())
         step = f"pairs.{number}"
         if {*self.hang} == {*asked}:

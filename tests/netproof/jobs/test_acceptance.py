@@ -197,8 +197,8 @@ def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
 def test_a_job_that_has_decided_all_leaves_a_record_with_its_repeats(tmp_path, made):
     outcome = ran(job_of(tmp_path, BEYOND))
     for name, one in outcome.environments.items():
-        (case,) = records.read(one.folder / records.JOB_RECORD)["values"][records.CASES]["cases"]
-        measured = codec.decode(Measured, case[records.MEASURED], name)
+        values = records.read(one.folder / records.JOB_RECORD)["values"]
+        (measured,) = values[records.CASES]["cases"]
         assert measured == next(iter(outcome.measured[name].values()))
         assert len(measured.launches) == (5 if name == "mpich" else 2)
 

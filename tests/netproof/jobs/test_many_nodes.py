@@ -61,7 +61,7 @@ def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(mad
     assert len(together) < 10
     assert not found.faults()
     # Slow both ways, as its streams say.
-    assert any(SLOW in one.pairs[0].nodes for one in found.rounds.launches if one.stream)
+    assert any(SLOW in one.pairs[0] for one in found.rounds.launches if one.stream)
     partition = Partition.model_validate(question(made(MANY, SLOW))["extras"])
     disturbance = partition.settings().disturbance
     assert found.slow_ways(partition.pair_settings(), disturbance) == {}

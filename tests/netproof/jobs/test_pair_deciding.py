@@ -14,7 +14,7 @@ from netproof.jobs import pair_rounds as rounds
 from netproof.jobs.job import RunningJob
 from netproof.jobs.pair_rounds import Decider
 from netproof.session import node_facts, pair_rounds, records
-from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -41,7 +41,7 @@ def ask(folder: Path, **changed) -> None:
     path.write_text(json.dumps(planned))
 
 
-def following(folder: Path, made: int, jobid: str = JOBID) -> PlannedLaunch | None:
+def following(folder: Path, made: int, jobid: str = JOBID) -> PairLaunch | None:
     return Decider(folder, JobPlan.read(folder / PLAN_FILE), jobid).following(made)
 
 
@@ -125,7 +125,7 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     planned, _ = pair_rounds.read_planned(folder)
     pair_rounds.write_planned(folder, (planned, False))
     pairs = planned[0].pairs
-    first = PlannedLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
+    first = PairLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
     monkeypatch.setattr(rounds, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
     ask(
@@ -173,13 +173,13 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
     nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
 
-    def measured(number: int, planned: pair_rounds.PlannedLaunch) -> PairLaunch:
-        pair = dataclasses.replace(recorded.pairs[0], nodes=planned.pairs[0])
+    def measured(number: int, planned: pair_rounds.PairLaunch) -> PairLaunch:
         return dataclasses.replace(
             recorded,
             number=number,
             round=planned.round,
-            pairs=(pair,),
+            pairs=planned.pairs,
+            curves=recorded.curves[:1],
             alone=planned.alone,
             counters=None,
         )

@@ -131,8 +131,8 @@ def test_a_launch_has_what_its_nodes_did_and_its_ranks_switches(imb_job, partiti
     # 9 s user and 1 s system of 20, less what the ranks of both nodes took.
     assert launch.loads[0].others_cpu_s == pytest.approx(9 - 0.175 + 1 - 0.54)
     assert launch.loads[0].pressure_share == pytest.approx(0.05)
-    assert [use.scheduled.involuntary for use in launch.ranks] == [1, 2]
-    assert [use.scheduled.waited_s for use in launch.ranks] == [2, 2]
+    assert [use.involuntary for use in launch.ranks] == [1, 2]
+    assert [use.waited_s for use in launch.ranks] == [2, 2]
     values = json.loads(json.dumps(codec.encode(done)))
     assert codec.decode_part(measured.Measured, values, "a case") == done
 

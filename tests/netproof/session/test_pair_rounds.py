@@ -42,11 +42,11 @@ def test_each_round_has_every_node_once_with_its_partner_of_then():
     assert not faults
     assert not crashes
     assert [one.round for one in launches] == [1, 2, 3]
-    pairs = [frozenset(pair.nodes) for one in launches for pair in one.pairs]
+    pairs = [frozenset(pair) for one in launches for pair in one.pairs]
     assert len(set(pairs)) == 6
     for one in launches:
-        assert sorted(node for pair in one.pairs for node in pair.nodes) == list(NODES)
-        assert [use.node for use in one.ranks] == [n for p in one.pairs for n in p.nodes]
+        assert sorted(one.nodes()) == list(NODES)
+        assert [use.node for use in one.ranks] == list(one.nodes())
         assert sorted(load.node for load in one.loads) == list(NODES)
 
 
@@ -54,10 +54,10 @@ def test_the_group_that_imb_printed_is_the_pair_of_its_ranks():
     printed = (RECORDED / "pairs.1.out").read_text()
     second = [line.split() for line in printed.splitlines() if line.split()[:1] == ["1"]]
     one = read(RECORDED)[0][0]
-    assert [float(row[3]) for row in second] == list(one.pairs[1].curve.time_us)
-    assert one.pairs[1].time_us == float(second[0][3])
+    assert [float(row[3]) for row in second] == list(one.curves[1].time_us)
+    assert one.times_us[1] == float(second[0][3])
     size = PARTITION.max_message_bytes
-    assert one.pairs[1].rate_mb_s == pytest.approx(size / float(second[1][3]))
+    assert one.rates_mb_s[1] == pytest.approx(size / float(second[1][3]))
 
 
 def test_what_its_pairs_had_to_send_are_the_calls_that_imb_printed_both_ways():
@@ -75,11 +75,11 @@ def test_a_stream_is_one_size_from_the_first_node_to_the_second():
     (one,), faults, _ = pair_rounds.read(STREAM, ("testbed", "gige", "mpich"), 524288)
     assert not faults
     assert (one.stream, one.alone) == (True, True)
-    assert one.pairs[0].nodes == ("gige-1", "gige-2")
-    assert one.pairs[0].curve.sizes == (8192,)
+    assert one.pairs[0] == ("gige-1", "gige-2")
+    assert one.curves[0].sizes == (8192,)
     # As IMB printed it: MB/s, and messages a second.
-    assert one.pairs[0].rate_mb_s == pytest.approx(115.48, rel=1e-3)
-    assert one.pairs[0].time_us == pytest.approx(1e6 / 14096)
+    assert one.rates_mb_s[0] == pytest.approx(115.48, rel=1e-3)
+    assert one.times_us[0] == pytest.approx(1e6 / 14096)
 
 
 def test_a_stream_that_was_not_planned_as_one_is_a_fault(tmp_path: Path):
@@ -163,9 +163,9 @@ def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
     # 60 calls of each size, both ways, of eight pairs.
     assert one.payload == 8 * 2 * 60 * (4 + 16384)
     behind = {f"tree-{n}" for n in range(1, 5)}
-    rates = {bool(behind & {*pair.nodes}): [] for pair in one.pairs}
-    for pair in one.pairs:
-        rates[bool(behind & {*pair.nodes})].append(pair.rate_mb_s)
+    rates = {bool(behind & {*pair}): [] for pair in one.pairs}
+    for pair, rate in zip(one.pairs, one.rates_mb_s, strict=True):
+        rates[bool(behind & {*pair})].append(rate)
     assert [len(several) for several in rates.values()] == [4, 4]
     assert max(rates[True]) < 0.6 < 1.0 < min(rates[False])
     kept = PairRounds(

@@ -23,7 +23,7 @@ from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import node_facts, provenance, session
 from netproof.session.node_facts import Node
-from netproof.session.provenance import OfSession, Software
+from netproof.session.provenance import Provenance, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
@@ -689,7 +689,7 @@ def test_a_file_without_its_header_is_quoted_and_an_empty_one_has_the_steps_erro
         node_facts.read_node(path)
 
 
-def requeued(folder: Path) -> OfSession:
+def requeued(folder: Path) -> Provenance:
     """The provenance of a report whose one job left ``folder``."""
     record = provenance.of_job(folder, GIGE, SOFTWARE)
     test = {

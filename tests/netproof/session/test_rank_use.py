@@ -49,8 +49,8 @@ def test_tcp_sleeps_for_every_message_and_mpich_for_none(job, partition):
 
 def test_what_starting_and_ending_takes_is_that_of_the_launches_which_do_only_that(job, partition):
     found = measured(job, "mpi", partition)
-    assert [len(one.ranks) for one in found.starts] == [2, 2]
-    taken = sorted(sum(use.cpu_s for use in one.ranks) for one in found.starts)
+    assert [len(ranks) for ranks, _ in found.starts] == [2, 2]
+    taken = sorted(sum(use.cpu_s for use in ranks) for ranks, _ in found.starts)
     assert found.cpu_costs[0].start_s == pytest.approx(sum(taken) / 2)
     assert 0 < found.cpu_costs[0].start_s < found.cpu_costs[0].cpu_s
 
@@ -74,7 +74,7 @@ def test_a_start_that_failed_is_left_out_with_its_reason(job, partition):
             line[3] = "1"
     record.write_text("".join("\t".join(line) + "\n" for line in lines))
     found = measured(job, "mpi", partition)
-    assert [bool(one.ranks) for one in found.starts] == [False, True]
+    assert [isinstance(one, str) for one in found.starts] == [True, False]
     assert found.cpu_costs[0].cpu_s is not None
     (job / "start-mpi-2x2.2.err").write_text("")
     why = measured(job, "mpi", partition).cpu_costs[0].why("s_per_gb")

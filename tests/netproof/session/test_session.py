@@ -154,7 +154,7 @@ def test_findings_on_references_are_read(tmp_path):
         ("netproof_measured", {"again": {"launches": {}}}, "again"),
         ("launch", {"further": "no"}, "further"),
         ("launch", {"loads": [{"node": "n", "others_share": "all"}]}, "loads"),
-        ("launch", {"ranks": [{"rank": 0, "scheduled": 4}]}, "node"),
+        ("launch", {"ranks": [{"rank": 0, "waited_s": 4}]}, "node"),
         ("launch", {"more": 1}, "more"),
         ("test", {"netproof_references": [{**FINDING, "value": "1.5"}]}, "value"),
         ("test", {"netproof_references": [{**FINDING, "interval": [1.0]}]}, "interval"),

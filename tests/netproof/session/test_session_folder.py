@@ -16,6 +16,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import job_files, records, session
 from netproof.session.job_files import Incomplete
+from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import JobPlan
 
@@ -29,24 +30,27 @@ def apart(folder: Path, *, report: bool = True) -> Path:
     """A recorded session of which each test has a record, and its report, in ``folder``."""
     document = json.loads(RECORDED.read_text())
     own = records.make_folder(folder)
+    fields = {one.name for one in dataclasses.fields(Measured)}
     for run in document["runs"]:
         jobs: dict[tuple[str, ...], list] = {}
         for number, test in enumerate(run["testcases"]):
             test["unique_name"] = f"test_{number}"
             measured = test.pop("netproof_measured", None)
             if measured:
-                case = {"case": measured["case"], records.MEASURED: measured}
-                jobs.setdefault(tuple(test[key] for key in WHERE), []).append(case)
-            test["complete"] = bool(measured)
+                place = (*(test[key] for key in WHERE), measured["jobid"])
+                jobs.setdefault(place, []).append(measured)
+            test["measured_by"] = measured and measured["jobid"]
         for test in run["testcases"]:
             keys = ("netproof_provenance", "netproof_transport", "netproof_references")
             values = {key: test.pop(key) for key in keys if key in test}
-            if test.pop("complete"):
+            if jobid := test.pop("measured_by"):
                 values |= {"netproof_complete": True, "netproof_case": test["netproof_case"]}
-            place = tuple(test[key] for key in WHERE)
+            place = (*(test[key] for key in WHERE), jobid)
             # Recorded sessions do not have their jobs.
             if place in jobs:
-                values[records.CASES] = {"shared": {}, "cases": jobs.pop(place)}
+                cases = [{key: one[key] for key in fields & {*one}} for one in jobs[place]]
+                shared = {key: one for key, one in jobs.pop(place)[0].items() if key not in fields}
+                values[records.CASES] = {"shared": shared, "cases": cases}
             if values:
                 kept = {key: test[key] for key in ("display_name", "unique_name", *WHERE)}
                 kept |= {"outputdir": "", "stagedir": "", "job_nodelist": test["job_nodelist"]}

@@ -129,10 +129,10 @@ def extend(document: dict) -> None:
         for use in one["ranks"]:
             use["system_s"] = 0.01
     scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None}
-    launch["ranks"][0]["scheduled"] = {**scheduled, "absent": [["waited_s", "no"]]}
+    launch["ranks"][0] |= {**scheduled, "absent": [["waited_s", "no"]]}
     start = {"wall_s": 0.001, "cpu_s": 0.0002, "system_s": 0.0001}
     ranks = [{"rank": one["rank"], "node": one["node"], **start} for one in launch["ranks"]]
-    several[0]["starts"] = [{"ranks": ranks, "why": ""}, {"ranks": [], "why": "it hung"}]
+    several[0]["starts"] = [[ranks, []], "it hung"]
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +155,8 @@ def test_all_that_a_job_notes_is_kept_and_can_be_asked_for(extended):
             ("gige-1", 0.3, "none"),
             ("gige-2", 0.3, None),
         ],
-        "select ranks_used[1].scheduled.involuntary, ranks_used[1].system_s, exchanged.messages,"
-        " exchanged.bytes from launches where ranks_used[1].scheduled is not null": [
+        "select ranks_used[1].involuntary, ranks_used[1].system_s, exchanged.messages,"
+        " exchanged.bytes from launches where ranks_used[1].involuntary is not null": [
             (7, 0.01, 100, 10**9)
         ],
         "select source.counted['tx_bytes'] from (select unnest(counters.nodes) as node from"

@@ -24,7 +24,7 @@ def with_starts(name: str, folder: Path, function: str | None = None) -> Path:
             continue
         ranks = measured["launches"][0]["ranks"]
         started = [{"rank": one["rank"], "node": one["node"], **START} for one in ranks]
-        measured["starts"] = [{"ranks": started, "why": ""}]
+        measured["starts"] = [[started, []]]
         for launch in measured["launches"]:
             launch["exchanged"] = {"messages": MESSAGES, "bytes": BYTES, "why": ""}
             for rank in launch["ranks"]:

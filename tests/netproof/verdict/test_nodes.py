@@ -12,7 +12,7 @@ import pytest
 from netproof.criteria import Level
 from netproof.session import node_facts, provenance
 from netproof.session.node_facts import Node
-from netproof.session.provenance import OfSession, Software
+from netproof.session.provenance import Provenance, Software
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import FACTS, Partition
@@ -51,7 +51,7 @@ def with_changed(*names: str, **values: Any) -> list[Node]:
 
 def judged(found: Iterable[Node], site: Partition = SITE) -> tuple[NodeFinding, ...]:
     """What is found of these nodes."""
-    made = OfSession(SOFTWARE, tuple(found), (), {})
+    made = Provenance(SOFTWARE, tuple(found), (), {})
     return nodes.judge(made, {"gige": site})
 
 

@@ -10,13 +10,14 @@ import pytest
 from made_few import among
 from made_rounds import BUSY, NODES, PARTITION, RECORDED, recorded
 
+from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.measurement.links import Link
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import State
 from netproof.present.documents import plain
 from netproof.session import pair_rounds
-from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 
 SETTINGS = PARTITION.pair_settings()
 
@@ -30,24 +31,21 @@ def of_few(
     where = ("testbed", "gige", "mpich")
     (stream,), _, _ = pair_rounds.read(RECORDED.with_name("stream"), where, 524288)
     for pair in itertools.permutations(nodes if streams else (), 2):
-        to = dict(zip(stream.pairs[0].nodes, pair, strict=True))
-        curve = dataclasses.replace(stream.pairs[0], nodes=pair)
+        to = dict(zip(stream.pairs[0], pair, strict=True))
         loads = tuple(dataclasses.replace(one, node=to[one.node]) for one in stream.loads)
-        launches.append(dataclasses.replace(stream, pairs=(curve,), loads=loads))
+        launches.append(dataclasses.replace(stream, pairs=(pair,), loads=loads))
     launches = [slowed(one, slow, 2.0) for one in launches]
     rounds = dataclasses.replace(recorded(), nodes=nodes, launches=tuple(launches))
     return pairs.judge(rounds, SETTINGS.model_copy(update=settings), BUSY, PARTITION.link())
 
 
 def slowed(one: PairLaunch, node: str, factor: float) -> PairLaunch:
-    def pair(given: PairCurve) -> PairCurve:
-        if node not in given.nodes:
-            return given
-        *small, large = given.curve.time_us
-        curve = dataclasses.replace(given.curve, time_us=(*small, large * factor))
-        return dataclasses.replace(given, curve=curve)
+    def changed(nodes: tuple[str, str], curve: Curve) -> Curve:
+        *small, large = curve.time_us
+        times = (*small, large * factor)
+        return dataclasses.replace(curve, time_us=times) if node in nodes else curve
 
-    return dataclasses.replace(one, pairs=tuple(map(pair, one.pairs)))
+    return dataclasses.replace(one, curves=tuple(map(changed, one.pairs, one.curves)))
 
 
 def test_rounds_alongside_other_work_decide_nothing_and_say_so():
@@ -86,15 +84,16 @@ def test_a_round_that_is_not_complete_is_a_fault():
 def with_latency(rounds: PairRounds, node: str, factor: float) -> PairRounds:
     """The rounds with small messages of a node so many times slower."""
 
-    def slower(pair: PairCurve) -> PairCurve:
-        first, *rest = pair.curve.time_us
-        curve = dataclasses.replace(pair.curve, time_us=(factor * first, *rest))
-        return dataclasses.replace(pair, curve=curve) if node in pair.nodes else pair
+    def slower(nodes: tuple[str, str], curve: Curve) -> Curve:
+        first, *rest = curve.time_us
+        times = (factor * first, *rest)
+        return dataclasses.replace(curve, time_us=times) if node in nodes else curve
 
     return dataclasses.replace(
         rounds,
         launches=tuple(
-            dataclasses.replace(one, pairs=tuple(map(slower, one.pairs))) for one in rounds.launches
+            dataclasses.replace(one, curves=tuple(map(slower, one.pairs, one.curves)))
+            for one in rounds.launches
         ),
     )
 
@@ -133,7 +132,7 @@ LEAVES = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
 def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
     rounds = dataclasses.replace(recorded(2), leaves=LEAVES)
     found = pairs.judge(rounds, SETTINGS, BUSY, PARTITION.link()).bisection
-    rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in rounds.launches]
+    rates = [fmean(one.rates_mb_s) for one in rounds.launches]
     assert found.mb_s == pytest.approx(median(rates))
     assert (found.rounds, found.pairs) == (6, 2)
     line = Link(PARTITION.link_mbit_s, PARTITION.mtu).line_rate_mb_s()
@@ -153,7 +152,7 @@ def test_uplinks_that_too_few_nodes_load_are_named():
     across = next(
         dataclasses.replace(one, both_ways=True)
         for one in plain.launches
-        if any(len({node in LEAVES["leaf1"] for node in pair.nodes}) == 2 for pair in one.pairs)
+        if any(len({node in LEAVES["leaf1"] for node in pair}) == 2 for pair in one.pairs)
     )
     loaded = dataclasses.replace(plain, launches=(*plain.launches, across))
     assert "too few nodes to be loaded: leaf3" in str(pairs.judge(loaded, SETTINGS, BUSY))
@@ -162,14 +161,13 @@ def test_uplinks_that_too_few_nodes_load_are_named():
 
 def test_slow_pairs_across_leaves_are_told_apart_from_those_below_one():
     def slow(one: PairLaunch) -> PairLaunch:
-        def pair(given: PairCurve) -> PairCurve:
-            if any(set(given.nodes) <= set(nodes) for nodes in LEAVES.values()):
-                return given
-            small, large = given.curve.time_us
-            curve = dataclasses.replace(given.curve, time_us=(small, large * 4))
-            return dataclasses.replace(given, curve=curve)
+        def changed(pair: tuple[str, str], curve: Curve) -> Curve:
+            if any(set(pair) <= set(nodes) for nodes in LEAVES.values()):
+                return curve
+            small, large = curve.time_us
+            return dataclasses.replace(curve, time_us=(small, large * 4))
 
-        return dataclasses.replace(one, pairs=tuple(map(pair, one.pairs)))
+        return dataclasses.replace(one, curves=tuple(map(changed, one.pairs, one.curves)))
 
     rounds = dataclasses.replace(recorded(), leaves=LEAVES)
     rounds = dataclasses.replace(rounds, launches=tuple(map(slow, rounds.launches)))
@@ -196,7 +194,10 @@ def test_a_share_that_a_site_asks_for_fails_or_stays_open_by_its_interval():
 
 def test_where_pairs_take_turns_there_is_no_bisection_and_a_bound_on_it_is_open():
     rounds = recorded()
-    single = tuple(dataclasses.replace(one, pairs=one.pairs[:1]) for one in rounds.launches)
+    single = tuple(
+        dataclasses.replace(one, pairs=one.pairs[:1], curves=one.curves[:1])
+        for one in rounds.launches
+    )
     settings = SETTINGS.model_copy(update={"bisection": 0.9})
     judged = pairs.judge(
         dataclasses.replace(rounds, launches=single), settings, BUSY, PARTITION.link()

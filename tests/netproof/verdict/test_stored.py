@@ -23,13 +23,14 @@ from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
+from netproof.measurement.case import Curve
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks
 from netproof.present.verdict import brief, sentences
 from netproof.session import session
-from netproof.session.pair_rounds import PairCurve, PairLaunch
+from netproof.session.pair_rounds import PairLaunch
 from netproof.site import folders, matrix
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
@@ -149,13 +150,13 @@ NOT_DISTURBED = {"disturbance": codec.encode(BUSY)}
 def halved(launch: PairLaunch) -> PairLaunch:
     """A launch in which the third node has half the rate."""
 
-    def pair(given: PairCurve) -> PairCurve:
-        small, large = given.curve.time_us
-        factor = 2.0 if NODES[2] in given.nodes else 1.0
-        curve = dataclasses.replace(given.curve, time_us=(small, large * factor))
-        return dataclasses.replace(given, curve=curve)
+    def changed(nodes: tuple[str, str], curve: Curve) -> Curve:
+        small, large = curve.time_us
+        factor = 2.0 if NODES[2] in nodes else 1.0
+        return dataclasses.replace(curve, time_us=(small, large * factor))
 
-    return dataclasses.replace(launch, pairs=tuple(map(pair, launch.pairs)))
+    curves = tuple(map(changed, launch.pairs, launch.curves))
+    return dataclasses.replace(launch, curves=curves)
 
 
 def flapping() -> Counters:

@@ -16,7 +16,7 @@ from netproof.pairs import verdict as pairs
 from netproof.present.document import show
 from netproof.present.session import traffic_blocks
 from netproof.session import job_files, session
-from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition
 from netproof.verdict.engine import Subject
 from netproof.verdict.traffic import (
@@ -147,8 +147,10 @@ def test_nodes_that_do_not_tell_what_tcp_counted_break_nothing(extras):
             nodes = [dataclasses.replace(one, sources=()) for one in nodes]
         launches.append(
             PairLaunch(
-                *(number, number, number, 0.0, 1.0),
-                (PairCurve(pair, Curve((4,), (1.0,), (4.0,))),),
+                number,
+                (pair,),
+                curves=(Curve((4,), (1.0,), (4.0,)),),
+                number=number,
                 counters=dataclasses.replace(counters, nodes=tuple(nodes)),
             )
         )
@@ -165,8 +167,10 @@ def test_rounds_of_pairs_tell_whose_port_loses_where_the_switch_loses_under_all(
     pairs = [("a", "b"), ("c", "d"), ("a", "c"), ("b", "d"), ("a", "d"), ("b", "c")]
     launches = tuple(
         PairLaunch(
-            *(number, number, number, 0.0, 1.0),
-            (PairCurve(pair, Curve((4,), (1.0,), (4.0,))),),
+            number,
+            (pair,),
+            curves=(Curve((4,), (1.0,), (4.0,)),),
+            number=number,
             counters=lossy(**dict.fromkeys(pair, 300 if "d" in pair else 2)),
         )
         for number, pair in enumerate(pairs, 1)
@@ -189,7 +193,7 @@ def test_rounds_of_pairs_tell_whose_port_loses_where_the_switch_loses_under_all(
 def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, interface):
     step = "mpi-inter-node-oneway"
     counters = subject(extras, job, step).measured.launches[0].counters
-    launch = PairLaunch(1, 1, 1, 0.0, 1.0, (), (), (), counters=counters, payload=110100240)
+    launch = PairLaunch(1, (), number=1, counters=counters, payload=110100240)
     where = ("testbed", "gige", "mpich", ("gige-1", "gige-2"))
     rounds = PairRounds(*where, (launch,), "7", "quick", 1)
     here = Partition.model_validate(extras)
@@ -205,7 +209,7 @@ def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, i
 
 def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
     counters = subject(extras, "carrier").measured.launches[0].counters
-    launch = PairLaunch(1, 1, 1, 0.0, 1.0, (), (), (), counters=counters)
+    launch = PairLaunch(1, (), number=1, counters=counters)
     rounds = PairRounds(
         "testbed", "gige", "mpich", ("gige-1", "gige-2"), (launch,), "7", "quick", 1
     )

@@ -8,17 +8,20 @@ import pytest
 
 from netproof.measurement.case import Curve
 from netproof.present.html import figures as pair_map
-from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds
+
+Measurement = tuple[tuple[str, str], Curve]
 
 
-def measured(nodes: tuple[str, str], small_us: float, large_us: float) -> PairCurve:
-    return PairCurve(nodes, Curve((4, 65536), (small_us, large_us)))
+def measured(nodes: tuple[str, str], small_us: float, large_us: float) -> Measurement:
+    return nodes, Curve((4, 65536), (small_us, large_us))
 
 
-def rounds(*launches: tuple[PairCurve, ...], nodes="abcd", **others) -> PairRounds:
+def rounds(*launches: tuple[Measurement, ...], nodes="abcd", **others) -> PairRounds:
     several = tuple(
-        PairLaunch(number, number, number, 0.0, 1.0, pairs, alone=len(pairs) == 1)
-        for number, pairs in enumerate(launches, 1)
+        PairLaunch(number, pairs, len(pairs) == 1, curves=curves, number=number)
+        for number, launch in enumerate(launches, 1)
+        for pairs, curves in [tuple(zip(*launch, strict=True))]
     )
     return PairRounds("testbed", "tree", "mpich", tuple(nodes), several, "7", "quick", 1, **others)
 
