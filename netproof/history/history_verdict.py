@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from statistics import median
 from typing import Any
 
-from netproof.errors import NetproofError, grouped
+from netproof.errors import NetproofError, counted, grouped
 from netproof.history import series
 from netproof.history import values as stored_values
 from netproof.history.changes import (
@@ -224,8 +224,7 @@ class HistoryVerdict:
         """Return why nothing could be judged, None where something was."""
         if self.tested:
             return None
-        count = len(self.nights.sessions)
-        sessions = f"{count} session{'s' if count > 1 else ''} of {self.system}"
+        sessions = f"{counted(len(self.nights.sessions), 'session')} of {self.system}"
         if not self.followed:
             return (
                 f"{sessions}: no case was measured whole by undisturbed launches in them, so there"
@@ -305,7 +304,8 @@ class HistoryVerdict:
                 " what is followed"
             )
         cases = {one.case for one in series}
-        inconclusive = tuple(one for one in self.nights.inconclusive if one.case in cases)
+        every = self.nights.inconclusive
+        inconclusive = {key: why for key, why in every.items() if key[1] in cases}
         these = {*series, *pools}
         return dataclasses.replace(
             self,
@@ -381,10 +381,10 @@ def judge(
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
     acceptances = series.acceptances(store, system)
     known = stored_values.load(store, system)
-    nights, values = series.read(store, system, sessions, known)
+    nights = series.read(store, system, sessions, known)
     if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
         raise NetproofError("; ".join(nights.unread))
-    verdict, new = _judged(store, nights, values, acceptances, known)
+    verdict, new = _judged(store, nights, acceptances, known)
     if (last, since, labels or None) == (None, None, None) and sessions[-1] == store.newest(system):
         intended = [one.state and one.state.accepted for one in (new, known)]
         if (new.series, new.marks, intended[0]) != (known.series, known.marks, intended[1]):
@@ -399,13 +399,12 @@ def judge_with(verdict: HistoryVerdict, store: Store, acceptance: Acceptance) ->
     """Judge the same nights of ``store`` with one more acceptance."""
     known = stored_values.load(store, verdict.system)
     acceptances = (*verdict.acceptances, acceptance)
-    return _judged(store, verdict.nights, known, acceptances, known)[0]
+    return _judged(store, verdict.nights, acceptances, known)[0]
 
 
 def _judged(
     store: Store,
     nights: Nights,
-    values: NightValues,
     acceptances: tuple[Acceptance, ...],
     known: NightValues,
 ) -> tuple[HistoryVerdict, NightValues]:
@@ -428,7 +427,7 @@ def _judged(
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
-    return verdict, dataclasses.replace(values, series=tuple(keys), state=state)
+    return verdict, dataclasses.replace(nights.known, series=tuple(keys), state=state)
 
 
 def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shift]:
@@ -447,7 +446,7 @@ def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shi
                 other.p_value > FALSE_SHARE for other in found.changes if other.open
             ):
                 state = SeriesState.SUSPECTED
-            elif _of_baseline(nights.baseline, means, one, change):
+            elif _of_baseline(nights.known.baseline, means, one, change):
                 state = SeriesState.BASELINE
             else:
                 state = SeriesState.OPEN

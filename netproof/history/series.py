@@ -13,7 +13,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from netproof.history.values import NOTHING, NightValues
 from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
-from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import ACCEPTED
 from netproof.store.tables import KEY
@@ -75,21 +74,6 @@ class Series:
         return self.case.partition, self.case.environment
 
 
-@dataclass(frozen=True)
-class Inconclusive:
-    """A case whose figures of a ``session`` say nothing about the network; ``why``: sentences."""
-
-    case: Case
-    session: StoredSession
-    why: tuple[str, ...]
-
-    def sentence(self) -> str:
-        """Return the case and the reason, in a line."""
-        case = self.case
-        why = "; ".join(self.why)
-        return f"{case.partition} {case.environment} {case.what()}: inconclusive: {why}"
-
-
 Counts = Mapping[str, Any]
 """Counts at a place: its two names, and for each count a tuple over the sessions.
 
@@ -127,21 +111,23 @@ def counted_in_words(one: Counts) -> str:
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
-    ``no_longer_followed``: number of series that none of the ``STILL_MEASURED`` newest sessions
-    has; ``other_sizes``: of values left out, being means over other sizes than the newest of their
-    series; ``crashes``: of each configuration; ``counted``: of each node's network; ``unread``:
-    damaged sessions that are left out, a sentence each with the file.
+    ``known``: the values that the series are of; ``no_longer_followed``: number of series that none
+    of the ``STILL_MEASURED`` newest sessions has; ``other_sizes``: of values left out, being means
+    over other sizes than the newest of their series; ``crashes``: of each configuration;
+    ``inconclusive``: why the figures of a case in a session say nothing about the network;
+    ``unread``: damaged sessions that are left out, a sentence each with the file; ``counted``: of
+    each node's network.
     """
 
     system: str
     sessions: tuple[StoredSession, ...]
     series: tuple[Series, ...]
     pools: tuple[Series, ...]
-    baseline: ScoreBaseline | None
+    known: NightValues
     no_longer_followed: int
     other_sizes: int
     crashes: tuple[Counts, ...] = ()
-    inconclusive: tuple[Inconclusive, ...] = ()
+    inconclusive: Mapping[tuple[StoredSession, Case], tuple[str, ...]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     counted: tuple[Counts, ...] = ()
 
@@ -209,11 +195,11 @@ def _stated(labels: Mapping[str, str]) -> list[str]:
 
 def read(
     store: Store, system: str, sessions: Sequence[StoredSession], known: NightValues = NOTHING
-) -> tuple[Nights, NightValues]:
+) -> Nights:
     """Read every series over ``sessions`` of ``system`` in order of their start.
 
-    ``known``: values read before; returned with those read now. Damaged sessions are left out and
-    ``unread``. Raise NetproofError where nothing can be read.
+    ``known``: values read before. Damaged sessions are left out and ``unread``. Raise NetproofError
+    where nothing can be read.
     """
     values, faults = night_values.gathered(store, sessions, known)
     sessions = tuple(stored for stored in sessions if stored not in faults)
@@ -223,19 +209,19 @@ def read(
         sessions,
         tuple(series),
         _pools(series),
-        values.baseline,
+        values,
         left,
         other_sizes,
         _by_place(values.crashes, [*values.marks]),
-        tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
+        dict(sorted(inconclusive.items())),
         tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
         _by_place(values.counted, [*values.marks]),
-    ), values
+    )
 
 
 def _series(
     system: str, values: NightValues, sessions: Sequence[StoredSession]
-) -> tuple[list[Series], int, int, list[Inconclusive]]:
+) -> tuple[list[Series], int, int, dict[tuple[StoredSession, Case], tuple[str, ...]]]:
     """Return all followed series; how many no longer are; values of other sizes; and without."""
     rows, baseline, nights = values.values, values.baseline, len(sessions)
     names = pa.array([stored.name for stored in sessions])
@@ -301,10 +287,9 @@ def _series(
         ]
     order = {quantity: place for place, quantity in enumerate(Quantity)}
     found.sort(key=lambda one: (one.case, order[one.quantity]))
-    inconclusive = [
-        Inconclusive(cases[place], sessions[when], several)
-        for (place, when), several in why.items()
-    ]
+    inconclusive = {
+        (sessions[when], cases[place]): several for (place, when), several in why.items()
+    }
     return found, left, other_sizes, inconclusive
 
 

@@ -133,14 +133,15 @@ def _inconclusive(verdict: HistoryVerdict, sessions: Sequence[StoredSession]) ->
     if not every:
         return
     here = [
-        f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}"
-        for one in every[::-1]
-        if one.session in sessions
+        f"{_INCONCLUSIVE} {_date(session)} {case.partition} {case.environment} {case.what()}:"
+        f" inconclusive: {'; '.join(why)}"
+        for (session, case), why in [*every.items()][::-1]
+        if session in sessions
     ]
     often = "once" if len(every) == 1 else f"{len(every)} times"
     yield ""
     yield Cell(
-        f"a case was inconclusive {often}, in {len({one.session for one in every})} of"
+        f"a case was inconclusive {often}, in {len({session for session, _ in every})} of"
         f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
         "inconclusive",
     )
@@ -173,7 +174,7 @@ def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
 
 def _notes(verdict: HistoryVerdict) -> Sentences:
     nights, found = verdict.nights, []
-    if nights.baseline is None:
+    if nights.known.baseline is None:
         found.append(Cell("No scores are followed: no session names a score baseline.", "warned"))
     if nights.no_longer_followed:
         why = "are followed no longer: no recent session measured them"
@@ -285,10 +286,11 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
         **some(verdict, "system", "too_few", "tested", "false_alarms_a_month"),
         "followed": len(verdict.followed),
-        "baseline": nights.baseline and some(nights.baseline, "partition", "environment"),
+        "baseline": plain(nights.known.baseline),
         **some(nights, "unread", "no_longer_followed", "other_sizes", "crashes", "counted"),
         "inconclusive": [
-            some(one, "case", "why", session="session.name") for one in nights.inconclusive
+            {"case": plain(case), "why": plain(why), "session": session.name}
+            for (session, case), why in nights.inconclusive.items()
         ],
         "events": [
             {

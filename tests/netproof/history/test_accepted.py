@@ -95,7 +95,7 @@ def test_a_foreign_file_among_them_is_an_error(nights):
 @pytest.mark.slow
 def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
     stored = [nights.add(night) for night in range(4)]
-    found = series.read(nights.store, "testbed", stored)[0]
+    found = series.read(nights.store, "testbed", stored)
     one = found.series[0]
     begins = [acceptance(stored[1])]
     assert series.accepted_nights(begins, stored, one) == {1}
@@ -108,7 +108,7 @@ def test_its_session_or_the_next_that_is_looked_at_begins_the_new_level(nights):
 
 @pytest.mark.slow
 def test_a_pool_is_covered_with_half_of_it(nights):
-    found = series.read(nights.store, "testbed", [nights.add(0)])[0]
+    found = series.read(nights.store, "testbed", [nights.add(0)])
     (pool,) = [
         pool
         for pool in found.pools

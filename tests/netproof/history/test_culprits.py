@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def culprits(nights, change, before=unchanged, environment="mpich"):
     """Return the differences between a night as it was recorded and one with a change."""
     sessions = [nights.add(0, change=before), nights.add(1, change=change)]
-    found = series.read(nights.store, "testbed", sessions)[0]
+    found = series.read(nights.store, "testbed", sessions)
     cases = list(
         dict.fromkeys(it.case for it in found.series if it.case.environment == environment)
     )

@@ -19,7 +19,7 @@ from netproof.store import questions
 
 def read(nights):
     system, sessions = series.chosen(nights.store)
-    return series.read(nights.store, system, sessions)[0]
+    return series.read(nights.store, system, sessions)
 
 
 def one(found, quantity, function="Sendrecv", ranks=4, environment="mpich"):
@@ -67,7 +67,7 @@ def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
 def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights):
     nights.add_many(2, {0: by(1.5, environment="other")})
     found = read(nights)
-    assert found.baseline == ScoreBaseline("gige", "mpich")
+    assert found.known.baseline == ScoreBaseline("gige", "mpich")
     both = [curves(nights, found.sessions[0], name) for name in ("other", "mpich")]
     expected = score_of(*both, where="it", baseline="mpich")
     score = one(found, Quantity.SCORE, environment="other")
@@ -169,11 +169,9 @@ def test_what_was_inconclusive_is_no_value_and_is_kept_alongside(nights):
     assert [value is None for value in of_it.inconclusive] == [True, False, True]
     assert of_it.inconclusive[1] > 2 * of_it.values[0]
     assert None not in one(found, Quantity.LATENCY, environment="mpich").values
-    assert {(it.case.function, it.session, it.why) for it in found.inconclusive} == {
+    assert {(case.function, at, why) for (at, case), why in found.inconclusive.items()} == {
         ("Sendrecv", stored, (WHY,))
     }
-    told = {it.case.ranks: it.sentence() for it in found.inconclusive}
-    assert told[4] == f"gige other IMB Sendrecv 4 ranks: inconclusive: {WHY}"
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import dataclasses
 
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
+from netproof.history.values import NOTHING
 from netproof.measurement.case import mbit_s
 from netproof.present.html.report import Report, key_figures
 from netproof.store import StoredSession
@@ -21,7 +22,7 @@ def column(table, name, place=0):
 
 def followed(case, *values):
     series = tuple(Series((case,), one, values) for one in (Quantity.LATENCY, Quantity.ASYMPTOTIC))
-    return Nights("testbed", tuple(NIGHTS), series, (), None, 0, 0, (), (), ())
+    return Nights("testbed", tuple(NIGHTS), series, (), NOTHING, 0, 0)
 
 
 def test_each_pair_of_nodes_has_a_row_with_latency_and_share_of_the_line(judge):
