@@ -405,7 +405,7 @@ def print_stated(
         passed = [judged.case for judged in recorded[one].verdict.cases if judged.passed]
         case = chance.choice(passed)
         stated = examined[one].power(case)
-        for smallest in () if stated is None else stated.smallest:
+        for smallest in () if stated is None else stated[2]:
             stated_factor = smallest.sure or smallest.factor
             for share in SHARES if stated_factor is not None else ():
                 planted = (smallest.change, 1 + share * (stated_factor - 1), smallest.size)

@@ -42,10 +42,10 @@ from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, nodes_of, 
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
-from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, StoredOptions, session_verdict
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, session_verdict
 from netproof.verdict.judge import reason_of
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import failures, sentences_of_skipped
+from netproof.verdict.verdict import StoredResults, failures, sentences_of_skipped
 
 LATEST = "latest"
 """Link to the newest night's report, beside the reports."""
@@ -341,7 +341,7 @@ def _judge(night: Night, store: Store, report: Path, *, partial: bool) -> None:
         system=night.system,
         full=night.full,
         # Skipped and unrequested cases are shown from earlier nights.
-        asked=StoredOptions(night.store) if partial else None,
+        asked=StoredResults(night.store) if partial else None,
         store=night.store,
     )
     if kept is not None:

@@ -30,10 +30,11 @@ import typer
 from netproof.errors import NO_REPORT, NetproofError, shortened
 from netproof.present.wording import visible
 from netproof.site import folders
-from netproof.verdict import CANNOT, MAX_AGE_DAYS, StoredOptions
+from netproof.verdict import CANNOT, MAX_AGE_DAYS
 
 if TYPE_CHECKING:
     from netproof.present.document import Block
+    from netproof.verdict.verdict import StoredResults
 
 DEBUG = "--debug"
 INTERRUPTED, UNREAD = 128 + signal.SIGINT, 128 + signal.SIGPIPE
@@ -290,12 +291,14 @@ def printed(
 
 def alongside(
     with_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
-) -> StoredOptions | None:
+) -> StoredResults | None:
     """Return which stored results to show; typer.BadParameter where options do not fit."""
     if with_stored:
         if store is None:
             raise typer.BadParameter("--with-stored takes a store: --store or NETPROOF_STORE")
-        return StoredOptions(store, max_age, leave_out_marked)
+        from netproof.verdict.verdict import StoredResults
+
+        return StoredResults(store, max_age, leave_out_marked)
     if leave_out_marked or max_age != MAX_AGE_DAYS:
         raise typer.BadParameter("--max-age and --leave-out-marked go with --with-stored")
     return None

@@ -92,8 +92,7 @@ def verdict(
     if as_json:
         document = documents.of_judged(judged)
         if power:
-            several = [{**documents.plain(one.case), **of_power(one)} for one in powers]
-            document = {**document, "power": several}
+            document = {**document, "power": list(map(of_power, powers))}
         documents.write(document, sys.stdout)
         return judged.verdict.status
     if form is VerdictForm.JUNIT:

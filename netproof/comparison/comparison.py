@@ -556,25 +556,9 @@ def _uncompared(
     return case, measured_by, "; ".join(missing)
 
 
-@dataclass(frozen=True)
-class Against:
-    """A partition, as the second side, compared with each other partition, as the first.
-
-    ``alone``: a sentence for each partition that has no case in common with it.
-    """
-
-    partition: str
-    comparisons: tuple[Comparison, ...]
-    alone: tuple[str, ...]
-
-    def worse(self) -> set[Key]:
-        """Return the keys of cases slower than another switch's, overall or at some sizes."""
-        return {
-            case.second.case.key()
-            for compared in self.comparisons
-            for case in compared.cases
-            if case.outcome is Outcome.SLOWER or any(not one.faster for one in case.ranges)
-        }
+Against = tuple[str, Sequence[Comparison], Sequence[str]]
+"""A partition; its comparisons, as the second side, with each other partition, as the first; and a
+sentence for each partition that has no case in common with it."""
 
 
 def alone(session: Session, verdict: Verdict, partition: str | None = None) -> Against | None:
@@ -589,11 +573,12 @@ def alone(session: Session, verdict: Verdict, partition: str | None = None) -> A
             return None
         (partition,) = measured
     found: dict[str, list[tuple[Session, str, CheckResult]]] = defaultdict(list)
-    for judged in verdict.cases:
-        if judged.result is not None:
-            found[judged.case.partition].append((session, "", judged.result))
-    for one in verdict.stored_cases:
-        found[one.case.partition].append((Session(one.path, {}, ()), one.date, one.result))
+    for one in (*verdict.cases, *verdict.stored_cases):
+        of, day = session, ""
+        if isinstance(one, StoredResult):
+            of, day = Session(one.path, {}, ()), one.date
+        if one.result is not None:
+            found[one.case.partition].append((of, day, one.result))
     if partition not in found:
         raise NetproofError(
             f"{session.path}: has no case of partition {partition!r}; it has"
@@ -618,7 +603,7 @@ def alone(session: Session, verdict: Verdict, partition: str | None = None) -> A
             comparisons.append(compare(side(other), side(partition)))
         except NetproofError as error:
             alone.append(str(error))
-    return Against(partition, tuple(comparisons), tuple(alone))
+    return partition, comparisons, alone
 
 
 def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -646,7 +631,7 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
 
 
 def envelope_of_cases(
-    cases: Mapping[str, CaseVerdict | StoredResult], matrix: Matrix
+    cases: Mapping[str, CaseVerdict], matrix: Matrix
 ) -> tuple[dict[int, tuple[float, str]], bool]:
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
@@ -658,7 +643,7 @@ def envelope_of_cases(
         for label, one in cases.items()
         if one.measured is not None and one.measured.curve.sizes != (0,)
     }
-    first = next(one.case for one in cases.values() if isinstance(one, CaseVerdict))
+    first = next(one.case for one in cases.values() if not isinstance(one, StoredResult))
     partition = matrix.partitions.get(first.partition)
     settings = ENVELOPE if partition is None else partition.settings().envelope
     links = set()

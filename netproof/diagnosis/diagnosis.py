@@ -90,13 +90,8 @@ class Diagnosis:
         return DiagnosisOutcome.INCONCLUSIVE if self.incomplete else DiagnosisOutcome.NOTHING
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """An earlier session; ``judge``, on request, raises NetproofError if it cannot be judged."""
-
-    name: str
-    started: datetime
-    judge: Callable[[], JudgedSession]
+Earlier = tuple[str, datetime, Callable[[], JudgedSession]]
+"""Name and start of an earlier session, and its verdict on request, or NetproofError."""
 
 
 def partitions_of(judged: JudgedSession) -> tuple[str, ...]:
@@ -162,8 +157,6 @@ def ingest(
             partition=(system or "").partition(":")[2],
             full=full,
             report_sha256=sha256,
-            unread=judged.unread,
-            beyond_nodes=judged.beyond_nodes,
             culprits=culprits,
             next_step=step,
         )
@@ -226,6 +219,7 @@ def _dates(culprits: Sequence[tuple[str, Culprit]], earlier: Iterable[Earlier]) 
         if one is None or isinstance(judged, str):
             stopped = str(judged)
             break
+        which = f"session {one[0]}"
         measured = set(partitions_of(judged)) & {name for name, _ in culprits}
         before = {name: _of(judged, name) for name in measured}
         for place, (name, culprit) in enumerate(culprits):
@@ -235,13 +229,13 @@ def _dates(culprits: Sequence[tuple[str, Culprit]], earlier: Iterable[Earlier]) 
             if any(culprit.same(other) for other in before[name].culprits):
                 had[place].append(one)
             elif source not in before[name].asked:
-                why = f"session {one.name} has nothing of its evidence ({source})"
+                why = f"{which} has nothing of its evidence ({source})"
                 dates[place] = _at_least(had[place], why)
             elif had[place]:
-                since = _at_least(had[place], f"session {one.name} did not have it")
+                since = _at_least(had[place], f"{which} did not have it")
                 dates[place] = replace(since, began=Began.EARLIER)
             else:
-                dates[place] = Since(Began.THIS, f"session {one.name} did not have it")
+                dates[place] = Since(Began.THIS, f"{which} did not have it")
         if len(dates) == len(culprits):
             break
     for place, several in enumerate(had):
@@ -258,9 +252,9 @@ def _judged(
     try:
         for one in earlier:
             try:
-                judged = one.judge()
+                judged = one[2]()
             except NetproofError as error:
-                yield one, f"session {one.name} cannot be judged: {error}"
+                yield one, f"session {one[0]} cannot be judged: {error}"
                 return
             yield one, judged
     except NetproofError as error:
@@ -270,7 +264,8 @@ def _judged(
 def _at_least(had: Sequence[Earlier], why: str) -> Since:
     if not had:
         return Since(Began.NOT_KNOWN, why)
-    return Since(Began.AT_LEAST, why, had[-1].name, had[-1].started, len(had) + 1)
+    name, started, _ = had[-1]
+    return Since(Began.AT_LEAST, why, name, started, len(had) + 1)
 
 
 def sessions_before(
@@ -291,7 +286,7 @@ def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
     for stored in reversed(store.sessions(system)):
         if began is None or stored.start < began:
             read = partial(questions.load, store, stored)
-            yield Earlier(stored.name, stored.start, partial(_judge, read, system))
+            yield stored.name, stored.start, partial(_judge, read, system)
 
 
 def _began(judged: JudgedSession) -> datetime | None:
@@ -316,7 +311,7 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
         with suppress(NetproofError):
             if not any(result.system == system for result in read().results):
                 continue
-        yield Earlier(other.name, when, partial(_judge, read, system))
+        yield other.name, when, partial(_judge, read, system)
 
 
 def _judge(read: Callable[[], session.Session], system: str) -> JudgedSession:

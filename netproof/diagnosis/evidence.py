@@ -252,9 +252,10 @@ class PartitionView:
         names = {node for one in self.pairs for node in one.rounds.nodes}
         names |= {node for one in self.coverage for node in one.measured}
         self.nodes = tuple(sorted(names | {node.node for node in self.described}))
+        here = f"{self.system}:{partition} "
         launched = [one for one in verdict.launched if one.partition == partition]
         self.failed_jobs = (
-            *(str(one) for one in verdict.failed_tests if one.partition == partition),
+            *(one.why for one in verdict.failed_tests if one.where.startswith(here)),
             *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
         )
         self.nodes_of = {one.case: self._ran_on(one) for one in self.ran}

@@ -77,7 +77,6 @@ class Effect:
 class NodeState:
     """State of a node, with the reason and its known effects, at most one per quantity."""
 
-    node: str
     state: State
     effects: tuple[Effect, ...]
     reason: str
@@ -317,7 +316,7 @@ def judge(
         if len(nodes) < LEAST_NODES and name in measured:
             state, effects = State.NOT_COMPARED, ()
             reasons = [f"too few nodes to compare with each other ({len(nodes)})"]
-        states[name] = NodeState(name, state, effects, "; ".join(dict.fromkeys(reasons)))
+        states[name] = NodeState(state, effects, "; ".join(dict.fromkeys(reasons)))
     suspects = (nodes[number] for one in verdicts for number in one.suspects)
     pairs = (pair for one in verdicts for pair in one.suspected_pairs)
     return Judgement(

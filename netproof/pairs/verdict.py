@@ -19,7 +19,7 @@ from typing import Any
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
-from netproof.errors import grouped
+from netproof.errors import counted, grouped
 from netproof.measurement import interval
 from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
@@ -65,9 +65,7 @@ class Bisection:
 
     def __str__(self) -> str:
         """Return the sentence."""
-        rounds = (
-            f"{self.rounds} round{'s' if self.rounds > 1 else ''} of {self.pairs} pairs at once"
-        )
+        rounds = f"{counted(self.rounds, 'round')} of {self.pairs} pairs at once"
         text = (
             f"effective bisection bandwidth {self.mb_s:.4g} MB/s a pair, {self.share:.1%} of the"
             f" line rate ({_over(self.interval, rounds)}; the worst {self.worst:.1%})"
@@ -99,7 +97,7 @@ class LonePair:
     def rate(self) -> str:
         """Its nodes and its rate, in words."""
         share = "" if self.share is None else f", {self.share:.1%} of the line rate"
-        launches = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        launches = counted(self.launches, "launch", "launches")
         launches += ", each disturbed" if self.disturbed else ""
         over = f"over {launches}" if self.interval is None else _over(self.interval, launches)
         return f"{' – '.join(self.nodes)} {self.rate_mb_s:.4g} MB/s{share} ({over})"

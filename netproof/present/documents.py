@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from netproof.session.measured import Measured
     from netproof.verdict.session_verdict import JudgedSession
     from netproof.verdict.traffic import InterfaceTotals
-    from netproof.verdict.verdict import CaseVerdict, Crossover, StoredResults
+    from netproof.verdict.verdict import CaseVerdict, StoredResults
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -104,7 +104,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     verdict, changed, stored = judged.verdict, judged.changed, None
     levels, (sessions, recurring) = Counter(one.level for one in verdict.cases), judged.recurring
     if judged.stored is not None:
-        program, _ = judged.stored.bounds.netproof
+        program, _ = judged.stored.netproof
         stored = {"at": judged.stored.judged, "netproof": program, "differs": judged.differs}
     return {
         **of_session(judged),
@@ -123,7 +123,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         },
         "launches": sum(one.launches for one in verdict.launched),
         "crashed": sum(one.crashed for one in verdict.launched),
-        **some(judged, baseline="matrix.baseline", not_compared="unread"),
+        **some(judged, baseline="matrix.baseline", not_compared="verdict.unread"),
         **some(judged, nodes_differ="session.provenance.differences"),
         **some(verdict, "launched", "faults", "undecided", "notes", "nodes", "coverage", "pairs"),
         **some(verdict, "absences", "cases", "compared_with", counters="traffic"),
@@ -134,7 +134,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
             }
             for (partition, environment, reason), cases in by_reason(verdict.skipped).items()
         ],
-        "crossovers": plain(crossovers(verdict)),
+        "crossovers": [_crossover(cases) for cases in crossovers(verdict)],
         "stored": stored if changed is None else None,
         "changed": None
         if changed is None
@@ -167,17 +167,20 @@ def _case_verdict(judged: CaseVerdict) -> dict[str, Any]:
     }
 
 
-def _crossover(one: Crossover) -> dict[str, Any]:
-    from netproof.verdict.verdict import red_criteria, red_sizes
+def _crossover(cases: tuple[CaseVerdict, ...]) -> dict[str, Any]:
+    from netproof.verdict.verdict import breakdown, red_cases, red_criteria, red_sizes
 
+    red = red_cases(cases)
     return {
-        **some(one.case, *("partition", "environment", "benchmark", "function")),
-        **some(one.case, "path", "direction"),
-        "ranks": [each.case.ranks for each in one.cases],
-        **some(one, "sentence", least_red_ranks="least", missing_ranks="missing"),
+        **some(cases[0].case, *("partition", "environment", "benchmark", "function")),
+        **some(cases[0].case, "path", "direction"),
+        "ranks": [one.case.ranks for one in cases],
+        "sentence": breakdown(cases),
+        "least_red_ranks": red[0].case.ranks if red else None,
+        "missing_ranks": [one.case.ranks for one in cases if not one.ran],
         "red": [
-            some(each, ranks="case.ranks", sizes_bytes=red_sizes, criteria=red_criteria)
-            for each in one.red
+            some(one, ranks="case.ranks", sizes_bytes=red_sizes, criteria=red_criteria)
+            for one in red
         ],
     }
 
@@ -232,7 +235,6 @@ KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "CaseVerdict": _case_verdict,
     "CommonSizes": _of("count", least_bytes="least", largest_bytes="largest"),
     "Coverage": lambda one: _own(one) | some(one, "failed", "short", "known", sentence=str),
-    "Crossover": _crossover,
     "Curve": _of(*_CURVE, sizes_bytes="sizes"),
     "Finding": _of("value", "disturbed", "interval", "common"),
     "InterfaceTotals": _traffic,

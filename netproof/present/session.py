@@ -12,6 +12,7 @@ from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.criteria.findings import figure
 from netproof.errors import grouped
+from netproof.measurement.disturbance import NodeCost
 from netproof.present.compared import summary
 from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences
 from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
@@ -34,15 +35,16 @@ from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.verdict import (
     CaseVerdict,
-    CpuRow,
     CpuRows,
     StoredResult,
     Verdict,
+    breakdown,
     cpu_rows,
     crossovers,
+    red_cases,
 )
 
-Row = Sequence[CaseVerdict | StoredResult]
+Row = Sequence[CaseVerdict]
 """Cases that measured the same in every configuration."""
 
 
@@ -82,7 +84,7 @@ def scores(
     )
 
 
-def _score_cell(one: CaseVerdict | StoredResult | None, links: Links) -> str | Cell:
+def _score_cell(one: CaseVerdict | None, links: Links) -> str | Cell:
     """Return a case's state and score, with the score's interval below it."""
     if one is None:
         return ""
@@ -111,7 +113,7 @@ def _score_cell(one: CaseVerdict | StoredResult | None, links: Links) -> str | C
 def _sizes_compared(rows: Sequence[Row]) -> str:
     """Return over which sizes the functions' scores are."""
     found: dict[str, dict[str, None]] = {}
-    for one in (one for row in rows for one in row if isinstance(one, CaseVerdict)):
+    for one in (one for row in rows for one in row if not isinstance(one, StoredResult)):
         score = one.score()
         if score is not None and score.common is not None:
             where = f"{one.case.partition} {registry.of(one.case).label}"
@@ -188,9 +190,9 @@ _RANKS = {"node": 3, "user": 2, "irq": 2, "µs/msg": 1}
 """Columns that are dropped first where not all fit, the highest rank first."""
 
 
-def cpu_figures(row: CpuRow) -> dict[str, str]:
-    """Return the figures of a row, by the heading of their column."""
-    cost, irq, user = row.cost, None, None
+def cpu_figures(cost: NodeCost, of_tcp: float | None = None) -> dict[str, str]:
+    """Return the figures of a cost, by the heading of their column."""
+    irq = user = None
     # Of a shorter time, CPU seconds in ticks of 10 ms make cores that the node does not have.
     long = cost.seconds is None or cost.seconds >= LEAST_SECONDS
     if cost.interrupts_s is not None and cost.seconds and long:
@@ -204,7 +206,7 @@ def cpu_figures(row: CpuRow) -> dict[str, str]:
         "asleep": number(cost.asleep_share, ".0%"),
         "s/GB": number(cost.s_per_gb, ".3g"),
         "µs/msg": number(cost.us_per_message, ".3g"),
-        "of TCP": number(row.of_tcp, ".2f", " times"),
+        "of TCP": number(of_tcp, ".2f", " times"),
     }
 
 
@@ -213,8 +215,11 @@ def cpu_blocks(costs: CpuRows) -> Iterator[Block]:
     known, others = costs
     if not known:
         return
-    head = (*CASE, "node", *cpu_figures(known[0]))
-    rows = [(*case_cells(one.case), one.cost.node, *cpu_figures(one).values()) for one in known]
+    head = (*CASE, "node", *cpu_figures(known[0][1]))
+    rows = [
+        (*case_cells(case), cost.node, *cpu_figures(cost, of_tcp).values())
+        for case, cost, of_tcp in known
+    ]
     yield Cell("what it costs the CPU", "heading")
     yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
     unknown = [f"not known of {counted(count, 'case')}: {why}" for why, count in others.items()]
@@ -255,13 +260,13 @@ def whole(judged: JudgedSession) -> Iterator[Block]:
 def _crossovers(verdict: Verdict) -> Iterator[Block]:
     """Yield per configuration the rank count from which functions are red, and which are not."""
     alike = grouped(
-        ((configuration(one.case), one.sentence(), bool(one.red)), one)
+        ((configuration(one[0].case), breakdown(one), bool(red_cases(one))), one[0].case)
         for one in crossovers(verdict)
     )
     if any(red for _, _, red in alike):
         lines = [
             Cell(
-                f"{place} {', '.join(benchmark_name(one.case) for one in several)}: {sentence}",
+                f"{place} {', '.join(map(benchmark_name, several))}: {sentence}",
                 "failed" if red else "",
             )
             for (place, sentence, red), several in alike.items()
@@ -273,9 +278,10 @@ def _against(judged: JudgedSession) -> Iterator[Block]:
     """Yield the comparisons of a switch that was measured alone with each stored one."""
     found = alone(judged.session, judged.verdict)
     if found is not None:
-        lines = list(map(Cell, map(summary, found.comparisons)))
-        lines += [Cell(f"not compared: {why}", "warned") for why in found.alone]
-        yield Sentences(lines, f"{found.partition} compared with the other switches")
+        partition, comparisons, apart = found
+        lines = list(map(Cell, map(summary, comparisons)))
+        lines += [Cell(f"not compared: {why}", "warned") for why in apart]
+        yield Sentences(lines, f"{partition} compared with the other switches")
 
 
 def _landmarks(rows: Sequence[Row]) -> DataTable:
@@ -318,9 +324,7 @@ _COLUMNS = {
 """Columns of landmarks, their formats, and their ranks where not all fit."""
 
 
-def _figures(
-    one: CaseVerdict | StoredResult, columns: Mapping[str, tuple[str, str, int]]
-) -> Iterator[str]:
+def _figures(one: CaseVerdict, columns: Mapping[str, tuple[str, str, int]]) -> Iterator[str]:
     """Yield a case's landmarks, then its score."""
     for name, form, _ in columns.values():
         value = None if one.measured is None else getattr(one.measured.landmarks, name)
@@ -334,7 +338,7 @@ def _figures(
         yield f"{score.value:.2f} ({score.interval[0]:.2f} to {score.interval[1]:.2f})"
 
 
-def _named(one: CaseVerdict | StoredResult) -> tuple[Cell, str, Cell]:
+def _named(one: CaseVerdict) -> tuple[Cell, str, Cell]:
     """Return a case's verdict, partition and environment."""
     case = one.case
     if isinstance(one, StoredResult):

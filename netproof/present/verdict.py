@@ -17,7 +17,7 @@ from netproof.errors import listed
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Links, Sentences
-from netproof.present.documents import some
+from netproof.present.documents import plain, some
 from netproof.present.wording import (
     CASE,
     case_cells,
@@ -99,9 +99,9 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
         (lines["WARN"], "warning", "warnings"),
         (culprits[2:], "more culprit", "more culprits"),
         (verdict.notes, "note", "notes"),
-        (judged.beyond_nodes, "difference between nodes", "differences between nodes"),
+        (verdict.beyond_nodes, "difference between nodes", "differences between nodes"),
         (not_available(verdict.absences), "benchmark not available", "benchmarks not available"),
-        (judged.unread, "earlier session not compared", "earlier sessions not compared"),
+        (verdict.unread, "earlier session not compared", "earlier sessions not compared"),
     ]
     besides = [counted(len(found), one, several) for found, one, several in counts if found]
     if besides:
@@ -191,8 +191,8 @@ def remarks(judged: JudgedSession) -> list[Sentences]:
         Sentences(not_available(verdict.absences), mark="not available: "),
         Sentences(verdict.notes, mark="note: "),
         Sentences([judged.session.ahead] * bool(judged.session.ahead), mark="note: "),
-        differences(judged.beyond_nodes),
-        Sentences(judged.unread, mark="not compared with an earlier session: "),
+        differences(verdict.beyond_nodes),
+        Sentences(verdict.unread, mark="not compared with an earlier session: "),
         Sentences(verdict.coverage, mark="coverage: "),
         Sentences(verdict.pairs, mark="pairs: "),
         Sentences(verdict.node_warnings, look="warned", mark="WARN "),
@@ -288,7 +288,7 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
 
     ``links``: to cases' charts, by the cases' keys.
     """
-    passed = [one for one in powers if one.smallest]
+    passed = [one for one in powers if one[2]]
     if not passed:
         yield "no case passed, so there is nothing to say of what would have failed"
         return
@@ -296,11 +296,11 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
     for change in Degradation:
         head += [change, "by"]
     rows = []
-    for one in passed:
-        partition, *named = case_cells(one.case)
-        row: list[str | Cell] = [Cell(partition, link=(links or {}).get(one.case.key(), ""))]
-        row += [*named, str(one.launches)]
-        found = {each.change: each for each in one.smallest}
+    for case, launches, smallest in passed:
+        partition, *named = case_cells(case)
+        row: list[str | Cell] = [Cell(partition, link=(links or {}).get(case.key(), ""))]
+        row += [*named, str(launches)]
+        found = {each.change: each for each in smallest}
         for each in map(found.get, Degradation):
             row += [said(each), "-" if each is None or not each.by else each.by]
         rows.append(row)
@@ -308,11 +308,11 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
         "the smallest change that this session would have called a failure (95 %)", "heading"
     )
     yield DataTable(head, rows, (3, 4, 5, 7, 9))
-    single = sum(one.launches == 1 for one in passed)
+    single = sum(launches == 1 for _, launches, _ in passed)
     if single:
         have = counted(single, "case has", "cases have")
         yield f"about: {have} a single launch, so how sure that is is not known"
-    blind = sum(None in (each.factor for each in one.smallest) for one in passed)
+    blind = sum(None in (each.factor for each in smallest) for *_, smallest in passed)
     if blind:
         yield Cell(
             f"{NOTHING_FAILS}: {counted(blind, 'case has', 'cases have')} no bound"
@@ -321,15 +321,14 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
         )
 
 
-def of_power(one: CasePower) -> dict[str, Any]:
+def of_power(power: CasePower) -> dict[str, Any]:
     """Return the power of a case as plain values for ``json``."""
-    return {
-        "launches": one.launches,
-        "changes": [
-            {**some(each, "change", "factor", "sure", "size"), "criterion": each.by or None}
-            for each in one.smallest
-        ],
-    }
+    case, launches, smallest = power
+    changes = [
+        {**some(each, "change", "factor", "sure", "size"), "criterion": each.by or None}
+        for each in smallest
+    ]
+    return {**plain(case), "launches": launches, "changes": changes}
 
 
 def risk_blocks(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
-from netproof.errors import grouped, listed
+from netproof.errors import counted, grouped, listed
 from netproof.measurement.case import Case
 from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
@@ -87,8 +87,7 @@ class Coverage:
     def __str__(self) -> str:
         """Return the line."""
         if not self.known:
-            count = len(self.measured)
-            line = f"{self.partition}: {count} node{'' if count == 1 else 's'} measured"
+            line = f"{self.partition}: {counted(len(self.measured), 'node')} measured"
             line += f" of {self.stated} that the site states" if self.stated else ""
             line += f"; what Slurm has is not known: {self.why}"
         else:

@@ -26,13 +26,15 @@ from netproof.verdict.references import XFAIL, Entries, NotThere
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     CaseVerdict,
-    FailedTest,
     StoredResults,
     Verdict,
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 """Levels of a finding that keep its case from passing."""
+
+FAILED_TEST = "failed test"
+"""Criterion of a finding that a test of ReFrame did not finish."""
 
 MISSED = "failed to meet reference"
 """Beginning of ReFrame's message that a check failed its references."""
@@ -107,7 +109,7 @@ def judge(
         tuple(judged),
         matrix.absences,
         (
-            *map(str, failed_tests),
+            *(one.why for one in failed_tests),
             *_vanished(matrix, earlier),
             *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
             *(why for one in of_pairs for why in (*one.accusations(), *one.faults())),
@@ -132,6 +134,7 @@ def judge(
         covered,
         traffic.totals(seen),
         (*broken, *lossy),
+        () if made is None else made.beyond_nodes,
     )
 
 
@@ -251,8 +254,8 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     return (), "fails as expected" if result.result == "xfail" else ""
 
 
-def beyond_cases(session: Session) -> list[FailedTest]:
-    """Return the jobs, and tests that judge several cases, that did not finish.
+def beyond_cases(session: Session) -> list[Finding]:
+    """Return the jobs, and tests that judge several cases, that did not finish, and why.
 
     Findings of such tests are not among them, since the criteria judge here again.
     """
@@ -265,8 +268,10 @@ def beyond_cases(session: Session) -> list[FailedTest]:
             and not (one.skipped and one.result == "skip")
             and not (judges and one.phase == "sanity")
         ):
-            where = (one.name, one.system, one.partition, one.environment)
-            failed.append(FailedTest(*where, reason_of(one)))
+            # A run that was killed has no partition.
+            where = ":".join(filter(None, (one.system, one.partition)))
+            where = " ".join(filter(None, (where, one.environment, one.name)))
+            failed.append(Finding(FAILED_TEST, Level.FAIL, where, reason_of(one)))
     return failed
 
 

@@ -64,16 +64,9 @@ class Smallest:
     size: int | None = None
 
 
-@dataclass(frozen=True)
-class CasePower:
-    """Mildest failing change of each kind for one case; empty where it failed unchanged.
-
-    ``launches``: number of launches of the whole curve.
-    """
-
-    case: Case
-    launches: int
-    smallest: tuple[Smallest, ...]
+CasePower = tuple[Case, int, tuple[Smallest, ...]]
+"""A case, its number of launches of the whole curve, and the mildest failing change of each kind,
+none where it failed unchanged."""
 
 
 class Examined:
@@ -96,7 +89,7 @@ class Examined:
             return None
         count = len(one.measured.launches)
         if self._failing(one):
-            return CasePower(case, count, ())
+            return case, count, ()
         found = [self._mildest(one, Degradation.LATENCY)]
         if one.measured.curve.sizes != (0,):
             found.append(self._mildest(one, Degradation.BANDWIDTH))
@@ -107,7 +100,7 @@ class Examined:
             ]
             if spikes:
                 found.append(max(spikes, key=lambda spike: spike.factor or math.inf))
-        return CasePower(case, count, tuple(found))
+        return case, count, tuple(found)
 
     def fails_with(
         self, case: Case, change: Degradation, factor: float, size: int | None

@@ -19,13 +19,13 @@ from netproof.session import records, session
 from netproof.session.session import Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
-from netproof.verdict import EARLIER_SESSIONS, SESSIONS, StoredOptions, confirmations, power, stored
+from netproof.verdict import EARLIER_SESSIONS, SESSIONS, confirmations, power, stored
 from netproof.verdict.engine import Key, by_place, companion_keys
 from netproof.verdict.judge import judge, last_results, subject
 from netproof.verdict.references import Entries, entries_of
 from netproof.verdict.stored import StoredVerdict
 from netproof.verdict.stored_results import alongside
-from netproof.verdict.verdict import CaseVerdict, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResults, Verdict
 
 LEAST = 3
 """Fewest sessions that make a warning recurring."""
@@ -73,20 +73,16 @@ class ChangedCase:
 class JudgedSession:
     """A session with its expected matrix and its verdict.
 
-    ``unread``: why an earlier session could not be read, a sentence each; ``beyond_nodes``:
-    differences between jobs, which the verdict on nodes does not have; ``recurring``: warnings that
-    the sessions before it had too;
-    ``stored``: the stored verdict, None without one; ``differs``: differences of today's bounds
-    from its own, a few words each; ``changed``: what is judged otherwise just now, None where the
-    verdict is the stored one, or none is stored.
+    ``recurring``: warnings that the sessions before it had too; ``stored``: the stored verdict,
+    None without one; ``differs``: differences of today's bounds from its own, a few words each;
+    ``changed``: what is judged otherwise just now, None where the verdict is the stored one, or
+    none is stored.
     """
 
     session: Session
     matrix: Matrix
     verdict: Verdict
-    unread: tuple[str, ...]
     recurring: Recurring = NOTHING
-    beyond_nodes: tuple[str, ...] = ()
     stored: StoredVerdict | None = None
     differs: tuple[str, ...] = ()
     changed: tuple[ChangedCase, ...] | None = None
@@ -133,7 +129,7 @@ def judge_session(
     *,
     system: str | None = None,
     full: bool = False,
-    asked: StoredOptions | None = None,
+    asked: StoredResults | None = None,
     fold: int = SESSIONS,
     store: Path | None = None,
     again: bool = False,
@@ -175,21 +171,14 @@ def judge_session(
         judged = _judged(read, name, expected, configuration, asked, fold)
         changed = _changed(before, judged.verdict)
         return dataclasses.replace(judged, stored=then, differs=differs, changed=changed)
-    unread: Sequence[str] = then.unread
+    unread: Sequence[str] = before.unread
     earlier: list[Session] = []
     if before.warns and fold and not read.path.is_dir():
         earlier, unread = _earlier_reports(read, then.system)
     had, errors = _recurring(read, before, expected, earlier, unread, fold)
-    found_again = JudgedSession(
-        read,
-        dataclasses.replace(expected, baseline=then.baseline),
-        before,
-        (*unread, *errors),
-        had,
-        then.beyond_nodes,
-        then,
-        differs,
-    )
+    before = dataclasses.replace(before, unread=(*unread, *errors))
+    expected = dataclasses.replace(expected, baseline=then.baseline)
+    found_again = JudgedSession(read, expected, before, had, then, differs)
     if not differs:
         return found_again
     before = dataclasses.replace(before, notes=(*before.notes, found_again.outdated))
@@ -255,7 +244,7 @@ def _judged(
     name: str,
     expected: Matrix,
     configuration: dict[str, Any],
-    asked: StoredOptions | None,
+    asked: StoredResults | None,
     fold: int,
 ) -> JudgedSession:
     references = folders.of_references()
@@ -269,14 +258,8 @@ def _judged(
     entries = entries_of(references, name)
     verdict = judge(expected, read, earlier, others, entries, read.provenance)
     had, errors = _recurring(read, verdict, expected, earlier, unread, fold)
-    return JudgedSession(
-        read,
-        expected,
-        verdict,
-        (*unread, *errors, *unknown),
-        had,
-        read.provenance.beyond_nodes,
-    )
+    verdict = dataclasses.replace(verdict, unread=(*unread, *errors, *unknown))
+    return JudgedSession(read, expected, verdict, had)
 
 
 def _recurring(

@@ -38,7 +38,7 @@ from netproof.verdict.judge import last_results
 from netproof.verdict.references import Entries, NotThere, entries_of
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
-FORMAT = 7
+FORMAT = 8
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
@@ -59,71 +59,44 @@ _OF_SITE = (
 """Keys of a partition that a verdict depends on, besides its rails and rounds of pairs."""
 
 
-@dataclass(frozen=True)
-class StoredBounds:
-    """Digests of the bounds that a verdict was judged by.
+def _bounds(matrix: Matrix, references: Path) -> dict[str, Any]:
+    """Return today's bounds as ``StoredVerdict`` has them; ``references``: the folder of the files.
 
-    ``netproof``: its version, and ``JUDGED_BY``; ``matrix``: of each part of the matrix, by its
-    name in a sentence; ``settings``: of each key of each partition; ``references``: of the file.
+    Raise NetproofError where the system's file cannot be read.
     """
-
-    netproof: tuple[str, int]
-    matrix: dict[str, str]
-    settings: dict[str, dict[str, str]]
-    references: str
-
-    @classmethod
-    def of(cls, matrix: Matrix, references: Path) -> StoredBounds:
-        """Return today's bounds; ``references``: the folder of the files.
-
-        Raise NetproofError where the system's file cannot be read.
-        """
-        here = {case.environment for case in matrix.cases}
-        known = {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
-        parts = {
-            "the expected cases": matrix.cases,
-            "what is not available": matrix.absences,
-            "which environments are known to be gone": sorted(matrix.retired),
-            "the known flaws": known,
-            "the score baseline": matrix.baseline,
+    here = {case.environment for case in matrix.cases}
+    known = {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
+    parts = {
+        "the expected cases": matrix.cases,
+        "what is not available": matrix.absences,
+        "which environments are known to be gone": sorted(matrix.retired),
+        "the known flaws": known,
+        "the score baseline": matrix.baseline,
+    }
+    settings = {
+        name: {
+            **{key: getattr(one, key) for key in _OF_SITE},
+            "rails": one.rails_or_interface(),
+            # Environments say where they are measured, which is no bound.
+            "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
+            **vars(one.settings()),
         }
-        settings = {
-            name: {
-                **{key: getattr(one, key) for key in _OF_SITE},
-                "rails": one.rails_or_interface(),
-                # Environments say where they are measured, which is no bound.
-                "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
-                **vars(one.settings()),
-            }
-            for name, one in matrix.partitions.items()
-        }
-        path = references / f"{matrix.cases[0].system}.yaml"
-        try:
-            content = disk.read_bytes(path)
-        except OSError as error:
-            raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
-        return cls(
-            (version("netproof"), JUDGED_BY),
-            {name: _digest(value) for name, value in parts.items()},
-            {
-                name: {key: _digest(value) for key, value in of_partition.items()}
-                for name, of_partition in settings.items()
-            },
-            hashlib.sha256(content).hexdigest(),
-        )
-
-    def differences(self, now: StoredBounds) -> Iterator[str]:
-        """Yield what differs today, without the references, a few words each."""
-        if self.netproof != now.netproof:
-            yield f"netproof {self.netproof[0]} judged it, and this is {now.netproof[0]}"
-        yield from (name for name, one in now.matrix.items() if self.matrix.get(name) != one)
-        for name in sorted(self.settings.keys() | now.settings.keys()):
-            then, today = self.settings.get(name), now.settings.get(name)
-            if then is None or today is None:
-                yield f"whether {name} was to run"
-            elif then != today:
-                keys = [key for key in today if today[key] != then.get(key)]
-                yield f"{', '.join(keys) or 'the criteria'} of {name}"
+        for name, one in matrix.partitions.items()
+    }
+    path = references / f"{matrix.cases[0].system}.yaml"
+    try:
+        content = disk.read_bytes(path)
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
+    return {
+        "netproof": (version("netproof"), JUDGED_BY),
+        "matrix": {name: _digest(value) for name, value in parts.items()},
+        "settings": {
+            name: {key: _digest(value) for key, value in of_partition.items()}
+            for name, of_partition in settings.items()
+        },
+        "references": hashlib.sha256(content).hexdigest(),
+    }
 
 
 def _digest_of_entries(entries: Entries, case: Case) -> str:
@@ -143,11 +116,12 @@ class StoredVerdict:
     """The document of a verdict.
 
     ``at``: when it was judged, UTC, to the second; ``partition``: the only one that was to run,
-    empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
-    ``beyond_nodes``: as in ``JudgedSession``; ``culprits``, ``next_step``: the
-    summary of its diagnosis; ``verdict``: its parts without ``cases`` and ``pairs``; ``cases``,
-    ``pairs``: without what was measured; each case has also the digest of its ``entries`` in the
-    file of references.
+    empty for all of the system; ``full``: with the tests of ``checks/full``; ``netproof``: its
+    version, and ``JUDGED_BY``; ``matrix``, ``settings``, ``references``: digests of the bounds: of
+    each part of the matrix, by its name in a sentence, of each key of each partition, and of the
+    file; ``culprits``, ``next_step``: the summary of its diagnosis; ``verdict``: its parts without
+    ``cases`` and ``pairs``; ``cases``, ``pairs``: without what was measured; each case has also the
+    digest of its ``entries`` in the file of references.
     """
 
     at: str
@@ -155,10 +129,11 @@ class StoredVerdict:
     partition: str
     full: bool
     report_sha256: str
-    bounds: StoredBounds
+    netproof: tuple[str, int]
+    matrix: dict[str, str]
+    settings: dict[str, dict[str, str]]
+    references: str
     baseline: ScoreBaseline | None
-    unread: tuple[str, ...]
-    beyond_nodes: tuple[str, ...]
     culprits: tuple[str, ...]
     next_step: str
     verdict: dict[str, Any]
@@ -187,9 +162,18 @@ class StoredVerdict:
 
         Raise NetproofError where the system's file of references cannot be used.
         """
-        now = StoredBounds.of(matrix, references)
-        found = [*self.bounds.differences(now)]
-        if now.references != self.bounds.references:
+        now, found = _bounds(matrix, references), []
+        if self.netproof != now["netproof"]:
+            found = [f"netproof {self.netproof[0]} judged it, and this is {now['netproof'][0]}"]
+        found += [name for name, one in now["matrix"].items() if self.matrix.get(name) != one]
+        for name in sorted(self.settings.keys() | now["settings"].keys()):
+            then, today = self.settings.get(name), now["settings"].get(name)
+            if then is None or today is None:
+                found.append(f"whether {name} was to run")
+            elif then != today:
+                keys = [key for key in today if today[key] != then.get(key)]
+                found.append(f"{', '.join(keys) or 'the criteria'} of {name}")
+        if now["references"] != self.references:
             entries = entries_of(references, self.system)
             cases = [codec.decode(Case, one["case"], "case") for one in self.cases]
             other = [
@@ -237,7 +221,6 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
     Raise NetproofError where the system's file changed meanwhile and cannot be used.
     """
     system = matrix.cases[0].system
-    bounds = StoredBounds.of(matrix, references)
     entries = entries_of(references, system)
     head = {
         "format": FORMAT,
@@ -245,7 +228,7 @@ def document(verdict: Verdict, matrix: Matrix, references: Path, **known: Any) -
         "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "system": system,
         **known,
-        "bounds": codec.encode(bounds),
+        **_bounds(matrix, references),
         "baseline": codec.encode(matrix.baseline),
         "verdict": {
             one.name: codec.encode(getattr(verdict, one.name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from netproof.session.node_facts import between
 from netproof.session.provenance import Provenance
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict import StoredOptions, confirmations
+from netproof.verdict import confirmations
 from netproof.verdict.engine import Key, Subject, by_place, companion_keys, group
 from netproof.verdict.judge import AGAINST, last_results, skipped_by, subject
 from netproof.verdict.verdict import StoredResult, StoredResults
@@ -48,7 +49,7 @@ ENVIRONMENT_KEYS = ("mpi", "pmi", "mpi_over_tcp", "built")
 
 
 def alongside(
-    asked: StoredOptions,
+    asked: StoredResults,
     session: Session,
     expected: Matrix,
     configuration: dict[str, Any],
@@ -86,6 +87,8 @@ def alongside(
             missing -= left_out.keys()
         if not missing or stored == own:
             continue
+        where = {"session": stored.name, "path": store.path(stored), "days": days}
+        where["started"] = stored.start.replace(tzinfo=UTC)
         marks = []
         if aged:
             word = "older" if days > 0 else "younger"
@@ -94,8 +97,8 @@ def alongside(
             for one, result, then in list(_good(store, stored, missing, site)):
                 changes = [*marks, *_of_site(result, configuration, own.system)]
                 changes += _of_versions(one.case, then, session.provenance)
-                started, path = stored.start.replace(tzinfo=UTC), store.path(stored)
-                found = StoredResult(one, result, stored.name, path, started, days, tuple(changes))
+                where |= {"subject": one, "marks": tuple(changes)}
+                found = StoredResult.of(one.case, result, (), **where)
                 if changes and asked.leave_out_marked:
                     left_out.setdefault(one.case.key(), found)
                 else:
@@ -108,12 +111,14 @@ def alongside(
             f"{len(every) - MOST_SESSIONS} sessions of {store.folder} that are older than the"
             f" {MOST_SESSIONS} newest"
         )
-    own_order = tuple(taken[key] for key in wanted if key in taken)
-    marked = tuple(left_out[key] for key in wanted if key in left_out and key not in taken)
-    stand_alongside = StoredResults(
-        store.folder, asked.max_age_days, own_order, marked, tuple(not_found)
+    found_results = replace(
+        asked,
+        store=store.folder,
+        cases=tuple(taken[key] for key in wanted if key in taken),
+        left_out=tuple(left_out[key] for key in wanted if key in left_out and key not in taken),
+        not_found=tuple(not_found),
     )
-    return stand_alongside, tuple(unread)
+    return found_results, tuple(unread)
 
 
 def _good(

@@ -12,7 +12,7 @@ from enum import IntEnum
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
@@ -27,7 +27,7 @@ from netproof.session.measured import Measured, MeasuredAgain
 from netproof.session.plan import SkipReason
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
-from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import FAILED, INCONCLUSIVE, MAX_AGE_DAYS, PASSED
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Key, Subject, by_place, companion_keys
@@ -63,7 +63,7 @@ class CaseVerdict:
     results: Callable[[], Mapping[Key, CheckResult]] = field(default=dict, compare=False)
 
     @classmethod
-    def of(cls, case: Case, result: CheckResult | None, *judged: Any, **more: Any) -> CaseVerdict:
+    def of(cls, case: Case, result: CheckResult | None, *judged: Any, **more: Any) -> Self:
         """Return the verdict on a case with its result; ``judged``: its faults and what follows."""
         if result is not None:
             more |= {"ran": result.result not in NEVER_RAN, "failed_job": result.failed_job}
@@ -122,46 +122,25 @@ class CaseVerdict:
 
     def score(self) -> Finding | None:
         """Return the score against the baseline, or None."""
-        return _score(self.findings)
+        several = (one for one in self.findings if one.criterion in RELATIVE)
+        return next((one for one in several if one.value is not None), None)
 
 
-def _score(findings: Sequence[Finding]) -> Finding | None:
-    scores = (one for one in findings if one.criterion in RELATIVE and one.value is not None)
-    return next(scores, None)
-
-
-@dataclass(frozen=True)
-class StoredResult:
+@dataclass(frozen=True, kw_only=True)
+class StoredResult(CaseVerdict):
     """Stored result of a case from another session, which is compared with and not judged.
 
     ``session``: its name in the store, at ``path``; ``started``: UTC; ``days``: how long before the
     judged session, negative after it; ``marks``: reasons against comparing them, a sentence each;
-    ``findings``: of the criteria across configurations.
+    its findings are of the criteria across configurations.
     """
 
     subject: Subject
-    result: CheckResult
     session: str
     path: Path
     started: datetime
     days: float
     marks: tuple[str, ...]
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def case(self) -> Case:
-        """Case."""
-        return self.subject.case
-
-    @property
-    def measured(self) -> Measured:
-        """Measurement."""
-        return self.subject.measured
-
-    @property
-    def landmarks(self) -> Landmarks:
-        """Landmarks of its curve."""
-        return self.measured.landmarks
 
     @property
     def date(self) -> str:
@@ -174,27 +153,26 @@ class StoredResult:
         hours, days = round(24 * abs(self.days)), abs(self.days)
         if hours == 0:
             return "within the hour"
-        long = f"{hours} hour{'s' if hours > 1 else ''}" if hours < 48 else f"{days:.0f} days"
+        long = counted(hours, "hour") if hours < 48 else f"{days:.0f} days"
         return f"{long} {'before' if self.days >= 0 else 'after'}"
-
-    def score(self) -> Finding | None:
-        """Return the score against the baseline, or None."""
-        return _score(self.findings)
 
 
 @dataclass(frozen=True)
 class StoredResults:
     """Stored results of configurations that a session neither was to measure nor measured.
 
-    ``cases``: compared with; ``left_out``: excluded for their marks; ``not_found``: not measured
-    well by any stored session. ``max_age_days``: age beyond which a session is marked.
+    ``max_age_days``: age beyond which a session is marked; ``leave_out_marked``: whether results
+    that are marked, for their age or versions, are left out: an older result without a mark then
+    replaces one, if available. ``cases``: compared with; ``left_out``: excluded for their marks;
+    ``not_found``: not measured well by any stored session; none before they are looked for.
     """
 
     store: Path
-    max_age_days: float
-    cases: tuple[StoredResult, ...]
-    left_out: tuple[StoredResult, ...]
-    not_found: tuple[Case, ...]
+    max_age_days: float = MAX_AGE_DAYS
+    leave_out_marked: bool = False
+    cases: tuple[StoredResult, ...] = ()
+    left_out: tuple[StoredResult, ...] = ()
+    not_found: tuple[Case, ...] = ()
 
     def together(self) -> Iterator[tuple[str, tuple[StoredResult, ...], bool]]:
         """Yield its cases in groups, in words, and whether they were left out; those last.
@@ -212,33 +190,16 @@ class StoredResults:
 
 
 @dataclass(frozen=True)
-class FailedTest:
-    """A job, or a test that judges several cases, that did not finish, and why."""
-
-    name: str
-    system: str
-    partition: str
-    environment: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.why}"
-
-    @property
-    def where(self) -> str:
-        """Configuration and name; a run that was killed has no partition."""
-        where = ":".join(filter(None, (self.system, self.partition)))
-        return " ".join(filter(None, (where, self.environment, self.name)))
-
-
-@dataclass(frozen=True)
 class Verdict:
     """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
     ``notes``: what was not or could not be asserted; ``skipped``: expected cases that were skipped;
-    ``compared_with``: stored results, None if not asked for; ``launched``: launches and crashes of
-    each configuration; ``traffic``: counters of each interface; ``standing_out``: changed carriers,
-    and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
+    ``compared_with``: stored results, None if not asked for; ``failed_tests``: jobs, and tests that
+    judge several cases, that did not finish, by configuration and name; ``launched``: launches and
+    crashes of each configuration; ``traffic``: counters of each interface; ``standing_out``:
+    changed carriers, and nodes that lose more than others; ``beyond_nodes``: differences between
+    jobs, which ``nodes`` does not have; ``unread``: why earlier sessions could not be read. What
+    fails in a part is among the faults, in a sentence.
     """
 
     cases: tuple[CaseVerdict, ...]
@@ -247,13 +208,15 @@ class Verdict:
     notes: tuple[str, ...]
     skipped: tuple[tuple[Case, SkipReason], ...] = ()
     compared_with: StoredResults | None = None
-    failed_tests: tuple[FailedTest, ...] = ()
+    failed_tests: tuple[Finding, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
     pairs: tuple[PairsVerdict, ...] = ()
     nodes: tuple[NodeFinding, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     traffic: tuple[InterfaceTotals, ...] = ()
     standing_out: tuple[Finding, ...] = ()
+    beyond_nodes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def stored_cases(self) -> tuple[StoredResult, ...]:
@@ -293,7 +256,7 @@ class Verdict:
         """
         # Not those that fail in setup, as where references are missing, or that nobody ran.
         died = ("fail in run:", "fail in sanity:", "fail in cleanup:")
-        unmeasured = {str(one) for one in self.failed_tests if one.why.startswith(died)}
+        unmeasured = {one.why for one in self.failed_tests if one.reason.startswith(died)}
         if unmeasured:
             unmeasured |= {f"coverage: {one}" for one in self.coverage if one.failed}
         failed = any(one.failed and (one.ran or not unmeasured) for one in self.cases)
@@ -353,7 +316,7 @@ class Failure:
     whole: str
     why: str
     cases: tuple[Case, ...] = ()
-    tests: tuple[FailedTest, ...] = ()
+    tests: tuple[Finding, ...] = ()
     waiting: tuple[Case, ...] = ()
     excess: float = 1.0
 
@@ -367,11 +330,11 @@ class Failure:
         if not self.waiting:
             return sentence
         for_whom = "it" if len(self.tests) == 1 else "them"
-        did = "case did" if len(self.waiting) == 1 else "cases did"
+        did = counted(len(self.waiting), "case did", "cases did")
         which = _counted(self.waiting)
         if len({(case.partition, case.environment) for case in self.waiting}) == 1:
             which = listed([case.what() for case in self.waiting])
-        return f"{sentence}; {len(self.waiting)} {did} not run for {for_whom} ({which})"
+        return f"{sentence}; {did} not run for {for_whom} ({which})"
 
 
 def failures(verdict: Verdict) -> list[Failure]:
@@ -379,13 +342,13 @@ def failures(verdict: Verdict) -> list[Failure]:
 
     Cases that nobody measured come before those that failed.
     """
-    by_test = {(test.partition, test.environment, test.name): test for test in verdict.failed_tests}
-    waiting: dict[FailedTest, list[Case]] = defaultdict(list)
+    by_test = {test.where: test for test in verdict.failed_tests}
+    waiting: dict[str, list[Case]] = defaultdict(list)
     single: list[Failure] = []
     for judged in verdict.cases:
         case = judged.case
-        test = by_test.get((case.partition, case.environment, judged.failed_job or ""))
-        if test is not None and len(judged.faults) == 1:
+        test = f"{case.system}:{case.partition} {case.environment} {judged.failed_job}"
+        if test in by_test and len(judged.faults) == 1:
             waiting[test].append(case)
             continue
         kind = FailureKind.BOUND if judged.complete else FailureKind.CASE
@@ -395,13 +358,13 @@ def failures(verdict: Verdict) -> list[Failure]:
             for one in judged.findings
             if one.level is Level.FAIL
         ]
-    sentences = {str(test) for test in verdict.failed_tests}
+    sentences = {test.why for test in verdict.failed_tests}
     beyond = FailureKind.BEYOND_CASES
     found = [
         *_alike(single),
         *(Failure(beyond, one, one) for one in verdict.faults if one not in sentences),
         *_alike(
-            Failure(beyond, str(one), one.why, tests=(one,), waiting=tuple(waiting[one]))
+            Failure(beyond, one.why, one.reason, tests=(one,), waiting=tuple(waiting[one.where]))
             for one in verdict.failed_tests
         ),
     ]
@@ -447,61 +410,35 @@ def _alike(several: Iterable[Failure]) -> list[Failure]:
     ]
 
 
-@dataclass(frozen=True)
-class Crossover:
-    """A function in one configuration over its rank counts, which increase.
+Crossover = tuple[CaseVerdict, ...]
+"""A function in one configuration over its rank counts, which increase: cases that were measured or
+expected; at least one of the configuration was measured."""
 
-    ``cases``: measured or expected; at least one of the configuration was measured.
-    """
 
-    cases: tuple[CaseVerdict, ...]
+def red_cases(cases: Crossover) -> Crossover:
+    """Return the cases that ran and failed."""
+    return tuple(one for one in cases if one.failed and one.ran)
 
-    @property
-    def case(self) -> Case:
-        """First case, for what all have in common."""
-        return self.cases[0].case
 
-    @property
-    def red(self) -> tuple[CaseVerdict, ...]:
-        """Cases that ran and failed."""
-        return tuple(one for one in self.cases if one.failed and one.ran)
-
-    @property
-    def inconclusive(self) -> tuple[int, ...]:
-        """Rank counts at which it neither passed nor failed."""
-        return tuple(one.case.ranks for one in self.cases if one.level is Level.INCONCLUSIVE)
-
-    @property
-    def missing(self) -> tuple[int, ...]:
-        """Rank counts at which it did not run."""
-        return tuple(one.case.ranks for one in self.cases if not one.ran)
-
-    @property
-    def least(self) -> int | None:
-        """Least rank count at which it is red, or None."""
-        return self.red[0].case.ranks if self.red else None
-
-    def sentence(self) -> str:
-        """Return at which ranks and sizes it is red, and by what; or up to which it is not."""
-        fine = [str(one.case.ranks) for one in self.cases if one.passed]
-        rest = [
-            f"{word} at {' and '.join(map(str, ranks))} ranks"
-            for word, ranks in (("inconclusive", self.inconclusive), ("did not run", self.missing))
-            if ranks
-        ]
-        if not self.red:
-            # Nothing is known from the first inconclusive count on.
-            settled = [
-                one.case.ranks
-                for one in self.cases
-                if one.passed and one.case.ranks < min(self.inconclusive, default=math.inf)
-            ]
-            not_red = [f"not red up to {settled[-1]} ranks"] if settled else []
-            return "; ".join([*not_red, *rest])
-        alike = grouped((broken(one), str(one.case.ranks)) for one in self.red)
-        parts = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
-        parts += [f"not at {' and '.join(fine)}"] if fine else []
-        return f"red {'; '.join([*parts, *rest])}"
+def breakdown(cases: Crossover) -> str:
+    """Return at which ranks and sizes a function is red, and by what; or up to which it is not."""
+    unsure = [one.case.ranks for one in cases if one.level is Level.INCONCLUSIVE]
+    missing = [one.case.ranks for one in cases if not one.ran]
+    fine = [one.case.ranks for one in cases if one.passed]
+    rest = [
+        f"{word} at {' and '.join(map(str, ranks))} ranks"
+        for word, ranks in (("inconclusive", unsure), ("did not run", missing))
+        if ranks
+    ]
+    if not red_cases(cases):
+        # Nothing is known from the first inconclusive count on.
+        settled = [ranks for ranks in fine if ranks < min(unsure, default=math.inf)]
+        not_red = [f"not red up to {settled[-1]} ranks"] if settled else []
+        return "; ".join([*not_red, *rest])
+    alike = grouped((broken(one), str(one.case.ranks)) for one in red_cases(cases))
+    parts = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
+    parts += [f"not at {' and '.join(map(str, fine))}"] if fine else []
+    return f"red {'; '.join([*parts, *rest])}"
 
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
@@ -510,7 +447,7 @@ def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     several = grouped((alike(one.case), one) for one in verdict.cases)
     measured = {alike(one.case)[:2] for one in verdict.cases if one.measured is not None}
     return tuple(
-        Crossover(tuple(sorted(cases, key=lambda one: one.case.ranks)))
+        tuple(sorted(cases, key=lambda one: one.case.ranks))
         for key, cases in several.items()
         if key[:2] in measured
     )
@@ -539,18 +476,9 @@ def broken(judged: CaseVerdict) -> str:
     return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
 
 
-@dataclass(frozen=True)
-class CpuRow:
-    """CPU cost of a case on its costliest node.
-
-    ``of_tcp``: its CPU seconds per GB over those of the same case over TCP, None where it is not
-    compared with TCP or either is not known.
-    """
-
-    case: Case
-    cost: NodeCost
-    of_tcp: float | None = None
-
+CpuRow = tuple[Case, NodeCost, float | None]
+"""A case, its cost on the costliest node, and its CPU seconds per GB over those of the same case
+over TCP, None where it is not compared with TCP or either is not known."""
 
 CpuRows = tuple[Sequence[CpuRow], Mapping[str, int]]
 """Rows of known costs, and the number of other cases by the reason."""
@@ -575,5 +503,5 @@ def cpu_rows(verdict: Verdict) -> CpuRows:
             per_gb = there[key][1].s_per_gb if key in there and operation == over_tcp else None
             if per_gb and cost.s_per_gb is not None:
                 of_tcp = cost.s_per_gb / per_gb
-        rows.append(CpuRow(case, cost, of_tcp))
+        rows.append((case, cost, of_tcp))
     return rows, unknown

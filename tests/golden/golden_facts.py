@@ -48,7 +48,6 @@ from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
 from netproof.verdict import (
-    StoredOptions,
     confirmations,
     derive,
     file_names,
@@ -58,6 +57,7 @@ from netproof.verdict import (
 )
 from netproof.verdict.engine import Subject
 from netproof.verdict.references import ReferenceFile
+from netproof.verdict.verdict import StoredResults
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -218,7 +218,7 @@ def verdicts() -> Iterator[Fact]:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
             diagnosis.ingest(store, DATA / "sessions" / f"{name}.json")
-        asked = StoredOptions(store.folder)
+        asked = StoredResults(store.folder)
         found = session_verdict.judge_session(
             judged("sick").session, asked=asked
         ).verdict.compared_with
@@ -339,7 +339,7 @@ def rounds_of_pairs() -> Iterator[Fact]:
 def diagnoses() -> Iterator[Fact]:
     """Diagnose recorded sessions, and sessions with a known fault made of recorded jobs."""
     earlier = [
-        diagnosis.Earlier(name, datetime(2026, 11, day), lambda name=name: judged(name))
+        (name, datetime(2026, 11, day), lambda name=name: judged(name))
         for day, name in ((20, "sick"), (19, "healthy"))
     ]
     several = {name: diagnosis.diagnose(judged(name)) for name in SESSIONS}
@@ -456,9 +456,9 @@ def power_of_verdicts() -> Iterator[Fact]:
         yield plant.name, "planted into", len(having), "failed", len(new), "inconclusive", unclear
         for criterion, count in power.criteria_of(new).items():
             yield plant.name, f"failed by {criterion}", count
-    for case in session_verdict.power_of(judged("healthy")):
+    for case, _, smallest in session_verdict.power_of(judged("healthy")):
         names = "change factor sure size by"
-        yield from facts_of_each(of_case("stated", case.case), case.smallest, names, "change")
+        yield from facts_of_each(of_case("stated", case), smallest, names, "change")
 
 
 def pair_power() -> Iterator[Fact]:

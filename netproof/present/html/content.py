@@ -62,14 +62,14 @@ def configuration(case: Case) -> str:
     return f"{case.partition} {case.environment}"
 
 
-def switch(one: CaseVerdict | StoredResult) -> str:
+def switch(one: CaseVerdict) -> str:
     """Return the partition's label in legends, with the day if another session measured it."""
     if isinstance(one, StoredResult):
         return f"{one.case.partition}, of {one.date}"
     return one.case.partition
 
 
-def label(one: CaseVerdict | StoredResult) -> str:
+def label(one: CaseVerdict) -> str:
     """Return the label of a configuration at curves, with the day as in ``switch``."""
     day = f", of {one.date}" if isinstance(one, StoredResult) else ""
     return f"{configuration(one.case)}{day}"
@@ -108,7 +108,7 @@ class Group:
         return self.members[0].case
 
     @property
-    def every(self) -> tuple[CaseVerdict | StoredResult, ...]:
+    def every(self) -> tuple[CaseVerdict, ...]:
         """Its cases, stored ones last."""
         return (*self.members, *self.stored)
 

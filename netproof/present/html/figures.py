@@ -32,7 +32,7 @@ from netproof.session.pair_rounds import PairRounds
 from netproof.site.matrix import Matrix
 from netproof.site.partition import PairQuantity
 from netproof.verdict.limits import Limits
-from netproof.verdict.verdict import CaseVerdict, StoredResult
+from netproof.verdict.verdict import CaseVerdict
 
 CAPTIONS = template("captions", "sentences")
 """Sentences below charts."""
@@ -86,7 +86,7 @@ def points(
     ]
 
 
-def case_points(one: CaseVerdict | StoredResult) -> Rows:
+def case_points(one: CaseVerdict) -> Rows:
     """Return the rows of a case; none where it was not measured whole."""
     if one.measured is None:
         return []

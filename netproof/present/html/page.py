@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from netproof.benchmarks import registry
-from netproof.comparison.comparison import Against
+from netproof.comparison.comparison import Against, Outcome
 from netproof.criteria import Level
 from netproof.diagnosis import diagnosis
 from netproof.diagnosis.diagnosis import Diagnosis
@@ -49,8 +49,10 @@ from netproof.verdict.verdict import (
     Crossover,
     StoredResults,
     Verdict,
+    breakdown,
     cpu_rows,
     crossovers,
+    red_cases,
 )
 
 MAIN_NETPIPE = ("inter-node", "oneway")
@@ -115,7 +117,7 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
     yield MAIN, _main(report, by_page, costs)
     for partition, name in report.partition_pages.items():
         own = {page: one for page, one in by_page.items() if one[0].partition == partition}
-        of_partition = tuple(row for row in costs[0] if row.case.partition == partition)
+        of_partition = tuple(row for row in costs[0] if row[0].partition == partition)
         parts = list(_results(report, own, (of_partition, {}), partition))
         heading = f"{partition} on {system}"
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
@@ -134,7 +136,7 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
     judged = report.judged.verdict
     parts: list[Part] = [("verdict", Cell("Verdict", "unseen"), list(_verdict(report)))]
     if report.against is not None:
-        name = report.against.partition
+        name, *_ = report.against
         text = "Better or worse, where it breaks down, and plots of that"
         link = Cell(f"{name} against the others", link=report.against_page)
         parts.append(("switch", f"Switch {name}", [link, f"{text}."]))
@@ -385,10 +387,10 @@ def _findings(judged: CaseVerdict) -> list[Cell]:
 def _switch(report: Report, against: Against) -> str:
     """Return the page for a buyer: one switch against the others, breakdowns, ratios, plots."""
     alongside = report.judged.verdict.compared_with
-    name = against.partition
-    functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
-    shown: list[Block] = list(map(compared.outcome, against.comparisons))
-    shown.append(Sentences([f"Not compared: {why}" for why in against.alone]))
+    name, comparisons, apart = against
+    functions = [one for one in crossovers(report.judged.verdict) if one[0].case.partition == name]
+    shown: list[Block] = list(map(compared.outcome, comparisons))
+    shown.append(Sentences([f"Not compared: {why}" for why in apart]))
     if alongside is not None:
         sessions = "Which sessions the others come from"
         shown.append(Cell(sessions, "faint", link=f"{MAIN}#compared_with"))
@@ -402,14 +404,20 @@ def _switch(report: Report, against: Against) -> str:
         ("summary", "", shown),
         ("breakdown", "Where it breaks down", _breakdown(functions, report.links)),
     ]
-    for one in against.comparisons:
+    for one in comparisons:
         title = f"{one.second.name} against {one.first.name}"
         of_sides = [*compared.differences(one), *compared.node_diffs(one)]
         differ = "They differ in the site's file, or in what the nodes were found to have"
         blocks = [Sentences(of_sides, differ), *compared.details(one)]
         parts.append((file_name(title), title, blocks))
     # Plots are of where the switch is red, or slower than another one.
-    keys = against.worse() | {one.case.key() for several in functions for one in several.red}
+    keys = {one.case.key() for cases in functions for one in red_cases(cases)}
+    keys |= {
+        one.second.case.key()
+        for each in comparisons
+        for one in each.cases
+        if one.outcome is Outcome.SLOWER or any(not part.faster for part in one.ranges)
+    }
     plotted = [
         report.figure(group)
         for group in report.groups
@@ -429,18 +437,20 @@ def _switch(report: Report, against: Against) -> str:
 
 def _breakdown(functions: Sequence[Crossover], links: Links) -> list[Block]:
     """Return at which rank counts and sizes each function is red."""
-    environments = list(dict.fromkeys(one.case.environment for one in functions))
+    environments = list(dict.fromkeys(cases[0].case.environment for cases in functions))
     found: dict[str, dict[str, Cell]] = defaultdict(dict)
-    for one in functions:
-        name = content.function_name(one.case)
-        if registry.of(one.case).by_protocol:
-            name = f"{name} {content.variant(one.case)}"
-        look = "inconclusive" if one.inconclusive else "absent" if one.missing else ""
-        cell = Cell(one.sentence(), look)
-        if one.red:
-            link = links[one.red[0].case.key()]
-            cell = Cell(f"{one.least} ranks", "failed", [one.sentence()], link=link)
-        found[name][one.case.environment] = cell
+    for cases in functions:
+        first, sentence = cases[0].case, breakdown(cases)
+        name = content.function_name(first)
+        if registry.of(first).by_protocol:
+            name = f"{name} {content.variant(first)}"
+        unsure = any(one.level is Level.INCONCLUSIVE for one in cases)
+        look = "inconclusive" if unsure else "" if all(one.ran for one in cases) else "absent"
+        cell = Cell(sentence, look)
+        if red := red_cases(cases):
+            least = red[0].case
+            cell = Cell(f"{least.ranks} ranks", "failed", [sentence], link=links[least.key()])
+        found[name][first.environment] = cell
     missing = Cell("–", title="not in the configuration")
     return [
         "The rank counts at which a function is red, and at which message sizes; the least of them"

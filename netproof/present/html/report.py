@@ -91,7 +91,7 @@ class Report:
     @property
     def against_page(self) -> str:
         """File of the page on the switch that is compared with the others; empty without one."""
-        return f"{file_name('switch', self.against.partition)}.html" if self.against else ""
+        return f"{file_name('switch', self.against[0])}.html" if self.against else ""
 
     @property
     def system(self) -> str:

@@ -42,7 +42,7 @@ def judged(stored: Session) -> session_verdict.JudgedSession:
     expected = dataclasses.replace(
         whole, cases=tuple(case for case in whole.cases if case.key() in there)
     )
-    return session_verdict.JudgedSession(stored, expected, judge(expected, stored), ())
+    return session_verdict.JudgedSession(stored, expected, judge(expected, stored))
 
 
 def changed(stored: Session, function: str, **changes) -> Session:
@@ -217,10 +217,11 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     kind, why = NodeFindingKind.NOT_KNOWN, "gige-2: driver not known"
     finding = NodeFinding("gige", "driver", kind, why, (), level=Level.WARN)
     covered = Coverage("gige", ("gige-1",), ("gige-1", "gige-2"), ("gige-2",))
-    verdict = dataclasses.replace(of.verdict, nodes=(finding,), coverage=(covered,))
-    with_it = dataclasses.replace(
-        of, verdict=verdict, beyond_nodes=("job 8 ran with other files", "requeued: job 9")
+    jobs = ("job 8 ran with other files", "requeued: job 9")
+    verdict = dataclasses.replace(
+        of.verdict, nodes=(finding,), coverage=(covered,), beyond_nodes=jobs
     )
+    with_it = dataclasses.replace(of, verdict=verdict)
     night = a_night(with_it)
     text = command.summary(night)
     assert "\nnodes differ: job 8 ran with other files\nrequeued: job 9\n" in text

@@ -32,7 +32,7 @@ from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
@@ -154,8 +154,7 @@ def accusing(
     accusation = Accusation(kind, name, tuple(accused), (effect,), tuple(alternatives))
     out = set(accused) if kind is Kind.NODE else set()
     states = {
-        node: NodeState(node, State.ACCUSED if node in out else State.CLEARED, (), "")
-        for node in NODES
+        node: NodeState(State.ACCUSED if node in out else State.CLEARED, (), "") for node in NODES
     }
     alone = () if recovery is None else (Alone((accused[0], NODES[3]), recovery, (effect,), ""),)
     found = rounds(1)
@@ -263,7 +262,7 @@ def session_of(
     of_pairs: Iterable[PairsVerdict] = (),
     described: Iterable[Node] = (),
     covered: bool = True,
-    failed_tests: Iterable[FailedTest] = (),
+    failed_tests: Iterable[Finding] = (),
     partition: Partition | None = None,
     not_over_tcp: Iterable[str] = (),
     requeued: Iterable[Requeued] = (),
@@ -316,7 +315,6 @@ def session_of(
         Session(DATA / "sessions" / "passed.json", {}, results or (result(any_case),)),
         matrix,
         verdict,
-        (),
     )
     vars(judged.session)["provenance"] = made
     return judged

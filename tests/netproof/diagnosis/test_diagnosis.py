@@ -35,7 +35,6 @@ from netproof.diagnosis.diagnosis import (
     SOMETHING_WRONG,
     Diagnosis,
     DiagnosisOutcome,
-    Earlier,
     diagnose,
     status,
 )
@@ -55,9 +54,10 @@ from netproof.site.slurm import SlurmNode
 from netproof.verdict import PASSED, limits
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.engine import Subject
+from netproof.verdict.judge import FAILED_TEST
 from netproof.verdict.limits import Limits
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import CaseVerdict, FailedTest
+from netproof.verdict.verdict import CaseVerdict
 
 
 def of(**parts) -> Diagnosis:
@@ -74,6 +74,10 @@ def only(**parts) -> Culprit:
 def healthy(**others) -> dict:
     usual = {"cases": [judged_case(subject())], "of_pairs": [rounds()], "described": in_job()}
     return usual | others
+
+
+def failed_test(name: str, why: str) -> Finding:
+    return Finding(FAILED_TEST, Level.FAIL, f"testbed:gige mpich {name}", why)
 
 
 def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
@@ -244,7 +248,7 @@ def test_a_link_that_is_down_explains_what_failed_on_its_node(state):
     found = of(
         cases=[unmeasured()],
         described=in_job(gige_2={"state": state}),
-        failed_tests=[FailedTest("Job", "testbed", "gige", "mpich", "did not end")],
+        failed_tests=[failed_test("Job", "did not end")],
     )
     (culprit,) = found.culprits
     assert culprit.cause == "link down"
@@ -332,7 +336,7 @@ RING = {
 
 
 def test_a_node_behind_a_firewall_explains_jobs_that_hang():
-    failed = [FailedTest("Job", "testbed", "gige", "mpich", "did not end")]
+    failed = [failed_test("Job", "did not end")]
     culprit = only(**healthy(cases=[unmeasured()], described=in_job(**RING), failed_tests=failed))
     assert (culprit.cause, culprit.place.nodes) == ("no TCP", ("gige-2",))
     assert culprit.headline == "gige-2 (eth1): does not answer TCP connections"
@@ -914,7 +918,7 @@ def earlier(*sessions, asked: list[int]):
         return judge
 
     return [
-        Earlier(f"s{number}", datetime(2026, 11, 20 - number), judging(number, made))
+        (f"s{number}", datetime(2026, 11, 20 - number), judging(number, made))
         for number, made in enumerate(sessions)
     ]
 
@@ -987,7 +991,7 @@ def test_a_node_for_which_a_job_waited_in_vain_is_named(listed, nodes):
         "fail in run: job blocked error: [jobid=316] job cancelled because it was blocked due to"
         f" reason: ReqNodeNotAvail, UnavailableNodes:{listed}"
     )
-    cancelled = FailedTest("PairJob", "testbed", "gige", "mpich", why)
+    cancelled = failed_test("PairJob", why)
     found = of(**healthy(failed_tests=[cancelled]))
     named = [one for one in found.culprits if one.cause == "node died"]
     assert [node for one in named for node in one.place.nodes] == nodes

@@ -82,7 +82,7 @@ def test_an_odd_number_leaves_out_one_after_the_other():
 
 def suspected(count, suspects=(), cleared=(), pairs=()) -> Judgement:
     states = {name: State.CLEARED if name in cleared else State.UNDECIDED for name in names(count)}
-    nodes = {name: NodeState(name, state, (), "") for name, state in states.items()}
+    nodes = {name: NodeState(state, (), "") for name, state in states.items()}
     return Judgement(2, nodes, (), {}, tuple(suspects), tuple(pairs))
 
 

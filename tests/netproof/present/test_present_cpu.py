@@ -12,7 +12,7 @@ from netproof.measurement.disturbance import NO_STARTS, NodeCost
 from netproof.present.document import show
 from netproof.present.session import cpu_blocks as blocks
 from netproof.present.session import cpu_figures
-from netproof.verdict.verdict import CpuRow, CpuRows, cpu_rows
+from netproof.verdict.verdict import CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
 COST = NodeCost(
@@ -40,7 +40,7 @@ def printed(rows: CpuRows, width: int = 140) -> str:
 
 
 def test_every_figure_is_in_its_column():
-    said = printed(((CpuRow(TCP, COST, 3.5),), {}))
+    said = printed((((TCP, COST, 3.5),), {}))
     assert "what it costs the CPU" in said
     (row,) = (line.split() for line in said.splitlines() if line.startswith("gige"))
     assert row[:7] == ["gige", "mpich", "NetPIPE", "TCP", "intra-node", "oneway", "2"]
@@ -49,13 +49,13 @@ def test_every_figure_is_in_its_column():
 
 def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
     bare = NodeCost("n1", 1, 1, seconds=1.0, cpu_s=0.5, start_s=0.1, cores=0.5)
-    assert set(cpu_figures(CpuRow(TCP, bare)).values()) == {"0.50", "-"}
-    said = printed(((CpuRow(TCP, bare),), {"nobody looked": 3}))
+    assert set(cpu_figures(bare).values()) == {"0.50", "-"}
+    said = printed((((TCP, bare, None),), {"nobody looked": 3}))
     assert "not known of 3 cases: nobody looked" in said
 
 
 def test_a_narrow_terminal_keeps_what_matters_most():
-    rows = ((CpuRow(TCP, COST, 3.5),), {})
+    rows = (((TCP, COST, 3.5),), {})
     said = printed(rows, width=90).splitlines()
     (head,) = (line for line in said if line.startswith("partition"))
     assert "s/GB" in head

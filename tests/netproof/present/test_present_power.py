@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from netproof.measurement.case import Case
+from netproof.present import documents
 from netproof.present import verdict as present
 from netproof.present.document import show
-from netproof.verdict.power import CasePower, Degradation, Smallest
+from netproof.verdict.power import Degradation, Smallest
 
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 
@@ -38,12 +39,12 @@ def printed(powers) -> str:
 
 
 def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
-    found = CasePower(
+    found = (
         CASE,
         1,
         (Smallest(Degradation.LATENCY, None), Smallest(Degradation.BANDWIDTH, 1.25, "reference")),
     )
-    text = printed([found, CasePower(CASE, 3, ())])
+    text = printed([found, (CASE, 3, ())])
     assert text.count("NetPIPE TCP inter-node oneway") == 1
     assert "about 20% less" in text
     assert "1 case has a single launch" in text
@@ -51,12 +52,12 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
 
 
 def test_where_nothing_passed_it_says_so():
-    assert "no case passed" in printed([CasePower(CASE, 3, ())])
+    assert "no case passed" in printed([(CASE, 3, ())])
 
 
 def test_as_plain_values():
-    found = CasePower(CASE, 3, (Smallest(Degradation.SPIKE, 4.0, "jump", 4.4, 512),))
-    assert present.of_power(found) == {
+    found = (CASE, 3, (Smallest(Degradation.SPIKE, 4.0, "jump", 4.4, 512),))
+    assert present.of_power(found) == documents.plain(CASE) | {
         "launches": 3,
         "changes": [
             {"change": "one size", "factor": 4.0, "sure": 4.4, "size": 512, "criterion": "jump"}

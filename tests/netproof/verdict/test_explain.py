@@ -32,9 +32,11 @@ from netproof.verdict.verdict import (
     CpuRows,
     Crossover,
     Verdict,
+    breakdown,
     cpu_rows,
     crossovers,
     failures,
+    red_cases,
 )
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -50,9 +52,7 @@ def whole(stored: Session) -> Verdict:
 def printed(verdict: Verdict) -> list[str]:
     out = io.StringIO()
     session = SimpleNamespace(ahead="")
-    judged = SimpleNamespace(
-        verdict=verdict, recurring=NOTHING, beyond_nodes=(), unread=(), session=session
-    )
+    judged = SimpleNamespace(verdict=verdict, recurring=NOTHING, session=session)
     show(sentences(judged), Console(file=out, width=400, color_system=None))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
@@ -228,8 +228,8 @@ def of(verdict: Verdict, function: str) -> Crossover:
     return next(
         one
         for one in crossovers(verdict)
-        if (one.case.partition, one.case.environment, one.case.function)
-        == ("gige", "mpich", function)
+        for case in [one[0].case]
+        if (case.partition, case.environment, case.function) == ("gige", "mpich", function)
     )
 
 
@@ -240,12 +240,10 @@ def ruled(judged: CaseVerdict, *sizes: int, by="envelope", level=Level.FAIL) -> 
 
 
 def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict):
-    fine = of(verdict, "Barrier")
-    assert (fine.least, fine.sentence()) == (None, "not red up to 4 ranks")
-    absent = of(verdict, "Alltoall")
-    assert (absent.least, absent.missing) == (None, (2, 4))
-    assert absent.sentence() == "did not run at 2 and 4 ranks"
-    two, four = of(verdict, "Sendrecv").cases
+    fine, absent = of(verdict, "Barrier"), of(verdict, "Alltoall")
+    assert (red_cases(fine), breakdown(fine)) == ((), "not red up to 4 ranks")
+    assert (red_cases(absent), breakdown(absent)) == ((), "did not run at 2 and 4 ranks")
+    two, four = of(verdict, "Sendrecv")
     several = [ruled(two, 1024, by=name).findings[0] for name in ("jump", "dropout", "score")]
     faulty = CaseVerdict.of(
         four.case,
@@ -253,8 +251,6 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
         ("fail in sanity: ended at its limit",),
     )
     first, second = (ruled(one, 1024, level=Level.INCONCLUSIVE) for one in (two, four))
-    above = Crossover((two, second))
-    assert (above.red, above.inconclusive) == ((), (4,))
     for cases, least, sentence in (
         (
             (two, ruled(four, 65536, 131072, 32768)),
@@ -273,7 +269,7 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
             "red at 2 ranks, 1024 bytes by jump, dropout and score",
         ),
         ((two, faulty), 4, "red at 4 ranks, not measured whole; not at 2"),
-        (above.cases, None, "not red up to 2 ranks; inconclusive at 4 ranks"),
+        ((two, second), None, "not red up to 2 ranks; inconclusive at 4 ranks"),
         ((first, four), None, "inconclusive at 2 ranks"),
         (
             (first, ruled(four, 1024)),
@@ -281,8 +277,9 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
             "red at 4 ranks, 1024 bytes by envelope; inconclusive at 2 ranks",
         ),
     ):
-        found = Crossover(cases)
-        assert (found.least, found.sentence()) == (least, sentence)
+        red = red_cases(cases)
+        assert red[0].case.ranks == least if red else least is None
+        assert breakdown(cases) == sentence
 
 
 def judged(path: Path) -> Verdict:
@@ -291,7 +288,7 @@ def judged(path: Path) -> Verdict:
 
 def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
     where = (environment, function)
-    return next(it for it in rows[0] if (it.case.environment, it.case.function) == where)
+    return next(it for it in rows[0] if (it[0].environment, it[0].function) == where)
 
 
 def case_of(verdict: Verdict, environment: str, function: str) -> CaseVerdict:
@@ -309,8 +306,8 @@ def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path)))
     assert rows[1] == {}
     tcp, mpi = (of_cpu_rows(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))
-    assert tcp.of_tcp is None
-    assert mpi.of_tcp == pytest.approx(mpi.cost.s_per_gb / tcp.cost.s_per_gb)
+    assert tcp[2] is None
+    assert mpi[2] == pytest.approx(mpi[1].s_per_gb / tcp[1].s_per_gb)
 
 
 @pytest.mark.slow
@@ -322,7 +319,7 @@ def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
         for use in launch.ranks:
             by_node.setdefault(use.node, []).append(use.cpu_s)
     most = max(by_node, key=lambda node: median(by_node[node]))
-    cost = of_cpu_rows(cpu_rows(verdict), "mpich", "tcp").cost
+    cost = of_cpu_rows(cpu_rows(verdict), "mpich", "tcp")[1]
     assert cost.node == most
     assert cost.cpu_s == pytest.approx(median(by_node[most]) - START["cpu_s"])
     # Two nodes, and each byte leaves one and arrives at the other.
@@ -332,6 +329,6 @@ def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
 @pytest.mark.slow
 def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
-    assert {row.case.function for row in rows[0]} == {"mpi"}
-    assert {row.of_tcp for row in rows[0]} == {None}, "that of TCP is not known"
+    assert {case.function for case, *_ in rows[0]} == {"mpi"}
+    assert {of_tcp for *_, of_tcp in rows[0]} == {None}, "that of TCP is not known"
     assert list(rows[1]) == [NO_STARTS]

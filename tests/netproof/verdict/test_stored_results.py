@@ -20,8 +20,9 @@ from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
-from netproof.verdict import StoredOptions, session_verdict
+from netproof.verdict import session_verdict
 from netproof.verdict.session_verdict import JudgedSession
+from netproof.verdict.verdict import StoredResults
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -61,7 +62,7 @@ def store_of(tmp_path: Path, *reports: Path) -> Path:
 
 def judged(new: Path, store: Path, **asked: object) -> JudgedSession:
     return session_verdict.judge_session(
-        session.load(new), system="testbed:fast-ethernet", asked=StoredOptions(store, **asked)
+        session.load(new), system="testbed:fast-ethernet", asked=StoredResults(store, **asked)
     )
 
 
@@ -238,7 +239,7 @@ def test_against_another_switch_the_nodes_of_each_are_those_of_its_own_session(t
     then, now = ("0.1.0", "6.1.0-25", "1.0", "aaa"), ("0.1.0", "6.1.0-27", "1.0", "aaa")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, made_with(*then)))
     result = judged(report(tmp_path, "new", "fast-ethernet", 0, made_with(*now)), store)
-    (compared,) = alone(result.session, result.verdict, "fast-ethernet").comparisons
+    _, (compared,), _ = alone(result.session, result.verdict, "fast-ethernet")
     assert differing(compared) == {"kernel": (("6.1.0-25",), ("6.1.0-27",))}
 
 
@@ -265,7 +266,7 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -1))
     new = session.load(report(tmp_path, "new", "gige", 0, left))
     verdict = session_verdict.judge_session(
-        new, system="testbed:gige", asked=StoredOptions(store)
+        new, system="testbed:gige", asked=StoredResults(store)
     ).verdict
     assert {case.environment for case, _ in verdict.skipped} == {"mpich"}
     of_gige = {one.case for one in verdict.compared_with.cases if one.case.partition == "gige"}
@@ -281,8 +282,8 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     newest = Store(store).sessions("testbed")[-1]
     (Store(store).path(newest) / "session.jsonl.zst").write_bytes(b"PAR1")
     result = judged(report(tmp_path, "new", "fast-ethernet"), store)
-    assert len(result.unread) == 1
-    assert newest.name in result.unread[0]
+    assert len(result.verdict.unread) == 1
+    assert newest.name in result.verdict.unread[0]
     assert newest.name not in {one.session for one in result.verdict.compared_with.cases}
 
 
