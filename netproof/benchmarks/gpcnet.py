@@ -46,7 +46,6 @@ _HEADS = (
     ["Name", "Avg", "99%", "Units"],
     ["Name", "Min", "Max", "Avg", "Avg(Worst)", "99%", "99.9%", "Units"],
 )
-_VERBOSE = re.compile(rf"{CONGESTED} \( *(.+) Network Test\)")
 _LAST = "Multiple Alltoall"
 """Last test of ``network_test``."""
 _MEAN, BESIDE = "mean of the ranks", "beside congestors"
@@ -72,22 +71,20 @@ def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
 
 def _tables(lines: Lines, empty: Table, *, loaded: bool) -> Iterator[Table]:
     """Yield the tests alone, and of a ``loaded`` run those beside congestors."""
-    title, alone = _tests(lines, replace(empty, remark=_MEAN))
-    if title != ALONE:
-        lines.refuse(f"is not the title {[ALONE]}")
+    _, alone = _tests(lines, replace(empty, remark=_MEAN), ALONE)
     if not loaded and alone[-1].function != _LAST:
         lines.refuse(f"the table ends before {_LAST}", TableError)
     yield from map(_sized, alone)
     if loaded:
         empty = replace(empty, remark=f"{_MEAN}, {BESIDE}")
-        title, congested = _tests(lines, empty)
+        title, congested = _tests(lines, empty, CONGESTED, CONGESTORS)
         if title == CONGESTORS:
-            congested = [_congested(lines, empty, test) for test in alone]
-        elif title != CONGESTED:
-            lines.refuse(f"is not the title {[CONGESTED]}")
-        if list(map(name_of, alone)) != list(map(name_of, congested)):
+            each = (f"{CONGESTED} ({test.function:>20} Network Test)" for test in alone)
+            congested = [_tests(lines, empty, title)[1][0] for title in each]
+        names = list(map(name_of, alone))
+        if names != list(map(name_of, congested)):
             lines.refuse("the tests alone and those with congestors are not the same")
-        _insist_on_factors(lines, list(map(name_of, alone)))
+        _insist_on_factors(lines, names)
         yield from map(_sized, congested)
 
 
@@ -100,30 +97,22 @@ def _sized(test: Table) -> Table:
     return test
 
 
-def _cells(lines: Lines, what: str) -> list[str]:
-    """Return the cells of a table's row, after the rule above it."""
-    _expect(lines, _RULE, f"the line above {what}")
-    return [cell.strip() for cell in _expect(lines, _ROW, what)[1].split("|")]
+def _rows(lines: Lines) -> Iterator[list[str]]:
+    """Yield the cells of each row of a table, to the rule below the last."""
+    while _expect(lines, _RULE, "the line above or below a row") and (row := _match(lines, _ROW)):
+        yield [cell.strip() for cell in row[1].split("|")]
 
 
-def _at_row(lines: Lines) -> bool:
-    """Check whether a rule with a row below it comes next, which ends with the table."""
-    here = lines.number
-    at_row = _match(lines, _RULE) is not None and _match(lines, _ROW) is not None
-    lines.go_to(here + 1)
-    return at_row
-
-
-def _tests(lines: Lines, empty: Table) -> tuple[str, list[Table]]:
-    """Return the title and the tests of a table, each as ``empty`` with one row."""
-    title, heads = " ".join(_cells(lines, "the title")), _cells(lines, "the columns")
-    if heads not in _HEADS:
+def _tests(lines: Lines, empty: Table, *titles: str) -> tuple[str, list[Table]]:
+    """Return which of ``titles`` a table has, and its tests, each as ``empty`` with one row."""
+    rows = _rows(lines)
+    if (title := " ".join(next(rows, []))) not in titles:
+        lines.refuse(f"is not the title {[titles[0]]}")
+    if (heads := next(rows, [])) not in _HEADS:
         lines.refuse(f"is not the title {_HEADS[0]}")
-    if not _at_row(lines):
-        lines.refuse(f"the table {title!r} has no row")
     found = []
-    while _at_row(lines):
-        row = dict(zip(heads, cells := _cells(lines, "a test"), strict=False))
+    for cells in rows:
+        row = dict(zip(heads, cells, strict=False))
         name, unit, figures = row.pop("Name"), row.pop("Units", ""), list(row.values())
         whole = len(cells) == len(heads) and name and unit in (TIME, RATE)
         if not whole or not all(map(_NUMBER.fullmatch, figures)):
@@ -138,10 +127,12 @@ def _tests(lines: Lines, empty: Table) -> tuple[str, list[Table]]:
         known = test is not None and test[1] in (_RATES if rated else _FUNCTIONS)
         function, size = (test[1], int(test[2])) if test and known else (name, 0)
         time = size / (mean * MEBI) * 1e6 if rated else mean
-        rows = (Row(lines.number, size, {"mean": mean}, time),)
+        entry = (Row(lines.number, size, {"mean": mean}, time),)
         facts = {"unit": unit, "mean": mean, "percentile_99": values["99%"]}
-        found.append(replace(empty, function=function, rows=rows, messages=int(rated), facts=facts))
-    _expect(lines, _RULE, "the last line of the table")
+        one = replace(empty, function=function, rows=entry, messages=int(rated), facts=facts)
+        found.append(one)
+    if not found:
+        lines.refuse(f"the table {title!r} has no row")
     return title, found
 
 
@@ -150,25 +141,13 @@ def name_of(test: Table) -> str:
     return f"{test.function} ({test.rows[0].size} B)"
 
 
-def _congested(lines: Lines, empty: Table, alone: Table) -> Table:
-    """Return a test beside congestors, from the table that a verbose program has for each."""
-    title, tests = _tests(lines, empty)
-    found = _VERBOSE.fullmatch(title)
-    if found is None or tests[0].function != found[1]:
-        lines.refuse(f"is not of {name_of(alone)} beside congestors")
-    return tests[0]
-
-
 def _insist_on_factors(lines: Lines, tests: list[str]) -> None:
     """Check the last table, which follows from the others but must be there, and complete."""
+    rows = _rows(lines)
     for row in ([FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
-        if _cells(lines, f"the title {row}") != row:
+        if next(rows, None) != row:
             lines.refuse(f"is not the title {row}")
-    seen = []
-    while _at_row(lines):
-        seen.append(_cells(lines, "a factor")[0])
-    _expect(lines, _RULE, "the last line of the table")
-    if seen != tests:
+    if (seen := [cells[0] for cells in rows]) != tests:
         lines.refuse(f"factors are of {seen}, and tests were {tests}")
 
 

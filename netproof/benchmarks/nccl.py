@@ -61,6 +61,7 @@ _CONCLUDED = re.compile(r"#(?: Collective test concluded: \w+)? *")
 _PROGRAM = re.compile(r"\b(\w+?)_perf\b")
 
 MOST_SIZES = 100_000
+HOW = ("", "in place")
 _ONE = "build nccl-tests with MPI=1, or give it the GPUs of a node with -g"
 
 
@@ -68,15 +69,15 @@ class _Run:
     """Facts that a run prints of itself, and its rows.
 
     ``devices``: host and GPU of each rank, and ``asked``: sizes in bytes, empty if unknown;
-    ``sweeps``: rows out of place and in place, by type, operation and root; ``average``: of all
-    bus bandwidths, in GB/s.
+    ``sweeps``: rows by their type, operation and root, and ``HOW``; ``average``: of all bus
+    bandwidths, in GB/s.
     """
 
     def __init__(self, path: str, version: str | None, first: int = 0) -> None:
         self.path, self.version, self.first = path, version, first
         self.devices: list[tuple[str, str]] = []
         self.asked: list[int] = []
-        self.sweeps: dict[tuple[str, ...], tuple[list[Row], list[Row]]] = {}
+        self.sweeps: dict[tuple[tuple[str, ...], str], list[Row]] = {}
         self.average = 0.0
 
     def ask(self, least: int, most: int, step: int, unit: str) -> None:
@@ -96,7 +97,7 @@ class _Run:
     def guess(self, measured: float | None) -> str:
         """Return a function whose rates have that factor; alltoall has those of all_gather."""
         several = ["all_gather", "broadcast"]
-        if any({"sum", "prod"} & {*key} for key in self.sweeps):
+        if any({"sum", "prod"} & {*key} for key, _ in self.sweeps):
             several = ["all_reduce", "reduce_scatter", "reduce"]
         return min(several, key=lambda name: abs((measured or 9) - self.factor(name, measured)))
 
@@ -109,24 +110,18 @@ class _Run:
             where = "inside one node" if hosts == 1 else f"on {hosts} nodes"
             place += f", {len(self.devices)} GPUs {where}"
         rates, tables, line = [], [], self.first
-        for key, both in self.sweeps.items():
-            several = " ".join(key) if len(self.sweeps) > 1 else ""
-            for rows, how in zip(both, ("", "in place"), strict=True):
-                if not rows:
-                    continue
-                line = rows[-1].line
-                rates += [row.values["busbw"] for row in rows]
-                self._check_sizes([row.size for row in rows], line)
-                # Rounding to ranks makes some equal, or nothing.
-                by_size = {row.size: row for row in rows if row.size}
-                if not by_size:
-                    continue
-                each = [row.values.get("times_us") for row in by_size.values()]
-                remark = ", ".join(filter(None, (place, several, GUESS if note else "", how)))
-                facts = {"times_us": each} if any(each) else {}
-                mine, ranks = tuple(by_size.values()), len(self.devices) or None
-                own = (self.path, function, ranks, mine, self.first, factor)
-                tables.append(Table(*own, remark=remark, facts=facts))
+        kinds = {key for key, _ in self.sweeps}
+        for (key, how), rows in self.sweeps.items():
+            line = rows[-1].line
+            rates += [row.values["busbw"] for row in rows]
+            self._check_sizes([row.size for row in rows], line)
+            # Rounding to ranks makes some equal, or nothing.
+            mine = tuple({row.size: row for row in rows if row.size}.values())
+            each = [row.values.get("times_us") for row in mine]
+            words = (place, " ".join(key) if len(kinds) > 1 else "", GUESS if note else "", how)
+            own = (self.path, function, len(self.devices) or None, mine, self.first, factor)
+            remark, facts = ", ".join(filter(None, words)), {"times_us": each} if any(each) else {}
+            tables += [Table(*own, remark=remark, facts=facts)] if mine else []
         mean = math.fsum(rates) / len(rates) if rates else 0.0
         if not tables or abs(self.average - mean) > 0.006 + 0.0005 * mean:
             reason = f"the mean of the rows' bus bandwidths is {mean:.4g}: a row is missing"
@@ -157,12 +152,11 @@ class _Run:
             if not (found := lines.match(_ROW)):
                 reason = "is no row that nccl-tests prints: give its output alone"
                 lines.refuse_next("a row of the table, or its last lines", reason)
-            tokens = found[3].split()
-            both = self.sweeps.setdefault(tuple(found[2].split()), ([], []))
-            for rows, figures in zip(both, (tokens[:4], tokens[4:]), strict=True):
+            tokens, key = found[3].split(), tuple(found[2].split())
+            for how, figures in zip(HOW, (tokens[:4], tokens[4:]), strict=True):
                 if figures[:3] != ["N/A"] * 3:
                     row = self._row(lines, int(found[1]), figures, counts=counts)
-                    rows.append(row)
+                    self.sweeps.setdefault((key, how), []).append(row)
                     rate = row.size / 1e3 / row.time_us
                     # Rates of few digits say little.
                     factors += [row.values["busbw"] / rate] if rate >= 1 else []
@@ -258,22 +252,20 @@ class Nccl(Benchmark):
         run.devices = [(one["hostname"], one["device_info"]) for one in config["devices"]]
         factor = run.factor(function)
         for entry in content["results"]:
-            size = int(entry["size"])
-            both = run.sweeps.setdefault(
-                (entry["type"], entry["redop"], str(entry["root"])), ([], [])
-            )
-            for rows, how in zip(both, ("out_of_place", "in_place"), strict=True):
-                if (figures := entry.get(how)) is None:
+            size, key = int(entry["size"]), (entry["type"], entry["redop"], str(entry["root"]))
+            for how, name in zip(HOW, ("out_of_place", "in_place"), strict=True):
+                if (figures := entry.get(name)) is None:
                     continue
                 time, bus = float(figures.get("time", figures.get("cpu_time"))), figures["bus_bw"]
                 if not time > 0 or not math.isclose(bus, factor * size / 1e3 / time, rel_tol=1e-3):
                     reason = f"bus_bw of {size} bytes does not follow from bytes and time"
                     raise ParseError(path, 0, f"{bus}", reason)
                 values = {"busbw": bus}
-                if each := entry.get(f"{how}_per_iter"):
+                if each := entry.get(f"{name}_per_iter"):
                     values["times_us"] = each["times_us"]
                 wrong = figures.get("nwrong")
-                rows.append(Row(0, size, values, time, f"nwrong {wrong}" if wrong else ""))
+                row = Row(0, size, values, time, f"nwrong {wrong}" if wrong else "")
+                run.sweeps.setdefault((key, how), []).append(row)
         unit = "factor" if "step_factor" in config else "bytes"
         least, most, step = (
             int(config[key]) for key in ("minimum_bytes", "maximum_bytes", f"step_{unit}")

@@ -38,7 +38,7 @@ def test_what_a_library_prints_before_and_after_is_no_part_of_it():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("NetworkLoad Tests", "Network Tests", "expected the line above the title"),
+        ("NetworkLoad Tests", "Network Tests", "expected the line above or below a row"),
         ("10 MPI ranks", "many MPI ranks", ":2: expected ranks and nodes"),
         ("Isolated Network Tests", "Isolated network tests", "not the title ['Isolated Network"),
         ("14.1 |         39.5", " nan |         39.5", "is no test, its numbers and a unit"),
