@@ -583,19 +583,19 @@ class MpiBenchmark(Benchmark):
         """Split message sizes in bytes into calls that run one after the other."""
         return (tuple(sizes),)
 
-    def on(self, case_ranks: int, ranks_per_node: int, function: str) -> tuple[int, int]:
-        """Return the ranks, and ranks per node, of a function in a job of ``case_ranks``."""
-        return (2, 1) if self.function(function).pair else (case_ranks, ranks_per_node)
+    def case(self, where: Where, function: str, ranks: int, ranks_per_node: int) -> Case:
+        """Return the case of a function in a job of ``ranks``, so many of them on a node."""
+        on = (2, 1) if self.function(function).pair else (ranks, ranks_per_node)
+        return Case(*where, self.name, function, *on)
 
     def cases(
         self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
         """Return each function on each count of ranks; those for two ranks once, if any is."""
-        every = [(ranks, ranks_per_node) for ranks in rank_counts]
         return [
-            Case(*where, self.name, function.name, ranks, per_node)
+            self.case(where, function.name, ranks, ranks_per_node)
             for function in self.functions
             if function.default or all_functions
-            for ranks, per_node in ([(2, 1)] * bool(every) if function.pair else every)
+            for ranks in (rank_counts[:1] if function.pair else rank_counts)
             if not (function.pairs and ranks % 2)
         ]

@@ -18,7 +18,7 @@ import contextlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -320,30 +320,9 @@ PATHS = ("inter-node", "intra-node")
 """Between two nodes, and between two ranks of one node."""
 
 DIRECTIONS = (ONE_WAY, BOTH_WAYS)
-VARIANTS = tuple(itertools.product(PROTOCOLS, PATHS, DIRECTIONS))
-"""Protocol, path and direction of everything that a job measures."""
 
 LEAST_TRIALS = 3
 """Trials per size of NetPIPE 3.7.2; 7 where it was built with FINAL (netpipe.h)."""
-
-
-def subject(protocol: str, path: str, direction: str) -> str:
-    """Return the stem of the names of a variant's steps, such as ``tcp-inter-node-oneway``."""
-    return f"{protocol}-{path}-{direction}"
-
-
-def variants(subjects: Collection[str]) -> tuple[tuple[str, str, str], ...]:
-    """Return the variants of these ``subject``s, in the order of all.
-
-    Raise NetproofError for an unknown one.
-    """
-    known = {subject(*variant): variant for variant in VARIANTS}
-    unknown = sorted(set(subjects) - set(known))
-    if unknown:
-        raise NetproofError(
-            f"NetPIPE has no variant {', '.join(map(repr, unknown))}; it has {', '.join(known)}"
-        )
-    return tuple(variant for name, variant in known.items() if name in subjects)
 
 
 class PerturbedSizes(MessageSizes):
@@ -394,15 +373,18 @@ class Netpipe(Benchmark):
     heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
     functions = (_function("tcp"), _function("mpi", ping_pong=True))
 
+    def case(self, where: Where, protocol: str, path: str, direction: str = ONE_WAY) -> Case:
+        """Return the case of a protocol on a path in a direction."""
+        per_node = 1 if path == "inter-node" else 2
+        return Case(*where, self.name, protocol, 2, per_node, path, direction)
+
     def cases(
         self, where: Where, rank_counts: Sequence[int], ranks_per_node: int, *, all_functions: bool
     ) -> list[Case]:
         """Return each protocol on each path in each direction; without ranks, inside a node."""
-        return [
-            Case(*where, self.name, protocol, 2, 1 if path == "inter-node" else 2, path, direction)
-            for protocol, path, direction in VARIANTS
-            if rank_counts or path == "intra-node"
-        ]
+        paths = PATHS if rank_counts else ("intra-node",)
+        every = itertools.product(PROTOCOLS, paths, DIRECTIONS)
+        return [self.case(where, *variant) for variant in every]
 
     def job_what(self, ranks: int, *, default: bool) -> str:
         """Return the name of the one job for all."""
@@ -427,7 +409,7 @@ class Netpipe(Benchmark):
 
     def subject(self, case: Case) -> str:
         """Return ``tcp-inter-node-oneway``."""
-        return subject(case.function, case.path, case.direction)
+        return f"{case.function}-{case.path}-{case.direction}"
 
     def asked(self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN) -> Sizes:
         """Return NetPIPE's own sizes, and those that a perturbation adds."""
@@ -500,3 +482,13 @@ class Netpipe(Benchmark):
 
 
 BENCHMARK = Netpipe()
+
+VARIANTS = tuple(map(BENCHMARK.subject, BENCHMARK.cases(("", "", ""), (2,), 1, all_functions=True)))
+"""Every path and direction of each protocol, as the steps that measure it are called."""
+
+
+def insist_on_variants(names: Sequence[str]) -> None:
+    """Raise NetproofError for a name that is none of ``VARIANTS``."""
+    if unknown := [name for name in names if name not in VARIANTS]:
+        those = ", ".join(map(repr, unknown))
+        raise NetproofError(f"NetPIPE has no variant {those}; it has {', '.join(VARIANTS)}")

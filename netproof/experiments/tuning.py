@@ -85,7 +85,7 @@ class TuningAsked(SweepAsked):
                 f"{setting.title} takes root: give {':'.join(planned.where[:2])} a tuning_hook in"
                 " its site's file"
             )
-        case = plan.netpipe_case(planned.where, self.protocol, self.path, "oneway")
+        case = netpipe.BENCHMARK.case(planned.where, self.protocol, self.path)
         order, seed = sweep.turns(values, self.rounds, planned.seed), planned.seed
         return Sweep(case, setting.name, setting.title, how, "", seed, planned.extras, order)
 
@@ -113,8 +113,8 @@ class AlgorithmsAsked(SweepAsked):
             on = f"{', '.join(map(str, sorted(counts)))} ranks, and not on {self.ranks}"
             raise NetproofError(f"{where} measures {self.function} on {on}")
         how, seed = parameters.library_of(library).setting(self.function), planned.seed
-        ranks, function = self.ranks or min(counts), imb.BENCHMARK.function(self.function)
-        case = plan.mpi_case(planned.where, function, ranks, partition.ranks_per_node)
+        ranks, per_node = self.ranks or min(counts), partition.ranks_per_node
+        case = imb.BENCHMARK.case(planned.where, self.function, ranks, per_node)
         title, order = (
             f"{self.function} {sweep.ALGORITHM}",
             sweep.turns(tuple(names), self.rounds, seed),

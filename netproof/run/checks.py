@@ -47,7 +47,7 @@ from netproof.run.mixins import (
     partition_names,
     rank_counts,
 )
-from netproof.session import job_files, plan, provenance, records
+from netproof.session import job_files, provenance, records
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -333,7 +333,7 @@ class NetpipeCheck(Check):
 
     def case(self) -> Case:
         """Return the case of the variant in the job."""
-        return plan.netpipe_case(self.place(), self.protocol, self.path, self.direction)
+        return netpipe.BENCHMARK.case(self.place(), self.protocol, self.path, self.direction)
 
 
 class TcpCheck(NetpipeCheck):
@@ -371,9 +371,9 @@ class MpiCheck(OfRanks, Check):
 
     def case(self) -> Case:
         """Return the case of the function in the job."""
-        function = registry.mpi(self.benchmark).function(self.function)
         per_node = self.current_partition.extras["ranks_per_node"]
-        return plan.mpi_case(self.place(), function, self.job_ranks, per_node)
+        mpi = registry.mpi(self.benchmark)
+        return mpi.case(self.place(), self.function, self.job_ranks, per_node)
 
 
 class Curves(JudgeOfJob):

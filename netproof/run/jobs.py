@@ -25,7 +25,6 @@ from reframe.core.systems import SystemPartition
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
-from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import disk, trust
@@ -233,7 +232,7 @@ def tcp_environments_on(partition: SystemPartition) -> tuple[str, ...]:
         (one.name, one.features, one.extras)
         for one in partition.environs
         if not any(
-            plan.netpipe_case((*where, one.name), protocol, "intra-node", "oneway").key() in skipped
+            netpipe.BENCHMARK.case((*where, one.name), protocol, "intra-node").key() in skipped
             for protocol in netpipe.PROTOCOLS
         )
     )
@@ -346,13 +345,11 @@ class NetpipeLaunches(PartitionJob):
     """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
     On a partition of one node only intra-node.
-    ``variants``: names of the variants to measure, by ``netpipe.subject``.
+    ``variants``: which of them to measure, such as ``tcp-inter-node-oneway``.
     """
 
     benchmark = "netpipe"
-    variants = variable(
-        typ.List[str], value=[netpipe.subject(*variant) for variant in netpipe.VARIANTS]
-    )
+    variants = variable(typ.List[str], value=[*netpipe.VARIANTS])
     num_tasks_per_node = 1
 
     @run_before("run")
@@ -365,22 +362,10 @@ class NetpipeLaunches(PartitionJob):
         has = netpipe.BENCHMARK.feature("mpi") in environment.features
         return netpipe.BENCHMARK.start("mpi", 2) if has else []
 
-    def variants_in(self, environment: Environment) -> tuple[tuple[str, str, str], ...]:
-        """Return the variants that the environment measures."""
-        feature = netpipe.BENCHMARK.feature
-        inside = self.site_partition().nodes < 2
-        with_tcp = environment.name in tcp_environments_on(self.current_partition)
-        return tuple(
-            one
-            for one in netpipe.variants(self.variants)
-            if feature(one[0]) in environment.features
-            and (with_tcp or one[0] != "tcp")
-            and (one[1] == "intra-node" or not inside)
-        )
-
     def several(self) -> list[Environment]:
         """Return the environments that measure a variant; raise NetproofError for none."""
-        several = [one for one in super().several() if self.variants_in(one)]
+        netpipe.insist_on_variants(self.variants)
+        several = [one for one in super().several() if self.cases_in(one)]
         if not several:
             raise NetproofError(
                 f"variants {', '.join(self.variants)}: no environment of"
@@ -391,7 +376,15 @@ class NetpipeLaunches(PartitionJob):
     def cases_in(self, environment: Environment) -> list[Case]:
         """Return every variant that the environment can run."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
-        return [plan.netpipe_case(where, *variant) for variant in self.variants_in(environment)]
+        counts = self.current_partition.extras["rank_counts"]
+        with_tcp = environment.name in tcp_environments_on(self.current_partition)
+        return [
+            case
+            for case in netpipe.BENCHMARK.cases(where, counts, 1, all_functions=True)
+            if netpipe.BENCHMARK.subject(case) in self.variants
+            and netpipe.BENCHMARK.feature(case.function) in environment.features
+            and (with_tcp or case.function != "tcp")
+        ]
 
 
 class MpiLaunches(PartitionJob):
@@ -408,26 +401,19 @@ class MpiLaunches(PartitionJob):
         """Return its benchmark's command."""
         return registry.mpi(self.benchmark).start("", 2)
 
-    def functions_here(self) -> list[Function]:
-        """Return the functions that this partition runs at this rank count, each once.
+    def cases_in(self, environment: Environment) -> list[Case]:
+        """Return the case of each function on the ranks that it uses, each once.
 
         Those for two ranks go with the least count, and those for pairs with even ones.
         """
-        least = min(self.current_partition.extras["rank_counts"])
-        named = registry.mpi(self.benchmark)
-        functions = [named.function(name) for name in dict.fromkeys(self.functions)]
-        return [
-            function
-            for function in functions
-            if (self.ranks == least or not function.pair)
-            and (self.ranks % 2 == 0 or not function.pairs)
-        ]
-
-    def cases_in(self, environment: Environment) -> list[Case]:
-        """Return the case of each function on the ranks that it uses."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
-        per_node = self.current_partition.extras["ranks_per_node"]
-        return [plan.mpi_case(where, one, self.ranks, per_node) for one in self.functions_here()]
+        extras, mpi = self.current_partition.extras, registry.mpi(self.benchmark)
+        return [
+            mpi.case(where, one.name, self.ranks, extras["ranks_per_node"])
+            for one in map(mpi.function, dict.fromkeys(self.functions))
+            if (self.ranks == min(extras["rank_counts"]) or not one.pair)
+            and (self.ranks % 2 == 0 or not one.pairs)
+        ]
 
     @run_before("run")
     def take_ranks(self) -> None:

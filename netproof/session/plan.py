@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
-from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError, shortened
 from netproof.intake import disk, trust
 from netproof.measurement.case import Case
@@ -184,18 +183,6 @@ def size_files(sizes: Mapping[str, Sequence[int]]) -> dict[str, str]:
         size_file(function): "".join(f"{size}\n" for size in listed)
         for function, listed in sizes.items()
     }
-
-
-def netpipe_case(where: tuple[str, str, str], protocol: str, path: str, direction: str) -> Case:
-    """Return the case of a NetPIPE variant; ``where``: system, partition and environment."""
-    per_node = 1 if path == "inter-node" else 2
-    return Case(*where, "netpipe", protocol, 2, per_node, path, direction)
-
-
-def mpi_case(where: tuple[str, str, str], function: Function, ranks: int, per_node: int) -> Case:
-    """Return the case of a function in a job of ``ranks``, ``per_node`` of them on a node."""
-    ranks, per_node = (2, 1) if function.pair else (ranks, per_node)
-    return Case(*where, function.benchmark, function.name, ranks, per_node)
 
 
 def sizes_asked(case: Case, partition: Partition) -> tuple[int, ...]:

@@ -21,8 +21,7 @@ NETPIPE = tuple(netpipe.BENCHMARK.cases(WHERE, (2,), 1, all_functions=False))
 
 def imb(*functions: str, ranks: int = 8, per_node: int = 2) -> list[Case]:
     """Cases of IMB in a job of so many ranks."""
-    placed = {name: IMB.on(ranks, per_node, name) for name in functions}
-    return [Case(*WHERE, "imb", name, *there) for name, there in placed.items()]
+    return [IMB.case(WHERE, name, ranks, per_node) for name in functions]
 
 
 def steps_of(
@@ -91,7 +90,7 @@ def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
     with pytest.raises(
         NetproofError, match="no variant 'tcp-oneway'; it has tcp-inter-node-oneway"
     ):
-        netpipe.variants(["tcp-oneway", "mpi-intra-node-oneway"])
+        netpipe.insist_on_variants(["tcp-oneway", "mpi-intra-node-oneway"])
 
 
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
