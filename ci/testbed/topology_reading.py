@@ -79,7 +79,7 @@ def load(path: Path) -> Topology:
     try:
         text = disk.read_text(path)
         document = yaml_reading.yaml_value(text, path)
-    except yaml_reading.NoYamlError as error:
+    except disk.MalformedError as error:
         why = f"{path}:{error.line or 1}: not valid YAML: {shortened(error.reason)}"
         raise TopologyError(why) from error
     except NetproofError as error:

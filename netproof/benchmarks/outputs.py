@@ -188,7 +188,7 @@ def _document(text: str, path: str) -> Output | None:
     """Return the output in a JSON text, None where it is not JSON; ParseError for another's."""
     try:
         content = disk.json_value(text, path)
-    except disk.NoJsonError as fault:
+    except disk.MalformedError as fault:
         if not re.match(r'\s*\{\s*"', text):
             return None
         reason = f"{fault.reason}: the file is cut short or damaged"

@@ -25,7 +25,7 @@ from typing import Any, AnyStr
 
 from pydantic_core import from_json
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
 
 VARIABLE = "NETPROOF_MOST_MB"
@@ -33,8 +33,8 @@ VARIABLE = "NETPROOF_MOST_MB"
 
 MOST_MB = 512.0
 
-_NOT_SHOWN = 80
-
+MOST_QUOTED = 80
+"""Characters quoted from a faulty value."""
 
 YAML_CHARACTERS = 20_000_000
 
@@ -54,8 +54,7 @@ def too_much(place: object, most: str) -> str:
 
 def shown(value: object) -> str:
     """Return a value as Python writes it, shortened where it is long."""
-    text = repr(value)
-    return text if len(text) <= _NOT_SHOWN else f"{text[:_NOT_SHOWN]}…"
+    return shortened(repr(value), MOST_QUOTED)
 
 
 _FORMS = {
@@ -111,12 +110,12 @@ def most_bytes() -> int:
     return int(most_mb * 1e6)
 
 
-class NoJsonError(NetproofError):
-    """Text that is not JSON: ``place``, ``line`` and reason."""
+class MalformedError(NetproofError):
+    """Text that is not JSON, or not YAML: ``place``, ``line`` (0 if it is not known) and reason."""
 
-    def __init__(self, place: object, line: int, reason: str) -> None:
+    def __init__(self, form: str, place: object, line: int, reason: str) -> None:
         self.place, self.line, self.reason = place, line, reason
-        super().__init__(f"{place}:{line}: is no JSON: {reason}")
+        super().__init__(f"{place}{f':{line}' if line else ''}: is no {form}: {reason}")
 
 
 def json_file(path: Path) -> Any:
@@ -154,7 +153,7 @@ def json_value(text: str, place: object) -> Any:
         raise NetproofError(f"{place}: {TOO_DEEP}") from None
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.colno}"
-        raise NoJsonError(place, error.lineno, reason) from error
+        raise MalformedError("JSON", place, error.lineno, reason) from error
     except UnicodeEncodeError as error:
         raise NetproofError(f"{place}: has half a character, which is no text: {error}") from None
     except ValueError as error:

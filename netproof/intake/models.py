@@ -21,11 +21,8 @@ from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from netproof.errors import NetproofError, shortened, without_middle
-from netproof.intake.disk import shown
-
-MOST_QUOTED = 80
-"""Characters quoted from a faulty value."""
+from netproof.errors import NetproofError, without_middle
+from netproof.intake.disk import MOST_QUOTED, shown
 
 T = TypeVar("T")
 
@@ -101,27 +98,24 @@ def _reason(model: type[BaseModel], steps: tuple[str | int, ...], one: Any) -> s
     expected = _expected(model, steps) or one["msg"]
     if kind == "missing":
         return f"missing, expected {expected}"
-    return f"found {shortened(repr(one['input']), MOST_QUOTED)}, expected {expected}"
+    return f"found {shown(one['input'])}, expected {expected}"
 
 
 def _expected(model: type[BaseModel], steps: tuple[str | int, ...]) -> str:
     """Return the meaning of a place and the kind of its value, from its field or its type."""
     kind = _of(model, steps)
-    fields = [kind] if isinstance(kind, FieldInfo) else []
-    alternatives = list(_alternatives(kind))
-    for one in alternatives:
-        fields += [
-            given for given in getattr(one, "__metadata__", ()) if isinstance(given, FieldInfo)
-        ]
-    meaning = next((one.description for one in fields if one.description), None)
+    alternatives = [kind, *_alternatives(kind)]
+    notes = [note for one in alternatives for note in (one, *getattr(one, "__metadata__", ()))]
+    fields = [one for one in notes if isinstance(one, FieldInfo)]
+    meaning = next((one.description for one in fields if one.description), "")
+    bases = [dict if _is_model(one) else get_origin(one) or one for one in alternatives[1:]]
     called = [one.title for one in fields if one.title]
-    called += [_CALLED[base] for one in alternatives if (base := get_origin(one) or one) in _CALLED]
-    called += ["a mapping" for one in alternatives if _is_model(one)]
-    kind_of = called[0] if called else ""
-    notes = kind.metadata if isinstance(kind, FieldInfo) else getattr(kind, "__metadata__", ())
-    checks = [note.func for note in notes if isinstance(note, BeforeValidator)]
-    if type(None) in alternatives and _given not in checks:
-        kind_of += " or None"
+    called += [_CALLED[base] for base in bases if base in _CALLED]
+    checks = [*notes, *(note for one in fields for note in one.metadata)]
+    may_be_none = type(None) in bases and not any(
+        isinstance(note, BeforeValidator) and note.func is _given for note in checks
+    )
+    kind_of = f"{(called or [''])[0]}{' or None' if may_be_none else ''}"
     return f"{meaning} ({kind_of})" if meaning and kind_of else meaning or kind_of
 
 

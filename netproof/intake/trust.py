@@ -55,30 +55,23 @@ def insist(path: Path | str, what: str, *, data: bool = False, users: Sequence[s
             holder = found
 
 
-def insist_on_slurm() -> None:
+def insist_on_slurm(*, may_lack: bool = False) -> None:
     """Raise NetproofError where SLURM_CONF is missing or others can write it; unset is fine.
 
-    A missing file fails at once: Slurm's commands would look for it for a minute.
+    A missing file fails at once, unless it ``may_lack``: Slurm's commands would look for it for a
+    minute.
     """
     named = os.environ.get(SLURM_CONF)
-    if named is None:
-        return
-    insist_on_slurm_s_place()
-    if not os.path.isfile(named):
+    if named:
+        insist(named, SLURM_CONF, users=SLURM_USERS)
+        # Slurm's commands load the plugins that it names, into their own process.
+        plugins = Path(named).with_name("plugstack.conf")
+        insist(plugins, f"next to {SLURM_CONF},", users=SLURM_USERS)
+    if named is not None and not (may_lack or os.path.isfile(named)):
         raise NetproofError(
             f"{SLURM_CONF} is {named!r}, and there is no such file; set it to the cluster's"
             f" slurm.conf, or 'unset {SLURM_CONF}' where Slurm's commands know it themselves"
         )
-
-
-def insist_on_slurm_s_place() -> None:
-    """Check as ``insist_on_slurm``, but accept a missing file."""
-    named = os.environ.get(SLURM_CONF)
-    if not named:
-        return
-    insist(named, SLURM_CONF, users=SLURM_USERS)
-    # Slurm's commands load the plugins that it names, into their own process.
-    insist(Path(named).with_name("plugstack.conf"), f"next to {SLURM_CONF},", users=SLURM_USERS)
 
 
 def insist_on_command(command: str, what: str) -> None:
@@ -271,6 +264,6 @@ def _hides_users(number: int) -> bool:
 
 if __name__ == "__main__":
     try:
-        insist_on_slurm_s_place()
+        insist_on_slurm(may_lack=True)
     except NetproofError as error:
         sys.exit(f"ci/activate: {error}")

@@ -13,18 +13,10 @@ from netproof.intake.disk import (
     TOO_DEEP,
     YAML_CHARACTERS,
     YAML_VALUES,
+    MalformedError,
     shown,
     too_much,
 )
-
-
-class NoYamlError(NetproofError):
-    """Text that is not YAML: ``place``, ``line`` where it is known, and reason."""
-
-    def __init__(self, place: object, line: int | None, reason: str) -> None:
-        self.place, self.line, self.reason = place, line, reason
-        super().__init__(f"{place}{f':{line}' if line else ''}: no YAML: {reason}")
-
 
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -42,12 +34,12 @@ def yaml_value(text: str, place: object) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise NoYamlError(place, line, shortened(str(error.problem))) from error
+        raise MalformedError("YAML", place, line, shortened(str(error.problem))) from error
     except RecursionError:
         raise NetproofError(f"{place}: {TOO_DEEP}") from None
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError) as error:
         # PyYAML's constructors raise for text that resembles a date or a number.
-        raise NoYamlError(place, None, shown(" ".join(str(error).split()))) from error
+        raise MalformedError("YAML", place, 0, shown(" ".join(str(error).split()))) from error
 
 
 class _Strict(yaml.SafeLoader):

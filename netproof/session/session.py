@@ -18,7 +18,7 @@ from netproof import codec
 from netproof.criteria import Finding
 from netproof.errors import NO_REPORT, NetproofError
 from netproof.intake import disk, trust
-from netproof.intake.disk import NoJsonError
+from netproof.intake.disk import MalformedError
 from netproof.measurement.case import Case
 from netproof.session import measured, provenance, records
 from netproof.session.measured import Measured
@@ -257,7 +257,7 @@ def _document(path: Path) -> dict[str, Any]:
         raise NetproofError(f"{path}: {NO_REPORT}") from error
     except OSError as error:
         raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
-    except NoJsonError as error:
+    except MalformedError as error:
         raise NetproofError(
             f"{path}: is no whole report, it may be cut short: line {error.line}: {error.reason}"
         ) from error

@@ -65,18 +65,32 @@ _Argument = Annotated[str, Field(pattern=r"^\S+$", title="a word")]
 Words = Annotated[tuple[_Argument, ...], Field(strict=False)]
 
 
-def _of_nodes(quantity: PairQuantity) -> PairQuantity:
-    if not quantity.of_nodes:
-        raise ValueError(
-            f"found {quantity.value!r}, expected latency or rate: of nodes it says nothing"
-        )
-    return quantity
+def _obeying(rule: Callable[[Any], object]) -> AfterValidator:
+    """Return a validator; ``rule`` raises NetproofError, with the remedy, for a bad value."""
+
+    def checked(value: Any) -> Any:
+        try:
+            rule(value)
+        except NetproofError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    return AfterValidator(checked)
 
 
-def _rounds(count: int) -> int:
-    if count < 0 or count == 1:
-        raise ValueError(f"found {count}, expected 2 or more, or 0 for no rounds of pairs")
-    return count
+def _insist(holds: bool, remedy: str) -> None:
+    if not holds:
+        raise ValueError(remedy)
+
+
+def _of_nodes(quantity: PairQuantity) -> None:
+    found = f"found {quantity.value!r}, expected latency or rate: of nodes it says nothing"
+    _insist(quantity.of_nodes, found)
+
+
+def _rounds(count: int) -> None:
+    none = f"found {count}, expected 2 or more, or 0 for no rounds of pairs"
+    _insist(count == 0 or count > 1, none)
 
 
 @meaning("pairs")
@@ -87,9 +101,9 @@ class PairSettings(Written):
     slower_latency: _Share = 0.25
     error: _Share = 0.001
     missed: _Share = 0.01
-    rounds: Annotated[int, AfterValidator(_rounds)] = 16
-    quantities: Several[Annotated[PairQuantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
-        tuple(one for one in PairQuantity if one.of_nodes)
+    rounds: Annotated[int, _obeying(_rounds)] = 16
+    quantities: Several[Annotated[PairQuantity, Field(strict=False), _obeying(_of_nodes)]] = tuple(
+        one for one in PairQuantity if one.of_nodes
     )
     bisection: _Share | None = None
     together: Annotated[int, Field(ge=0)] = 0
@@ -135,24 +149,6 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line ends: not allowed in lines of job scripts, tables and file names."""
 
 
-def _obeying(rule: Callable[[Any], object]) -> AfterValidator:
-    """Return a validator; ``rule`` raises NetproofError, with the remedy, for a bad value."""
-
-    def checked(value: Any) -> Any:
-        try:
-            rule(value)
-        except NetproofError as error:
-            raise ValueError(str(error)) from error
-        return value
-
-    return AfterValidator(checked)
-
-
-def _insist(holds: bool, remedy: str) -> None:
-    if not holds:
-        raise NetproofError(remedy)
-
-
 def _rails(value: tuple[str, ...]) -> None:
     _insist(len(set(value)) == len(value), f"{list(value)} names one twice")
 
@@ -190,20 +186,6 @@ def _feature(name: str) -> None:
 def _fact(fact: Any) -> None:
     remedy = f"{fact!r} is nothing that nodes are compared by; those are {', '.join(FACTS)}"
     _insist(isinstance(fact, str) and fact.split(" ")[0] in FACTS, remedy)
-
-
-def _sizes(value: dict[str, dict[str, Any]]) -> None:
-    by_name = {one.name: one for one in STARTED}
-    for name, settings in value.items():
-        _insist(name in by_name, f"{name!r} is no benchmark; those are {', '.join(by_name)}")
-        _insist(isinstance(settings, dict), f"{name}: give a dictionary of settings")
-        label, sizes = by_name[name].label, by_name[name].sizes
-        none = f"{name}: {label} measures sizes that double, and no others"
-        _insist(not settings or bool(sizes.model_fields), none)
-        try:
-            sizes.of_site(settings)
-        except NetproofError as error:
-            raise NetproofError(f"{name}: {error}") from error
 
 
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
@@ -269,16 +251,25 @@ class _OfNetwork(Written):
     ranks_per_node: _Positive
     rank_counts: _RankCounts
     max_message_bytes: Annotated[int, _obeying(_power_of_two)] = 4194304
-    sizes: Annotated[_ByName, _obeying(_sizes)] = Field({})
+    sizes: _ByName = Field({})
 
     @field_validator("sizes")
     @classmethod
-    def _fit(cls, value: dict[str, dict[str, Any]], info: ValidationInfo) -> dict[str, Any]:
-        most = info.data.get("max_message_bytes")
+    def _fit(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        by_name = {one.name: one for one in STARTED}
+        most = info.data.get("max_message_bytes", math.inf)
         for name, settings in value.items():
-            largest = registry.named(name).sizes.of_site(settings).largest()
-            if most is not None and largest > most:
-                raise ValueError(f"{name}: {largest} bytes is above max_message_bytes, {most}")
+            _insist(name in by_name, f"{name!r} is no benchmark; those are {', '.join(by_name)}")
+            _insist(isinstance(settings, dict), f"{name}: give a dictionary of settings")
+            label, sizes = by_name[name].label, by_name[name].sizes
+            none = f"{name}: {label} measures sizes that double, and no others"
+            _insist(not settings or bool(sizes.model_fields), none)
+            try:
+                largest = sizes.of_site(settings).largest()
+            except NetproofError as error:
+                raise ValueError(f"{name}: {error}") from error
+            above = f"{name}: {largest} bytes is above max_message_bytes, {most}"
+            _insist(largest <= most, above)
         return value
 
     contention_domain: _Line = ""
@@ -308,9 +299,8 @@ class PartitionExtras(_OfBenchmarks):
     @field_validator("line_rate_from_bytes")
     @classmethod
     def _measured(cls, value: int, info: ValidationInfo) -> int:
-        most = info.data.get("max_message_bytes")
-        if most is not None and value > most:
-            raise ValueError(f"{value} bytes is above max_message_bytes, {most}")
+        most = info.data.get("max_message_bytes", math.inf)
+        _insist(value <= most, f"{value} bytes is above max_message_bytes, {most}")
         return value
 
     step_limit_s: _Positive = 600
@@ -327,9 +317,8 @@ class PartitionExtras(_OfBenchmarks):
     @classmethod
     def _carries(cls, value: int, info: ValidationInfo) -> int:
         rdma = info.data.get("rdma", "")
-        if value and not rdma:
-            raise ValueError("is the MTU of RDMA, and rdma does not say which")
         if value:
+            _insist(bool(rdma), "is the MTU of RDMA, and rdma does not say which")
             try:
                 packet(value, Transport(rdma))
             except NetproofError as error:
