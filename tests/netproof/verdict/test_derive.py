@@ -429,7 +429,7 @@ class TestWhatCannotBeDerived:
         said = self.refused(*RECORDED, "testbed:ib")
         assert "repeated-1.json: has no case of testbed:ib" in said
         (here / "testbed.yaml").write_text("ImbPingPong:\n  $index: [ranks\n")
-        assert re.search(r"testbed\.yaml:\d: no YAML: ", self.refused(*RECORDED))
+        assert re.search(r"testbed\.yaml:\d: is no YAML: ", self.refused(*RECORDED))
         (here / "testbed.yaml").unlink()
         assert "testbed.yaml: is not there; copy" in self.refused(*RECORDED)
 

@@ -75,9 +75,9 @@ def test_bombs_of_aliases_and_merges_are_refused_at_once(file, joined):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("C: [", r"testbed\.yaml:1: no YAML: "),
-        ("C:\n  $index: [ranks]\n  2: *nothing\n", r"testbed\.yaml:3: no YAML: found undefined"),
-        ("C: 1\nC\n", r"testbed\.yaml:\d: no YAML: "),
+        ("C: [", r"testbed\.yaml:1: is no YAML: "),
+        ("C:\n  $index: [ranks]\n  2: *nothing\n", r"testbed\.yaml:3: is no YAML: found undefined"),
+        ("C: 1\nC\n", r"testbed\.yaml:\d: is no YAML: "),
         ("", r"testbed\.yaml:1: found None, expected the checks' names"),
         ("[1]", r"testbed\.yaml:1: found \[1\], expected the checks' names"),
     ],
