@@ -17,13 +17,7 @@ from netproof.benchmarks.interface import Output
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
-from netproof.experiments.load import (
-    Congested,
-    Factor,
-    Impact,
-    Statistic,
-    too_few,
-)
+from netproof.experiments.load import Congested, Factor, Impact, Statistic, too_few
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
 from netproof.session import job_files, node_facts, plan
@@ -177,10 +171,8 @@ def _impact(name: str, outputs: list[tuple[NetworkTest, ...]], partition: Partit
         value, interval = (None, None) if why else (median(ratios), of_median(ratios))
         return Factor(value, interval, most, why, *map(median, zip(*figures, strict=True)))
 
-    few, each = (
-        too_few(len(outputs)),
-        [one for test in tests for one in (test.alone, test.congested)],
-    )
+    few = too_few(len(outputs))
+    each = [one for test in tests for one in (test.alone, test.congested)]
     # Version 1.3 prints such figures of Allreduce where few nodes run the tests.
     odd = any(tail < mean if unit == TIME else tail > mean for mean, tail in each)
     why = "a 99th percentile is better than the mean, which cannot be" if odd else few

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,12 +114,9 @@ class AlgorithmsAsked(SweepAsked):
         how, seed = parameters.library_of(library).setting(self.function), planned.seed
         ranks, per_node = self.ranks or min(counts), partition.ranks_per_node
         case = imb.BENCHMARK.case(planned.where, self.function, ranks, per_node)
-        title, order = (
-            f"{self.function} {sweep.ALGORITHM}",
-            sweep.turns(tuple(names), self.rounds, seed),
-        )
-        swept = Sweep(case, sweep.ALGORITHM, title, how, "", seed, planned.extras, order)
-        return dataclasses.replace(swept, library=library, names=names)
+        name, order = sweep.ALGORITHM, sweep.turns(tuple(names), self.rounds, seed)
+        own = (case, name, f"{self.function} {name}", how, "", seed, planned.extras, order)
+        return Sweep(*own, library=library, names=names)
 
     def files(self, planned: JobPlan) -> dict[str, str]:
         """Return the list of message sizes, none of a function without messages."""

@@ -201,10 +201,8 @@ def _ways(parsed: Any) -> float:
 def _ways_of(operation: Any, argument: Any) -> float:
     repeats = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
     if operation in repeats:
-        least: int = argument[0]
-        most: int = argument[1]
-        inner = _ways(argument[2])
-        endless = most is _constants.MAXREPEAT
+        least, most, repeated = argument
+        inner, endless = _ways(repeated), most is _constants.MAXREPEAT
         if least > PATTERN_REPEATS or (not endless and most > PATTERN_REPEATS):
             return math.inf
         if endless:
@@ -215,12 +213,11 @@ def _ways_of(operation: Any, argument: Any) -> float:
             return math.inf
     if operation is _constants.BRANCH:
         return sum(map(_ways, argument[1]))
-    if operation is _constants.SUBPATTERN:
-        return _ways(argument[-1])
     if operation is _constants.ATOMIC_GROUP:
         return _ways(argument)
-    if operation in (_constants.ASSERT, _constants.ASSERT_NOT):
-        return _ways(argument[1])
+    # The flags of a group, or the direction of an assertion, stand before what is in it.
+    if operation in (_constants.SUBPATTERN, _constants.ASSERT, _constants.ASSERT_NOT):
+        return _ways(argument[-1])
     if operation is _constants.GROUPREF_EXISTS:
         return sum(_ways(one) for one in argument[1:] if one is not None)
     return 1.0
