@@ -158,8 +158,8 @@ class Gpcnet(Benchmark):
     name = "gpcnet"
     label = "GPCNeT"
     only_read = (
-        *(Function("gpcnet", name) for name in _FUNCTIONS),
-        *(Function("gpcnet", name, rated=True) for name in _RATES),
+        *(Function(name) for name in _FUNCTIONS),
+        *(Function(name, rated=True) for name in _RATES),
     )
     heads = re.compile(r"(?P<program>Network(?:Load)? Tests v\d)")
     several_tables = True

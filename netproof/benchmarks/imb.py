@@ -530,8 +530,7 @@ def _check_ends(lines: Lines, function: str, rows: Sequence[Row], lengths: _Leng
 DEFAULT_WINDOW = 64
 _WINDOW_ASKED = re.compile(r"^#.* -window_size ([0-9]{1,9})\b", re.MULTILINE)
 
-_function = partial(Function, "imb")
-_both_ways = partial(_function, rated=True, link_factor=BOTH_DIRECTIONS)
+_both_ways = partial(Function, rated=True, link_factor=BOTH_DIRECTIONS)
 
 
 class Imb(MpiBenchmark):
@@ -561,18 +560,18 @@ class Imb(MpiBenchmark):
     arguments_meaning = "further arguments of IMB-MPI1, for instance its time limits"
     few_calls = ("-iter", "10")
     functions = (
-        _function("PingPong", pair=True, rated=True, single=True, default=True, ping_pong=True),
-        _function("PingPing", pair=True, rated=True, single=True),
+        Function("PingPong", pair=True, rated=True, single=True, default=True, ping_pong=True),
+        Function("PingPing", pair=True, rated=True, single=True),
         _both_ways("Sendrecv", default=True),
         _both_ways("Exchange", in_turn=2.0),
-        _function("Uniband", pairs=True, rated=True),
+        Function("Uniband", pairs=True, rated=True),
         _both_ways("Biband", pairs=True),
         *(
-            replace(_function(name, collective=name, default=name in _PLAIN), least_bytes=least)
+            Function(name, least_bytes=least, default=name in _PLAIN, collective=name)
             for name in _MEASURED
             for least in [4 if "educe" in name else 1]
         ),
-        _function("Barrier", least_bytes=None, default=True),
+        Function("Barrier", least_bytes=None, default=True),
     )
 
     def readable(self) -> Collection[str]:

@@ -97,10 +97,9 @@ class Function:
     the bandwidth over what a link carries each way. ``in_turn``: messages that cross the link one
     after the other in its time. ``collective``: the MPI operation, as ``collectives.MOST_ON_LINK``
     names it. ``ping_pong``: one message there and one back between two ranks, so that all such
-    functions measure the same. ``benchmark``: its name.
+    functions measure the same.
     """
 
-    benchmark: str
     name: str
     pair: bool = False
     pairs: bool = False

@@ -27,9 +27,7 @@ class Iperf3(Benchmark):
     name = "iperf3"
     label = "iperf3"
     output_of = "iperf3 (-J)"
-    only_read = tuple(
-        Function("iperf3", name, pair=True, rated=True) for name in ("tcp", "udp", "sctp")
-    )
+    only_read = tuple(Function(name, pair=True, rated=True) for name in ("tcp", "udp", "sctp"))
     heads = re.compile(r"(?P<program>(?!))")
     several_tables = True
 

@@ -35,7 +35,7 @@ class LinkTest(Benchmark):
     number = 9
     name = "linktest"
     label = "LinkTest"
-    only_read = (Function("linktest", "pingpong", rated=True, single=True, ping_pong=True),)
+    only_read = (Function("pingpong", rated=True, single=True, ping_pong=True),)
     heads = re.compile(r"(?P<program> *(?:Serial|Parallel) +PingPong for step +1: )")
 
     def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:

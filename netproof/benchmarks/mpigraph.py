@@ -37,7 +37,7 @@ class MpiGraph(Benchmark):
     number = 8
     name = "mpigraph"
     label = "mpiGraph"
-    only_read = tuple(Function("mpigraph", name, rated=True) for name in ("send", "recv"))
+    only_read = tuple(Function(name, rated=True) for name in ("send", "recv"))
     heads = re.compile(r"(?P<program>START mpiGraph)")
     several_tables = True
 

@@ -191,9 +191,7 @@ class Nccl(Benchmark):
     name = "nccl"
     label = "NCCL"
     output_of = "nccl-tests"
-    only_read = tuple(
-        Function("nccl", name, rated=True, collective=_MPI.get(name, "")) for name in _SHARE
-    )
+    only_read = tuple(Function(name, rated=True, collective=_MPI.get(name, "")) for name in _SHARE)
     several_tables = True
     heads = re.compile(
         r"(?P<program># (?:nccl|rccl)-tests version )"

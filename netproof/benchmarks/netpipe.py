@@ -349,7 +349,7 @@ def perturbation_of(settings: MessageSizes) -> int:
     return settings.perturbation if isinstance(settings, PerturbedSizes) else 0
 
 
-_function = partial(Function, "netpipe", pair=True, default=True, rated=True, single=True)
+_function = partial(Function, pair=True, default=True, rated=True, single=True)
 
 
 class Netpipe(Benchmark):

@@ -177,7 +177,7 @@ def _output(lines: Lines, header: Header, table: Table, version: str | None = No
     columns, last = rows[0].values, rows[-1].size
     one = any(name in function for name in ("barrier", "fop_", "cas_"))
     # A collective that no run measures has no more.
-    of = BENCHMARK.known(function) or _function(function)
+    of = BENCHMARK.known(function) or Function(function)
     extremes = (LEAST, MEAN) if MOST in columns else None
     if MOST_PURE in columns:
         extremes = (LEAST_PURE, PURE)
@@ -334,12 +334,11 @@ def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None
             lines.refuse(f"{OVERLAP} does not follow from the times: {made:.2f}")
 
 
-_function = partial(Function, "osu")
-_one_message = partial(_function, pair=True, rated=True, single=True)
-_stream = partial(_function, pair=True, rated=True)
+_one_message = partial(Function, pair=True, rated=True, single=True)
+_stream = partial(Function, pair=True, rated=True)
 # One message's share of the time of both directions carries half of it each way.
 _both_ways = partial(_stream, link_factor=BOTH_DIRECTIONS, in_turn=1 / BOTH_DIRECTIONS)
-_collective = partial(_function, default=True)
+_collective = partial(Function, default=True)
 
 
 class Osu(MpiBenchmark):
@@ -360,7 +359,7 @@ class Osu(MpiBenchmark):
         _one_message("latency", default=True, ping_pong=True),
         _stream("bw", default=True),
         _both_ways("bibw", default=True),
-        _function("mbw_mr", pairs=True, default=True, rated=True),
+        Function("mbw_mr", pairs=True, default=True, rated=True),
         _collective("allreduce", collective="Allreduce", least_bytes=4),
         _collective("alltoall", collective="Alltoall"),
         _collective("allgather", collective="Allgather"),
@@ -371,10 +370,10 @@ class Osu(MpiBenchmark):
     only_read = (
         *(_one_message(f"latency_{how}", ping_pong=True) for how in ("mt", "mp", "persistent")),
         *(_one_message(f"{how}_latency") for how in ("put", "get")),
-        *(_function(f"{how}_latency", pair=True) for how in ("acc", "get_acc", "fop", "cas")),
+        *(Function(f"{how}_latency", pair=True) for how in ("acc", "get_acc", "fop", "cas")),
         *(_stream(name) for name in ("put_bw", "get_bw", "bw_persistent")),
         *(_both_ways(name) for name in ("put_bibw", "bibw_persistent")),
-        _function("multi_lat", pairs=True, rated=True, single=True),
+        Function("multi_lat", pairs=True, rated=True, single=True),
     )
     heads = re.compile(
         r"(?P<program># OSU (?!MPI\S* (?:Init|Hello World) Test)\S.* [Tt]est v)"

@@ -105,7 +105,7 @@ def _time_us(size: int, values: Mapping[str, float], unit: float | None) -> floa
     return size / average * 1e6 if values["average"] >= rate else 1 / rate
 
 
-_stream = partial(Function, "perftest", pair=True, rated=True)
+_stream = partial(Function, pair=True, rated=True)
 _both_ways = partial(_stream, link_factor=BOTH_DIRECTIONS, in_turn=1 / BOTH_DIRECTIONS)
 
 

@@ -208,7 +208,7 @@ def _ways_of(operation: Any, argument: Any) -> float:
         if endless:
             return PATTERN_TEXT if inner == 1 else math.inf
         try:
-            return (min(most - least, PATTERN_TEXT) + 1) * math.pow(inner, most)
+            return float(min(most - least, PATTERN_TEXT) + 1) * math.pow(inner, most)
         except OverflowError:
             return math.inf
     if operation is _constants.BRANCH:
