@@ -321,7 +321,8 @@ def rounds_of_pairs() -> Iterator[Fact]:
     for section, found in several.items():
         says = found.judgement
         yield from facts(section, found, "judgement.rounds what_failed bisection")
-        yield from facts_of_each(section, says.nodes.values(), "state effects*", "node")
+        for name, node in says.nodes.items():
+            yield from facts(section, node, "state effects*", f"of {name}")
         yield from facts_of_each(section, says.accusations, "effects* alternatives", "kind name")
         yield from facts_of_each(section, found.alone, "recovery effects*", "pair")
         yield from ((section, f"share of {word(one)}", share) for one, share in says.noise.items())
