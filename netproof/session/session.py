@@ -302,7 +302,7 @@ _REPORTED = {
 """Keys of ReFrame's test cases by the fields of a result, where its values are those."""
 
 _MEASURED_KEYS = {"format", *(one.name for one in fields(Measured))}
-"""Launches of a case, their ranks and crashes; curve, spread and landmarks are computed."""
+"""Keys of what was measured that are not of its place."""
 
 
 def _result(test: Mapping[str, Any], place: str) -> CheckResult:

@@ -115,7 +115,7 @@ def made_with(
             test[provenance.KEY] = {
                 "software": software,
                 "nodes": [dataclasses.asdict(node)],
-                "earlier": [],
+                "requeued": [],
             }
 
     return change
