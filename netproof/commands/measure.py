@@ -18,7 +18,10 @@ import typer
 from netproof.commands.options import Form, printed, session_and_system, verb
 from netproof.commands.reframe import Where, run_reframe
 from netproof.errors import NetproofError
+from netproof.present import terminal
+from netproof.present.document import Cell
 from netproof.site import folders
+from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.experiments.experiment import Experiment
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
 
 _PAGES = {"load": "Under load", "tails": "Single calls", "sweeps": "Tuning"}
 """Beginnings of the titles of pages."""
-
-SHOWN, BEYOND, UNDECIDED = 0, 1, 3
-"""Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
 
 STUDIES = "studies"
 """Folder of reports of studies in the folder of reports: no verdict reads it."""
@@ -55,10 +55,12 @@ def _measured(where: Where, asked: Experiment) -> Path:
         _restored(where)
         record = parameters.record_of(folders.of_reports(), where.system, where.partition)
         asked = dataclasses.replace(asked, record=str(record.absolute()))
-    settings = {f"{asked.TEST}.asked": json.dumps(codec.encode(asked))}
     subject, words = asked.subject or where.partition, asked.words(planned)
+    options = ["--system", where.option, "-c", str(folders.shipped("checks") / "experiments.py")]
+    options += ["-p", where.environment, f"--session-extras={asked.FOLDER}={subject}"]
+    options += ["-S", f"{asked.TEST}.asked={json.dumps(codec.encode(asked))}"]
     try:
-        return where.measure("experiments.py", settings, asked.FOLDER, subject, words)
+        return run_reframe(options, f"measuring {words}", asked.FOLDER, subject)
     finally:
         if isinstance(asked, TuningAsked):
             # A killed job could not restore it.
@@ -84,7 +86,6 @@ def _answered(
         if environment is None:
             raise typer.BadParameter("say with what: --environment")
         report = _measured(Where.of(where or "", environment, full=True), asked())
-    from netproof.present.document import Cell
     from netproof.present.loads import ANSWERS
 
     of_report, answer, document = ANSWERS[key]
@@ -102,8 +103,8 @@ def _answered(
 
     printed(form, lambda: {key: [*map(document, several)]}, blocks, folder, page)
     if any(getattr(one, "beyond", False) for one in several):
-        return BEYOND
-    return UNDECIDED if any(getattr(one, "undecided", False) for one in several) else SHOWN
+        return FAILED
+    return INCONCLUSIVE if any(getattr(one, "undecided", False) for one in several) else PASSED
 
 
 @verb("load is inconclusive")
@@ -185,8 +186,6 @@ def tune(
     if report is None and (where is None or (parameter is not None) is restore):
         raise typer.BadParameter("give SYSTEM:PARTITION and PARAMETER to measure, or --restore")
     if restore and where is not None:
-        from netproof.present import terminal
-
         if not _restored(Where.of(where)):
             terminal.say(f"{where}: nothing is left to restore")
         return 0
@@ -230,7 +229,6 @@ def algorithms(
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     from netproof.experiments import parameters
-    from netproof.present import terminal
 
     record = parameters.record_of(folders.of_reports(), where.system, where.partition)
     restored = parameters.restore(
@@ -271,8 +269,7 @@ def study(
     if not redone.page:
         raise NetproofError(f"{name}: its file has no page, which says what to show")
     from netproof.experiments import parameters
-    from netproof.present import studies, terminal
-    from netproof.present.document import show
+    from netproof.present import studies
     from netproof.present.html.folder import beside, write_page
     from netproof.present.html.report import Report
     from netproof.verdict import session_verdict
@@ -303,15 +300,13 @@ def study(
     swept = {one.parameter for one in shown}
     lines = [f"session {measured.path}", *(f"sweep of {one.title}: {one.case}" for one in shown)]
     lines += [f"not swept: {why}" for name, why in not_swept.items() if name not in swept]
-    show([*lines, f"page {page}"])
+    terminal.show([*lines, f"page {page}"])
     return 0
 
 
 def _list(study: str | None, report: Path | None) -> int:
     """Show the figures of one study or of all, alongside those of a session."""
     from netproof.experiments.literature import SessionInStudy, load, names
-    from netproof.present import terminal
-    from netproof.present.document import show
     from netproof.present.studies import blocks
 
     alongside = None
@@ -321,7 +316,7 @@ def _list(study: str | None, report: Path | None) -> int:
         with terminal.working(f"reading {report}"):
             alongside = SessionInStudy(session.load(report))
     for name in [study] if study else names():
-        show(blocks(load(name), alongside))
+        terminal.show(blocks(load(name), alongside))
     return 0
 
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_origin
 import typer
 
 from netproof.errors import NO_REPORT, NetproofError, shortened
+from netproof.present import documents, terminal
 from netproof.present.wording import visible
 from netproof.site import folders
 from netproof.verdict import CANNOT, MAX_AGE_DAYS
@@ -232,7 +233,6 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
                     if error.filename is None:
                         raise
                     why = f"{error.filename}: {error.strerror}"
-                from netproof.present import terminal
 
                 if debugging():
                     traceback.print_exc()
@@ -268,25 +268,22 @@ def described(function: Callable[..., None], verb: str) -> list[str]:
 
 
 def printed(
-    form: Form,
+    form: str,
     document: Callable[[], Mapping[str, Any]],
     blocks: Callable[[], Iterable[Block]],
     folder: Path | None = None,
     page: Callable[[], str] = str,
 ) -> None:
     """Print an answer in the form that was asked for, once its page is in ``folder``, if any."""
-    from netproof.present import documents
-    from netproof.present.document import show
-
     written: list[Block] = []
     if folder is not None:
         from netproof.present.html.folder import write_page
 
         written.append(f"page {write_page(folder, page)}")
-    if form is Form.JSON:
+    if form == Form.JSON:
         documents.write(document(), sys.stdout)
     else:
-        show([*blocks(), *written])
+        terminal.show([*blocks(), *written])
 
 
 def alongside(

@@ -24,6 +24,7 @@ import typer
 
 from netproof.commands.options import verb
 from netproof.errors import NetproofError
+from netproof.present import terminal
 from netproof.site import folders
 
 if TYPE_CHECKING:
@@ -102,21 +103,6 @@ class Where(NamedTuple):
         )
         return asked.plan(given)[0]
 
-    def measure(
-        self, checks: str, settings: Mapping[str, object], label: str, subject: str, what: str
-    ) -> Path:
-        """Have ReFrame measure, and return the path of its report.
-
-        ``checks``: their file; ``settings``: of its tests, name to value; ``label``: the session's,
-        and its subfolder's in that of reports, or empty; ``subject``: in the report's name;
-        ``what``: is measured, in words.
-        """
-        arguments = ["--system", self.option, "-c", str(folders.shipped("checks") / checks)]
-        arguments += ["-p", self.environment] if self.environment else []
-        arguments += [word for name, one in settings.items() for word in ("-S", f"{name}={one}")]
-        arguments += [f"--session-extras={label}={subject}"] if label else []
-        return run_reframe(arguments, f"measuring {what}", label, subject)
-
 
 def run_reframe(arguments: Sequence[str], said: str, label: str = "", subject: str = "") -> Path:
     """Run ReFrame with its output on standard error; return the path of its report.
@@ -124,7 +110,6 @@ def run_reframe(arguments: Sequence[str], said: str, label: str = "", subject: s
     ``said``: stands before the command there; ``label``: subfolder of the reports, or empty;
     ``subject``: in the report's name. Raises NetproofError as ``measure``.
     """
-    from netproof.present import terminal
     from netproof.session import session
 
     if not sys.stderr.isatty():
@@ -282,7 +267,6 @@ def run(
     report = run_reframe(["-c", str(folders.of_checks()), *options], "measuring")
     from netproof.commands import stores
     from netproof.diagnosis.diagnosis import ingest
-    from netproof.present.document import show
     from netproof.present.verdict import brief
     from netproof.store import Store
     from netproof.verdict import session_verdict
@@ -292,7 +276,7 @@ def run(
     judged = session_verdict.judge_session(
         session_verdict.find(report), system=system, full=full, store=store
     )
-    show(brief(judged))
+    terminal.show(brief(judged))
     return judged.verdict.status
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -26,13 +27,16 @@ from netproof.commands.options import (
     session_and_system,
     verb,
 )
-from netproof.commands.reframe import Where
+from netproof.commands.reframe import Where, run_reframe
 from netproof.errors import NetproofError
 from netproof.measurement.links import Transport
+from netproof.present import documents, terminal
+from netproof.site import folders
 from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS
 
 if TYPE_CHECKING:
     from netproof.history.series import Nights
+    from netproof.present.document import Block
     from netproof.session.session import Session
     from netproof.store import Store
 
@@ -69,9 +73,7 @@ def verdict(
     if power and form is VerdictForm.JUNIT:
         raise typer.BadParameter("--power is not part of JUnit's XML")
     session, system = session_and_system(arguments, store, newest=True)
-    from netproof.present import documents, terminal
-    from netproof.present.document import show
-    from netproof.present.verdict import brief, changes, of_power, power_blocks
+    from netproof.present.verdict import brief, changes, junit, of_power, power_blocks
     from netproof.verdict import session_verdict
 
     as_json = form is VerdictForm.JSON
@@ -85,33 +87,33 @@ def verdict(
             store=store,
             again=again,
         )
-    powers = []
-    if power:
-        with terminal.working("changing each case until it fails"):
-            powers = session_verdict.power_of(judged)
-    if as_json:
-        document = documents.of_judged(judged)
-        if power:
-            document = {**document, "power": list(map(of_power, powers))}
-        documents.write(document, sys.stdout)
-        return judged.verdict.status
     if form is VerdictForm.JUNIT:
-        from netproof.present.verdict import junit
-
         info, system = judged.session.info, judged.matrix.cases[0].system
         began = datetime.fromtimestamp(info.get("time_start_unix", 0), UTC).isoformat()
         seconds = info.get("time_elapsed", 0)
         sys.stdout.buffer.write(junit(system, judged.verdict, began, seconds))
         return judged.verdict.status
-    if everything:
-        # It loads what only the comparisons and costs take.
-        from netproof.present.session import whole
+    powers = []
+    if power:
+        with terminal.working("changing each case until it fails"):
+            powers = session_verdict.power_of(judged)
 
-        show(whole(judged))
-    else:
-        show(brief(judged))
-    show([changes(judged)] if again else [])
-    show(power_blocks(powers) if power else [])
+    def document() -> dict[str, Any]:
+        more = {"power": list(map(of_power, powers))} if power else {}
+        return {**documents.of_judged(judged), **more}
+
+    def blocks() -> Iterator[Block]:
+        if everything:
+            # It loads what only the comparisons and costs take.
+            from netproof.present.session import whole
+
+            yield from whole(judged)
+        else:
+            yield from brief(judged)
+        yield from [changes(judged)] if again else []
+        yield from power_blocks(powers) if power else []
+
+    printed(form, document, blocks)
     return judged.verdict.status
 
 
@@ -131,7 +133,6 @@ def report(
     """Write pages and charts on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
     session, system = session_and_system(arguments, store, newest=True)
-    from netproof.present import terminal
     from netproof.present.html.folder import beside
     from netproof.present.html.page import write
     from netproof.present.html.report import FORMATS, HTML, MAIN, Report
@@ -199,11 +200,12 @@ def diagnose(
         raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
-    from netproof.present import terminal
     from netproof.verdict import session_verdict
 
     if measure:
-        session = Where.of(system or "").measure(PAIRS, {}, "", "pairs", "rounds of pairs")
+        Where.of(system or "")
+        asked = ["--system", system or "", "-c", str(folders.shipped("checks") / PAIRS)]
+        session = run_reframe(asked, "measuring rounds of pairs", "", "pairs")
     # ci/activate names the folder of a store that only the first session makes.
     known = store
     if store is not None and os.environ.get("NETPROOF_STORE") == str(store) and not store.exists():
@@ -244,7 +246,6 @@ def compare(
         insist_on_reports([name for name in (first, second) if name is not None], store)
     elif second is not None or label is not None:
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
-    from netproof.present import terminal
 
     with terminal.working("reading the sessions"):
         if by is None:
@@ -394,7 +395,7 @@ def judge(
     if missing and (against or missing == there):
         raise NetproofError(f"{missing[0]}: is not there")
     from netproof.benchmarks.outputs import form as form_of
-    from netproof.present import documents, judged_files, terminal
+    from netproof.present import judged_files
     from netproof.verdict import files as outputs
 
     if pattern is not None and names is not None:

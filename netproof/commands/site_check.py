@@ -23,6 +23,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARKS, RATES, Better
+from netproof.present import documents
 from netproof.present.document import Block, Cell, Sentences
 from netproof.present.wording import counted
 from netproof.session import plan
@@ -135,8 +136,6 @@ class CheckedSite:
 
     def document(self) -> dict[str, Any]:
         """Return plain values for ``json``."""
-        from netproof.present import documents
-
         return {
             "system": self.system,
             "verdict": "fail" if self.faults else "pass",

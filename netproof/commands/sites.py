@@ -11,6 +11,7 @@ from pathlib import Path
 
 from netproof.commands.options import Form, printed, verb
 from netproof.errors import NetproofError
+from netproof.present import terminal
 from netproof.site import folders
 from netproof.verdict import FAILED, PASSED
 
@@ -29,7 +30,6 @@ def init(
     folder: Path = Path("."),
 ) -> int:
     """Write the first files of a new site."""
-    from netproof.present import terminal
 
     _insist_on_new(system, folder)
     _write(folder, first_files(system))
@@ -45,7 +45,6 @@ def init(
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
     """Write a site's first files."""
-    from netproof.present import terminal
 
     # A site's folder that its owner's group can write is refused; Python's own one is in it too.
     mask = os.umask(0o077)
@@ -86,7 +85,6 @@ def discover(
 ) -> int:
     """Ask Slurm, modules and a short job in each partition, and write the files of a site."""
     from netproof.intake import trust
-    from netproof.present import terminal
     from netproof.site import discover
 
     _insist_on_new(system, folder)
@@ -148,7 +146,6 @@ def check(
     """Check the site configuration."""
     folders.of_site()
     from netproof.commands import site_check
-    from netproof.present import terminal
 
     with terminal.working("checking"):
         checked = site_check.CheckedSite(system, full=full, job=job, wait_s=60 * wait)
@@ -166,7 +163,6 @@ def show(
     """Show what will run and how long it should take."""
     folders.of_site()
     from netproof.commands import site_show
-    from netproof.present import terminal
 
     with terminal.working("looking at past sessions"):
         found = site_show.ShownMatrix(system, store, full=full)

@@ -18,6 +18,9 @@ from typer.core import TyperGroup
 from netproof.commands.options import Form, printed, session_and_system, subjects, verb
 from netproof.errors import NetproofError, counted
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
+from netproof.present import documents, terminal
+from netproof.present.document import Cell
+from netproof.site import folders
 from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
@@ -49,7 +52,6 @@ def add(
     if not reports:
         raise typer.BadParameter("name a session's report")
     from netproof.diagnosis.diagnosis import ingest
-    from netproof.present import terminal
     from netproof.store import Store
 
     opened = Store.create(store)
@@ -69,8 +71,6 @@ def add(
 
 def print_stored(done: Ingested) -> None:
     """Print which session was stored, and what is not known of it."""
-    from netproof.present import terminal
-    from netproof.present.document import show
     from netproof.present.verdict import differences
 
     came = "stored" if done.new else "there already"
@@ -82,7 +82,7 @@ def print_stored(done: Ingested) -> None:
         terminal.say(done.ahead, "yellow")
     if not done.new:
         return
-    show([differences(done.differences)])
+    terminal.show([differences(done.differences)])
     if "nodes" in done.unknown:
         terminal.say(f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:
@@ -109,7 +109,6 @@ def export(
 @verb()
 def check(store: Path) -> int:
     """Read the whole store and name what is damaged."""
-    from netproof.present import terminal
     from netproof.store import Store
 
     opened = Store(store)
@@ -160,7 +159,6 @@ def derive(
 ) -> int:
     """Derive references and show what changes."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import terminal
 
     with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
@@ -188,38 +186,32 @@ def derive(
     for line in changed:
         head = line.startswith(("---", "+++"))
         terminal.say(line, "bold" if head else styles.get(line[:1], ""))
+    remarks: list[Block] = []
     for one in made:
         if one.reason:
-            terminal.say(f"{one.case}: no references: {one.reason}", "yellow", stderr=True)
-        elif one.unchanged or one.kept:
-            terminal.say(f"{one.case}:", stderr=True)
-            for variable, reason in one.unchanged.items():
-                terminal.say(f"  {variable}: left as it is: {reason}", "yellow", stderr=True)
-            for variable, why in one.kept.items():
-                terminal.say(f"  {variable}: {why}", stderr=True)
-    terminal.say(
+            remarks.append(Cell(f"{one.case}: no references: {one.reason}", "warned"))
+            continue
+        for_good = (f"  {name}: left as it is: {why}" for name, why in one.unchanged.items())
+        lines = [*(Cell(line, "warned") for line in for_good)]
+        lines += [Cell(f"  {name}: {why}") for name, why in one.kept.items()]
+        remarks += [f"{one.case}:", *lines] if lines else []
+    whole = (
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
         f" them without references; {sum(len(one.entries) for one in made)} entries change,"
-        f" {sum(len(one.unchanged) for one in made)} are left as they are",
-        "bold",
-        stderr=True,
+        f" {sum(len(one.unchanged) for one in made)} are left as they are"
     )
+    remarks.append(Cell(whole, "strong"))
     least = deriving.FEW_LAUNCHES
-    few = sum(one.launches < least for one in made if not one.reason)
-    if few:
-        terminal.say(
+    if few := sum(one.launches < least for one in made if not one.reason):
+        slow = (
             f"{few} cases have fewer than {least} launches in a session: one slow launch is then"
-            f" the session's value, which no bound foresees; measure with -S launches={least}",
-            "yellow",
-            stderr=True,
+            f" the session's value, which no bound foresees; measure with -S launches={least}"
         )
+        remarks.append(Cell(slow, "warned"))
     shown = os.path.relpath(path)
-    if not changed:
-        terminal.say(f"{shown} stays as it is", stderr=True)
-    elif write:
-        terminal.say(f"{shown} is written", stderr=True)
-    else:
-        terminal.say(f"nothing is written; --write changes {shown}", stderr=True)
+    done = f"{shown} is written" if write else f"nothing is written; --write changes {shown}"
+    remarks.append(done if changed else f"{shown} stays as it is")
+    terminal.show(remarks, terminal.console(stderr=True))
     return INCONCLUSIVE if any(one.outside for one in made) else PASSED
 
 
@@ -227,23 +219,24 @@ def _loaded(
     reports: Sequence[Path], system: str | None
 ) -> tuple[list[Session], ReferenceFile, str, str | None]:
     """Return sessions and references, and the names of system and partition (None: all)."""
-    from netproof.site import folders
     from netproof.verdict.references import ReferenceFile
 
-    def of_system(system: str) -> tuple[ReferenceFile, str, str | None]:
-        name, _, partition = system.partition(":")
-        return ReferenceFile(folders.of_references() / f"{name}.yaml"), name, partition or None
+    sessions: list[Session] = []
+    if system is None:
+        sessions = _sessions(reports)
+        from netproof.verdict.derive import system_of
 
+        system = system_of(sessions)
+    name, _, partition = system.partition(":")
     # What is wrong with the references of a system that was named is said at once.
-    named = system and of_system(system)
+    references = ReferenceFile(folders.of_references() / f"{name}.yaml")
+    return sessions or _sessions(reports), references, name, partition or None
+
+
+def _sessions(reports: Sequence[Path]) -> list[Session]:
     from netproof.session import session
 
-    sessions = [session.load(report) for report in reports]
-    if named:
-        return sessions, *named
-    from netproof.verdict.derive import system_of
-
-    return sessions, *of_system(system_of(sessions))
+    return [session.load(report) for report in reports]
 
 
 @verb("no risks")
@@ -254,14 +247,12 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import terminal
 
     with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         loaded = _loaded(sessions, system)
         from netproof.verdict.derive import risks_of_sessions
 
         found, without = risks_of_sessions(*loaded, margin)
-    from netproof.present import documents
     from netproof.present.verdict import of_risk, risk_blocks
 
     printed(
@@ -326,7 +317,6 @@ def show(
 
     opened = Store(store)
     from netproof.history import history_verdict
-    from netproof.present import terminal
     from netproof.present.history import document, overview, series, write
     from netproof.session.session import label_of
 
@@ -376,8 +366,6 @@ def accept(
 
     opened = Store(store)
     from netproof.history import history_verdict, series
-    from netproof.present import terminal
-    from netproof.present.document import show
 
     with terminal.working("following the series"):
         first = series.named(opened, str(session), system)
@@ -394,7 +382,7 @@ def accept(
         " can be found again",
         f"to take it back, remove {path}",
     )
-    show([*lines, *_left(acceptance, covered, after)])
+    terminal.show([*lines, *_left(acceptance, covered, after)])
     return 0
 
 
@@ -402,7 +390,6 @@ def _left(
     acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict
 ) -> Iterator[Block]:
     """Yield the open changes covered: those that end, those still open ``after``, those lost."""
-    from netproof.present.document import Cell
     from netproof.present.history import since_when
 
     open_after = {shift.of for event in after.events for shift in event.shifts}

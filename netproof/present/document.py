@@ -1,4 +1,4 @@
-"""Documents: an answer is made once, of blocks, and the terminal and pages render the same ones.
+"""Documents: an answer is made once, of blocks, which ``terminal`` and pages render.
 
 A block is a sentence, facts by their names, an outcome, sentences of a kind, a table, or a chart,
 which the terminal leaves out. What renders them computes nothing.
@@ -7,32 +7,20 @@ which the terminal leaves out. What renders them computes nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Union
 
-from rich.console import Console
-from rich.segment import Segment, Segments
-from rich.text import Text
-
-from netproof.present.terminal import console, say
-from netproof.present.wording import visible
-
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from netproof.present.html.charts import ChartFigure
 
 EVERY = range(sys.maxsize)
 """All columns of a table."""
 
-STYLES = {
-    **{"failed": "red", "inconclusive": "yellow", "warned": "yellow", "absent": "yellow"},
-    **{"passed": "green", "faint": "dim", "stored": "dim", "strong": "bold"},
-}
-"""Styles of the terminal by the looks of pages, which are the style sheet's classes."""
-
-_BETWEEN_COLUMNS = 2
-_LEAST_LINE, _LONGEST_LINE = 10, 60
-"""Columns of the terminal that a drawn line takes."""
+BETWEEN_COLUMNS = 2
+"""Blanks of the terminal between two columns."""
 
 DRAWN_ON_PAGES = 24
 """Blocks of a drawn line on a page."""
@@ -40,7 +28,7 @@ DRAWN_ON_PAGES = 24
 
 @dataclass(frozen=True)
 class Cell:
-    """A text with a look of ``STYLES``; ``heading`` and ``code`` are looks too.
+    """A text with a look: a class of the style sheet, or ``heading`` or ``code``.
 
     For pages alone: ``below``, which stands below it; ``title``, a hint; ``link``; ``more``, which
     opens on request; ``name``, a heading's anchor.
@@ -58,7 +46,7 @@ class Cell:
         return self.text
 
 
-Row = Sequence[str | Cell | Text]
+Row = Sequence[Union[str, Cell, "Text"]]
 
 
 @dataclass(frozen=True)
@@ -96,7 +84,7 @@ class DataTable:
     def widths(self) -> list[int]:
         """Return how many columns of the terminal each takes."""
         return [
-            max(len(line) for cell in cells for line in str(cell).split("\n")) + _BETWEEN_COLUMNS
+            max(len(line) for cell in cells for line in str(cell).split("\n")) + BETWEEN_COLUMNS
             for cells in zip(self.head, *self.rows, strict=True)
         ]
 
@@ -182,78 +170,3 @@ Links = Mapping[tuple[object, ...], str]
 """Links to cases' charts, by the cases' keys."""
 Part = tuple[str, "str | Cell", Sequence[Block]]
 """Anchor, title and blocks of a part of a page."""
-
-
-def show(blocks: Iterable[Block], out: Console | None = None) -> None:
-    """Print blocks on the terminal."""
-    out = out or console()
-    for one in blocks:
-        match one:
-            case Cell(look="heading"):
-                out.print()
-                say(one.text, "bold", out)
-            case str() | Cell():
-                say(str(one), STYLES.get(getattr(one, "look", ""), ""), out)
-            case Mapping():
-                for name, value in one.items():
-                    say(f"{name}: {value}", out=out)
-            case Headline():
-                say(f"{one.word.upper()}: {one.sentence}", f"bold {STYLES.get(one.look, '')}", out)
-            case Sentences(folded=False) if one.sentences:
-                if one.title:
-                    out.print()
-                    say(one.title, "bold", out)
-                for sentence in one.sentences:
-                    look = getattr(sentence, "look", "") or one.look
-                    say(f"{one.mark}{sentence}", STYLES.get(look, ""), out)
-            case DataTable(fold="") if one.rows:
-                _show_table(one, out)
-
-
-def _show_table(table: DataTable, out: Console) -> None:
-    shown = table.fitting(out.width - (_LEAST_LINE if table.drawn else 0))
-    if table.drawn is not None:
-        room = min(max(out.width - sum(shown.widths()), _LEAST_LINE), _LONGEST_LINE)
-        rows = [[*row, line] for row, line in zip(shown.rows, table.drawn[1](room), strict=True)]
-        shown = replace(shown, head=shown.titles, rows=rows)
-    tables = shown.parts(out.width)
-    for one in tables:
-        begin = 0
-        for heading, count in (table.groups or {"": len(table.rows)}).items():
-            if table.groups or one is not tables[0]:
-                out.print()
-            if heading:
-                say(heading, "bold", out)
-            print_rows(one, out, range(begin, begin + count))
-            begin += count
-    if table.caption:
-        say(table.caption, "dim", out)
-
-
-def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True) -> None:
-    """Print these rows, as wide as all take; on a narrower terminal lines wrap, nothing is cut."""
-    # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
-    widths = table.widths()
-    heads = [heading.split("\n") for heading in table.head if head]
-    lines: list[Row] = [
-        [Cell(several[at] if at < len(several) else "", "strong") for several in heads]
-        for at in range(max(map(len, heads), default=0))
-    ]
-    lines += [table.rows[row] for row in rows]
-    segments, plain = [], ""
-    for line in lines:
-        for at, (wide, cell) in enumerate(zip(widths, line, strict=True)):
-            text = visible(str(cell)).replace("\n", " ")
-            before, after = " " * (wide - _BETWEEN_COLUMNS - len(text)), " " * _BETWEEN_COLUMNS
-            if at not in table.numbers:
-                before, after = "", before + after
-            style = STYLES.get(cell.look, "") if isinstance(cell, Cell) else ""
-            if not style and not isinstance(cell, Text):
-                plain += before + text + after
-                continue
-            # A line with parts of its own styles is printed in these.
-            spans = cell if isinstance(cell, Text) else Text(text, style)
-            segments += [Segment(plain + before), *spans.render(out)]
-            plain = after
-        plain = plain.rstrip(" ") + "\n"
-    out.print(Segments([*segments, Segment(plain)]), end="", crop=False)

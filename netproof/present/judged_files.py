@@ -13,19 +13,10 @@ from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import grouped
 from netproof.measurement.case import spread
-from netproof.present.document import (
-    Block,
-    Cell,
-    DataTable,
-    Headline,
-    Part,
-    Sentences,
-    print_rows,
-    show,
-)
+from netproof.present.document import Block, Cell, DataTable, Headline, Part, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html.content import LEVELS
-from netproof.present.terminal import say
+from netproof.present.terminal import print_rows, say, show
 from netproof.present.wording import file_name, number, size_in_words
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict

@@ -14,8 +14,9 @@ from netproof.criteria.findings import figure
 from netproof.errors import grouped
 from netproof.measurement.disturbance import NodeCost
 from netproof.present.compared import summary
-from netproof.present.document import EVERY, STYLES, Block, Cell, DataTable, Links, Sentences
+from netproof.present.document import EVERY, Block, Cell, DataTable, Links, Sentences
 from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
+from netproof.present.terminal import STYLES
 from netproof.present.verdict import sentences, state
 from netproof.present.wording import (
     CASE,

@@ -1,24 +1,44 @@
-"""The terminal: sentences and progress; loading it loads no results."""
+"""The terminal: documents, sentences and progress. Loading it loads neither results nor rich."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
-from rich.console import Console
-from rich.text import Text
-
+from netproof.present.document import (
+    BETWEEN_COLUMNS,
+    Block,
+    Cell,
+    DataTable,
+    Headline,
+    Row,
+    Sentences,
+)
 from netproof.present.wording import visible
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STYLES = {
+    **{"failed": "red", "inconclusive": "yellow", "warned": "yellow", "absent": "yellow"},
+    **{"passed": "green", "faint": "dim", "stored": "dim", "strong": "bold"},
+}
+"""Styles by the looks of pages, which are the style sheet's classes."""
+
 _WIDTH_OFF_TERMINAL = 140
+_LEAST_LINE, _LONGEST_LINE = 10, 60
+"""Columns that a drawn line takes."""
 
 T = TypeVar("T")
 
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console as wide as the terminal, or without one wide enough for the tables."""
+    from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
     # Text in brackets, or between colons, is not markup: a card's name for instance.
@@ -34,6 +54,8 @@ def say(
 
     Output of a job may be part of it, so control characters are shown by their code.
     """
+    from rich.text import Text
+
     out = out or console(stderr=stderr)
     out.print(Text(visible(sentence), style), soft_wrap=True)
 
@@ -45,6 +67,8 @@ def working(what: str) -> Iterator[None]:
     if not err.is_terminal:
         yield
         return
+    from rich.text import Text
+
     with err.status(Text(what)):
         yield
 
@@ -57,3 +81,81 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
     if not err.is_terminal:
         return items
     return track(items, what, console=err, transient=True)
+
+
+def show(blocks: Iterable[Block], out: Console | None = None) -> None:
+    """Print blocks on the terminal."""
+    out = out or console()
+    for one in blocks:
+        match one:
+            case Cell(look="heading"):
+                out.print()
+                say(one.text, "bold", out)
+            case str() | Cell():
+                say(str(one), STYLES.get(getattr(one, "look", ""), ""), out)
+            case Mapping():
+                for name, value in one.items():
+                    say(f"{name}: {value}", out=out)
+            case Headline():
+                say(f"{one.word.upper()}: {one.sentence}", f"bold {STYLES.get(one.look, '')}", out)
+            case Sentences(folded=False) if one.sentences:
+                if one.title:
+                    out.print()
+                    say(one.title, "bold", out)
+                for sentence in one.sentences:
+                    look = getattr(sentence, "look", "") or one.look
+                    say(f"{one.mark}{sentence}", STYLES.get(look, ""), out)
+            case DataTable(fold="") if one.rows:
+                _show_table(one, out)
+
+
+def _show_table(table: DataTable, out: Console) -> None:
+    shown = table.fitting(out.width - (_LEAST_LINE if table.drawn else 0))
+    if table.drawn is not None:
+        room = min(max(out.width - sum(shown.widths()), _LEAST_LINE), _LONGEST_LINE)
+        rows = [[*row, line] for row, line in zip(shown.rows, table.drawn[1](room), strict=True)]
+        shown = replace(shown, head=shown.titles, rows=rows)
+    tables = shown.parts(out.width)
+    for one in tables:
+        begin = 0
+        for heading, count in (table.groups or {"": len(table.rows)}).items():
+            if table.groups or one is not tables[0]:
+                out.print()
+            if heading:
+                say(heading, "bold", out)
+            print_rows(one, out, range(begin, begin + count))
+            begin += count
+    if table.caption:
+        say(table.caption, "dim", out)
+
+
+def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True) -> None:
+    """Print these rows, as wide as all take; on a narrower terminal lines wrap, nothing is cut."""
+    from rich.segment import Segment, Segments
+    from rich.text import Text
+
+    # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
+    widths = table.widths()
+    heads = [heading.split("\n") for heading in table.head if head]
+    lines: list[Row] = [
+        [Cell(several[at] if at < len(several) else "", "strong") for several in heads]
+        for at in range(max(map(len, heads), default=0))
+    ]
+    lines += [table.rows[row] for row in rows]
+    segments, plain = [], ""
+    for line in lines:
+        for at, (wide, cell) in enumerate(zip(widths, line, strict=True)):
+            text = visible(str(cell)).replace("\n", " ")
+            before, after = " " * (wide - BETWEEN_COLUMNS - len(text)), " " * BETWEEN_COLUMNS
+            if at not in table.numbers:
+                before, after = "", before + after
+            style = STYLES.get(cell.look, "") if isinstance(cell, Cell) else ""
+            if not style and not isinstance(cell, Text):
+                plain += before + text + after
+                continue
+            # A line with parts of its own styles is printed in these.
+            spans = cell if isinstance(cell, Text) else Text(text, style)
+            segments += [Segment(plain + before), *spans.render(out)]
+            plain = after
+        plain = plain.rstrip(" ") + "\n"
+    out.print(Segments([*segments, Segment(plain)]), end="", crop=False)

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.benchmarks.gpcnet import BENCHMARK
 from netproof.commands import measure as verbs
-from netproof.commands import reframe
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.experiments import literature, load, tails
@@ -231,7 +230,7 @@ def test_what_is_asked_reaches_the_test_of_reframe(
         seen.extend(arguments)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(reframe, "run_reframe", run_reframe)
+    monkeypatch.setattr(verbs, "run_reframe", run_reframe)
     ended, words = measure(*arguments.split())
     assert (ended.exit_code, "far enough" in words) == (2, True)
     option, _, text = seen[seen.index("-S") + 1].partition("=")

@@ -12,8 +12,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.present.document import show
 from netproof.present.session import whole
+from netproof.present.terminal import show
 from netproof.present.wording import BLOCKS
 from netproof.session import session
 from netproof.verdict import session_verdict

@@ -15,7 +15,7 @@ from netproof import codec
 from netproof.comparison.comparison import Outcome, compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared import blocks
-from netproof.present.document import show
+from netproof.present.terminal import show
 
 
 @pytest.mark.slow

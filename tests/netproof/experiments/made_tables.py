@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from netproof.experiments.literature import DIRECTORY, SessionInStudy, load, names
-from netproof.present.document import show
 from netproof.present.studies import blocks
+from netproof.present.terminal import show
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS, NodeCost
-from netproof.present.document import show
 from netproof.present.session import cpu_blocks as blocks
 from netproof.present.session import cpu_figures
+from netproof.present.terminal import show
 from netproof.verdict.verdict import CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")

@@ -14,8 +14,8 @@ from rich.console import Console
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
 from netproof.present import loads as shown
-from netproof.present.document import show
 from netproof.present.html.folder import answers_page
+from netproof.present.terminal import show
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from netproof.measurement.case import Case
 from netproof.present import documents
 from netproof.present import verdict as present
-from netproof.present.document import show
+from netproof.present.terminal import show
 from netproof.verdict.power import Degradation, Smallest
 
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")

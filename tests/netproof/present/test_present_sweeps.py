@@ -17,8 +17,9 @@ from netproof.experiments import parameters
 from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, SweepTable, turns
 from netproof.measurement.case import Case, Curve
 from netproof.present import sweeps as shown
-from netproof.present.document import DataTable, show
+from netproof.present.document import DataTable
 from netproof.present.html.folder import answers_page
+from netproof.present.terminal import show
 from netproof.session.measured import Launch
 from netproof.site import site
 

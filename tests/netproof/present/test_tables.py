@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from netproof.present import terminal
-from netproof.present.document import EVERY, DataTable, print_rows
-from netproof.present.terminal import say
+from netproof.present.document import EVERY, DataTable
+from netproof.present.terminal import print_rows, say
 
 WIDE = DataTable(
     ("partition", "lat µs", "16K", "4K", "line"),

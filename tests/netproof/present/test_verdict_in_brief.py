@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from netproof.present import verdict as shown
-from netproof.present.document import show
+from netproof.present.terminal import show
 
 
 def brief(judged) -> list[str]:

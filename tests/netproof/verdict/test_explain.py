@@ -17,7 +17,7 @@ from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import ingest
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS
-from netproof.present.document import show
+from netproof.present.terminal import show
 from netproof.present.verdict import sentences
 from netproof.session import session
 from netproof.session.session import Session

@@ -26,8 +26,8 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Curve
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents
-from netproof.present.document import show
 from netproof.present.session import traffic_blocks
+from netproof.present.terminal import show
 from netproof.present.verdict import brief, sentences
 from netproof.session import session
 from netproof.session.pair_rounds import PairLaunch

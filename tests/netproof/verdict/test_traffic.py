@@ -13,8 +13,8 @@ from rich.console import Console
 from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.pairs import verdict as pairs
-from netproof.present.document import show
 from netproof.present.session import traffic_blocks
+from netproof.present.terminal import show
 from netproof.session import job_files, session
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition
