@@ -18,7 +18,7 @@ import typer
 from netproof.commands.options import Form, printed, session_and_system, verb
 from netproof.commands.reframe import Where, run_reframe
 from netproof.errors import NetproofError
-from netproof.present import terminal
+from netproof.present import documents, terminal
 from netproof.present.document import Cell
 from netproof.site import folders
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
@@ -88,7 +88,7 @@ def _answered(
         report = _measured(Where.of(where or "", environment, full=True), asked())
     from netproof.present.loads import ANSWERS
 
-    of_report, answer, document = ANSWERS[key]
+    of_report, answer = ANSWERS[key]
     several = of_report(report)
 
     def page() -> str:
@@ -101,7 +101,7 @@ def _answered(
             yield from (Cell(title, "strong"), *shown)
         yield f"report {report}"
 
-    printed(form, lambda: {key: [*map(document, several)]}, blocks, folder, page)
+    printed(form, lambda: {key: documents.plain(several)}, blocks, folder, page)
     if any(getattr(one, "beyond", False) for one in several):
         return FAILED
     return INCONCLUSIVE if any(getattr(one, "undecided", False) for one in several) else PASSED

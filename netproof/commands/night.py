@@ -32,8 +32,8 @@ from netproof.intake import disk, trust
 from netproof.present.document import Sentences
 from netproof.present.html.report import Report
 from netproof.present.verdict import junit as as_junit
-from netproof.present.verdict import remarks, undecided
-from netproof.present.wording import duration, outcome, visible
+from netproof.present.verdict import outcome, remarks, undecided
+from netproof.present.wording import duration, first, visible
 from netproof.session import plan, session
 from netproof.session.plan import SkipReason
 from netproof.session.session import Session
@@ -185,9 +185,8 @@ def summary(night: Night) -> str:
             *reversed(remarks(night.judged)),
             Sentences(night.noted, mark="note: "),
         ):
-            lines += [f"{block.mark}{sentence}" for sentence in block.sentences[:SENTENCES]]
-            if (more := len(block.sentences) - SENTENCES) > 0:
-                lines.append(f"{block.mark}and {more} more, in the report")
+            shown = first(block.sentences, SENTENCES, "and {} more, in the report")
+            lines += [f"{block.mark}{sentence}" for sentence in shown]
     places = {"session": night.stored, "report": night.page, "output of ReFrame": night.log}
     lines += ["", *(f"{what} {place}" for what, place in places.items() if place)]
     lines.append(f"exit status {night.status}")

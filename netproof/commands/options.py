@@ -227,16 +227,12 @@ def verb(cannot: str = "") -> Callable[[Callable[..., int]], Callable[..., None]
             try:
                 status = function(*arguments, **named)
             except (NetproofError, OSError) as error:
-                why = str(error)
-                if isinstance(error, OSError):
+                if isinstance(error, OSError) and error.filename is None:
                     # One of a stream names no file.
-                    if error.filename is None:
-                        raise
-                    why = f"{error.filename}: {error.strerror}"
-
+                    raise
                 if debugging():
                     traceback.print_exc()
-                text = f"netproof: {cannot}{': ' if cannot else ''}{why}"
+                text = f"netproof: {cannot}{': ' if cannot else ''}{_sentence(error, '')}"
                 terminal.say(text, "red", stderr=True)
                 status = CANNOT
             raise typer.Exit(status)

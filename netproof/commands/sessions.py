@@ -220,7 +220,11 @@ def diagnose(
         diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
     lines = [line for one in diagnoses for line in shown.lines(one)]
     session_line = f"session {judged.session.path}"
-    printed(form, lambda: shown.document(judged, diagnoses), lambda: [*lines, session_line])
+    printed(
+        form,
+        lambda: {**documents.of_session(judged), "partitions": documents.plain(diagnoses)},
+        lambda: [*lines, session_line],
+    )
     return diagnosis.status(diagnoses)
 
 
@@ -248,18 +252,16 @@ def compare(
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
 
     with terminal.working("reading the sessions"):
+        held = {"partition": partition, "environment": environment, "label": label}
         if by is None:
-            asked = {"": (*_sessions(first, second, store, label), partition, environment, label)}
+            asked = {"": (_sessions(first, second, store, label), held)}
         else:
             values = _values(by, first, store, partition, environment)
             earliest, *others = values
             asked = {
                 value: (
-                    values[earliest],
-                    values[value],
-                    (earliest, value) if by == "partition" else partition,
-                    (earliest, value) if by == "environment" else environment,
-                    (earliest, value) if by.startswith(LABEL) else None,
+                    (values[earliest], values[value]),
+                    {**held, by.partition("=")[0]: (earliest, value)},
                 )
                 for value in others
             }
@@ -267,9 +269,9 @@ def compare(
     from netproof.present import compared
 
     several, failed = [], {}
-    for name, sides in asked.items():
+    for name, (sessions, pairs) in asked.items():
         try:
-            both = comparison.sides(*sides)
+            both = comparison.sides(*sessions, *pairs.values())
             tracked = partial(terminal.tracked, what="comparing")
             several.append(comparison.compare(*both, tracked))
         except NetproofError as error:
@@ -424,16 +426,16 @@ def judge(
             baseline=baseline,
             fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
         )
+    written = []
     if page is not None:
         from netproof.present.html.folder import write_page
 
-        page = write_page(page, lambda: judged_files.page(judged))
-    if form is Form.JSON:
-        documents.write(judged_files.document(judged), sys.stdout)
-    else:
-        judged_files.print_files(judged, terminal.console())
-        if page is not None:
-            terminal.say(f"report {page}")
+        written = [f"report {write_page(page, lambda: judged_files.page(judged))}"]
+    printed(
+        form,
+        lambda: documents.plain(judged),
+        lambda: [*judged_files.blocks(judged), *written],
+    )
     return judged.status
 
 

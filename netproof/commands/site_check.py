@@ -140,7 +140,7 @@ class CheckedSite:
             "system": self.system,
             "verdict": "fail" if self.faults else "pass",
             "faults": [
-                documents.some(one, "place", "key", "reason", file="path") for one in self.faults
+                documents.some(one, "place", "key", "reason", "file=path") for one in self.faults
             ],
             "right": self.right,
             "not_checked": self.unchecked,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,13 +95,13 @@ def document(found: ShownMatrix) -> dict[str, Any]:
                 **documents.some(job, "partition", "environment", "benchmark", "ranks"),
                 "mpi": found.mpi(job.environment),
                 "contention_domain": domain_of(job, found.matrix),
-                **documents.some(found.expected[job], "why", expected_seconds="seconds"),
+                **documents.some(found.expected[job], "why", "expected_seconds=seconds"),
                 "time_limit_s": found.limit_s(job.partition),
-                "cases": [documents.plain(case) for case in cases],
+                "cases": documents.plain(cases),
             }
             for job, cases in found.jobs.items()
         ],
-        "absences": [dataclasses.asdict(absence) for absence in found.matrix.absences],
+        "absences": documents.plain(found.matrix.absences),
     }
 
 

@@ -253,13 +253,13 @@ def risk(
         from netproof.verdict.derive import risks_of_sessions
 
         found, without = risks_of_sessions(*loaded, margin)
-    from netproof.present.verdict import of_risk, risk_blocks
+    from netproof.present.verdict import risk_blocks
 
     printed(
         form,
         lambda: {
             "margin": margin,
-            "risks": [{**documents.plain(one.case), **of_risk(one)} for one in found],
+            "risks": documents.plain(found),
             "without": [{**documents.plain(case), "why": why} for case, why in without.items()],
         },
         lambda: risk_blocks(found, without, margin),

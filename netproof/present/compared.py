@@ -310,37 +310,14 @@ def document(compared: Comparison) -> dict[str, Any]:
     """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
     on_nodes, unknown = _on_nodes(compared)
     return {
-        **{"first": _side(compared.first), "second": _side(compared.second)},
-        **{"differences": compared.differences, "summary": summary(compared)},
+        **some(compared, "first", "second", "differences", summary=summary),
         "geometric_mean": compared.mean(),
         **{"nodes": on_nodes, "nodes_not_known": unknown},
-        "cases": [_case(one) for one in compared.cases],
+        "cases": plain(compared.cases),
         "not_compared": [
             {**plain(case), "measured_by": measured_by, "why": why}
             for case, measured_by, why in compared.uncompared
         ],
-    }
-
-
-def _case(case: ComparedCase) -> dict[str, Any]:
-    sizes = {"least_bytes": "least", "largest_bytes": "largest", "size_bytes": "size"}
-    score = {"ratio": "score.value", "interval": "score.interval", "common": "score.common"}
-    return {
-        **some(case, "outcome", "disturbed", "landmarks", "sentence", **score),
-        **some(case, first="first.case", second="second.case"),
-        "sizes_bytes": list(case.ratios),
-        "ratios": list(case.ratios.values()),
-        "ranges": [some(one, "faster", "ratio", **sizes) for one in case.ranges],
-        "cpu_s_per_gb": some(case.cpu_s_per_gb, "first", "second", "ratio"),
-    }
-
-
-def _side(side: ComparedSide) -> dict[str, Any]:
-    return {
-        **some(side, "name", "partition", "environment", session="session.path"),
-        "started": side.session.info.get("time_start"),
-        "labels": side.session.labels(),
-        "system": side.session.results[0].system,
     }
 
 

@@ -1,17 +1,14 @@
-"""The diagnosis of a partition: a screen of the terminal, and plain values for ``json``."""
+"""The diagnosis of a partition: a screen of the terminal."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.document import Cell
-from netproof.present.documents import of_session, some
 from netproof.present.wording import counted, first
-from netproof.verdict.session_verdict import JudgedSession
 
 LINES = 24
 """Most lines of a partition."""
@@ -112,43 +109,3 @@ def _wrapped(
     )
     for number, line in enumerate(folded):
         yield Cell(f"{label if number == 0 else '':{column}}{line}", look)
-
-
-def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:
-    """Return the diagnoses of a session; docs/reference/json.md describes the keys."""
-    return {**of_session(judged), "partitions": [of_diagnosis(one) for one in several]}
-
-
-def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the diagnosis of one partition."""
-    return {
-        **some(diagnosis, "partition", "cases", "passed", "outcome", failed="red"),
-        "asked": sorted(one.value for one in diagnosis.asked),
-        "culprits": [_culprit(one) for one in diagnosis.culprits],
-        **some(diagnosis, "ruled_out", "not_known", "incomplete", "next_steps"),
-    }
-
-
-def _culprit(culprit: Culprit) -> dict[str, Any]:
-    place, since = culprit.place, culprit.since
-    evidence = [
-        {
-            **some(one, "sentence", "source", "sign", "sure", nodes="place.nodes"),
-            **some(one, alone="recovery"),
-            "environment": one.environment or None,
-            "effects": [
-                some(effect, "quantity", "ratio", "interval", "rounds") for effect in one.effects
-            ],
-        }
-        for one in culprit.evidence
-    ]
-    return {
-        **some(culprit, "why", "alternatives", "cause", "sure", sentence="headline"),
-        **some(culprit, failed_cases="consequences", do="advice"),
-        "place": some(place, "name", "nodes", "kind") | {"interface": place.interface or None},
-        "evidence": evidence,
-        "distinguish_by": culprit.distinguish_by or None,
-        "since": some(since, "sessions", "why", "began", "started")
-        | {"session": since.session or None},
-        "rules_out": culprit.rules_out or None,
-    }

@@ -57,8 +57,9 @@ class DataTable:
     of columns that a narrow terminal may lack, by their headings: the highest goes first;
     ``groups``: headings of consecutive rows, with how many each has; ``drawn``: heading of a last
     column, and how its lines are drawn in a room; ``heads``: columns that each part of a table has
-    which a narrow terminal splits, 0 to split none; ``fold``: on a page it opens on request by
-    this, and a terminal lacks it.
+    which a narrow terminal splits, 0 to split none; ``names``: columns that stand above the others
+    of their row where a terminal is too narrow for all but those of the highest rank; ``fold``: on
+    a page it opens on request by this, and a terminal lacks it.
     """
 
     head: Sequence[str]
@@ -69,6 +70,7 @@ class DataTable:
     groups: Mapping[str, int] = field(default_factory=dict)
     drawn: tuple[str, Callable[[int], Sequence[str | Text]]] | None = None
     heads: int = 0
+    names: int = 0
     fold: str = ""
 
     @property
@@ -87,6 +89,13 @@ class DataTable:
             max(len(line) for cell in cells for line in str(cell).split("\n")) + BETWEEN_COLUMNS
             for cells in zip(self.head, *self.rows, strict=True)
         ]
+
+    def needs(self) -> int:
+        """Return how many columns of the terminal all take but those of the highest rank."""
+        ranks = [self.ranks.get(name, 0) for name in self.head]
+        return sum(
+            wide for wide, rank in zip(self.widths(), ranks, strict=True) if rank < max(ranks)
+        )
 
     def only(self, columns: Sequence[int]) -> DataTable:
         """Return a table of these columns."""

@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
+    from netproof.experiments.gpcnet import GpcnetRuns
+    from netproof.experiments.load import Loaded
+    from netproof.experiments.sweep import Sweep
+    from netproof.experiments.tails import Tail
     from netproof.pairs.verdict import PairsVerdict
     from netproof.session.measured import Measured
+    from netproof.verdict.derive import ReferenceRisk
+    from netproof.verdict.files import CurveVerdict
     from netproof.verdict.session_verdict import JudgedSession
     from netproof.verdict.traffic import InterfaceTotals
     from netproof.verdict.verdict import CaseVerdict, StoredResults
@@ -27,9 +33,6 @@ FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
 
 _WORDS = {PASSED: "pass", FAILED: "fail", INCONCLUSIVE: "cannot be judged"}
-
-Of = str | Callable[[Any], Any]
-"""An attribute of a record, or of its attribute with a dot, or what a function makes of it."""
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
@@ -47,16 +50,19 @@ def write(document: Mapping[str, Any], out: TextIO) -> None:
     out.write(made + "\n")
 
 
-def some(record: object, *names: str, **renamed: Of) -> dict[str, Any]:
-    """Return these attributes of a record as plain values, and others by keys of their own.
+def some(record: object, *names: str, **made_by: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return attributes of a record as plain values, and what functions make of it.
 
-    A method is called.
+    ``names``: ``key=attribute``, or only ``attribute`` for a key of its name; with a dot an
+    attribute of an attribute, with ``?`` at its end null where it is empty. A method is called.
     """
     made = {}
-    for key, of in {**dict(zip(names, names, strict=True)), **renamed}.items():
-        value = attrgetter(of)(record) if isinstance(of, str) else of(record)
-        made[key] = plain(value() if callable(value) else value)
-    return made
+    for name in names:
+        key, attribute = name.partition("=")[0].rstrip("?"), name.rpartition("=")[2]
+        value = attrgetter(attribute.rstrip("?"))(record)
+        found = plain(value() if callable(value) else value)
+        made[key] = (found or None) if attribute.endswith("?") else found
+    return made | {key: plain(of(record)) for key, of in made_by.items()}
 
 
 def plain(value: Any) -> Any:
@@ -71,6 +77,8 @@ def plain(value: Any) -> Any:
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, tuple) and len(value) == 2 and value[1] == math.inf:
         return [value[0], None]
+    if isinstance(value, frozenset):
+        return sorted(map(plain, value))
     if isinstance(value, list | tuple):
         return list(map(plain, value))
     if dataclasses.is_dataclass(value):
@@ -117,16 +125,16 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "recurring": {
             "sessions": sessions,
             "warnings": [
-                plain(case) | some(finding, "criterion", size_bytes="size")
+                plain(case) | some(finding, "criterion", "size_bytes=size")
                 for case, finding in recurring
             ],
         },
         "launches": sum(one.launches for one in verdict.launched),
         "crashed": sum(one.crashed for one in verdict.launched),
-        **some(judged, baseline="matrix.baseline", not_compared="verdict.unread"),
-        **some(judged, nodes_differ="session.provenance.differences"),
+        **some(judged, "baseline=matrix.baseline", "not_compared=verdict.unread"),
+        **some(judged, "nodes_differ=session.provenance.differences"),
         **some(verdict, "launched", "faults", "undecided", "notes", "nodes", "coverage", "pairs"),
-        **some(verdict, "absences", "cases", "compared_with", counters="traffic"),
+        **some(verdict, "absences", "cases", "compared_with", "counters=traffic"),
         "skipped": [
             {
                 **{"partition": partition, "environment": environment, "cases": plain(cases)},
@@ -155,16 +163,10 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
 
 def _case_verdict(judged: CaseVerdict) -> dict[str, Any]:
     keys = ("criterion", "level", "why", "value", "bound", "against", "node", "interface")
-    sizes: dict[str, Of] = {"sizes_bytes": "sizes", "compared_bytes": "compared_sizes"}
-    return {
-        **plain(judged.case),
-        **some(judged, "faults", "failed_job", "score", "measured", "again", verdict="level"),
-        "expected": judged.expected or None,
-        "findings": [
-            some(one, *keys, "confirmed", "interval", size_bytes="size", **sizes)
-            for one in judged.findings
-        ],
-    }
+    more = ("confirmed", "interval", "size_bytes=size", "sizes_bytes=sizes")
+    found = [some(one, *keys, *more, "compared_bytes=compared_sizes") for one in judged.findings]
+    of = ("faults", "failed_job", "score", "measured", "again", "verdict=level", "expected?")
+    return {**plain(judged.case), **some(judged, *of), "findings": found}
 
 
 def _crossover(cases: tuple[CaseVerdict, ...]) -> dict[str, Any]:
@@ -172,14 +174,14 @@ def _crossover(cases: tuple[CaseVerdict, ...]) -> dict[str, Any]:
 
     red = red_cases(cases)
     return {
-        **some(cases[0].case, *("partition", "environment", "benchmark", "function")),
+        **some(cases[0].case, "partition", "environment", "benchmark", "function"),
         **some(cases[0].case, "path", "direction"),
         "ranks": [one.case.ranks for one in cases],
         "sentence": breakdown(cases),
         "least_red_ranks": red[0].case.ranks if red else None,
         "missing_ranks": [one.case.ranks for one in cases if not one.ran],
         "red": [
-            some(one, ranks="case.ranks", sizes_bytes=red_sizes, criteria=red_criteria)
+            some(one, "ranks=case.ranks", sizes_bytes=red_sizes, criteria=red_criteria)
             for one in red
         ],
     }
@@ -190,7 +192,7 @@ def _groups(found: StoredResults) -> list[dict[str, Any]]:
     return [
         {
             **some(cases[0].case, "partition", "environment"),
-            **some(cases[0], "session", "marks", "started", days_before="days"),
+            **some(cases[0], "session", "marks", "started", "days_before=days"),
             "left_out": left_out,
             "cases": [plain(one.case) | some(one, "score", "measured") for one in cases],
         }
@@ -205,7 +207,7 @@ def _pairs(one: PairsVerdict) -> dict[str, Any]:
         for name, node in one.judgement.nodes.items()
     }
     rounds = some(one.rounds, "partition", "environment", "faults")
-    found = some(one, "alone", "bisection", accusations="judgement.accusations", lone_pairs="lone")
+    found = some(one, "alone", "bisection", "accusations=judgement.accusations", "lone_pairs=lone")
     return {**rounds, **found, "launches": len(one.rounds.launches), "nodes": nodes}
 
 
@@ -219,30 +221,176 @@ def _measured(one: Measured) -> dict[str, Any]:
 
 def _traffic(one: InterfaceTotals) -> dict[str, Any]:
     # Null where a count is not known.
-    again = some(one.again, segments_sent="of", segments_sent_again="count")
-    place = some(one, "partition", "node", "interface", under_test="rail")
+    again = some(one.again, "segments_sent=of", "segments_sent_again=count")
+    place = some(one, "partition", "node", "interface", "under_test=rail")
     return {**place, **one.counted, **again}
 
 
-def _of(*names: str, **renamed: Of) -> Callable[[Any], dict[str, Any]]:
-    return lambda record: some(record, *names, **renamed)
+def _risk(one: ReferenceRisk) -> dict[str, Any]:
+    """Return a landmark's risks; ratios are to the agreed value."""
+    from netproof.measurement.interval import Side
+
+    sides = {"passed": Side.WITHIN, "failed": Side.BEYOND, "inconclusive": Side.ASTRIDE}
+    curve = [
+        {"ratio": ratio, **{name: shares[side] for name, side in sides.items()}}
+        for ratio, shares in one.curve.items()
+    ]
+    found = some(one, "unit", "agreed", "bound", "landmark=variable", "scatter")
+    return {**plain(one.case), **found, "curve": curve, **some(one, "plan", "why?")}
 
 
+def _loaded(one: Loaded) -> dict[str, Any]:
+    """Return a session under load with its factors; times in µs."""
+    causes, doubts = one.causes_and_doubts
+    keys = ("measured=victim", "load=aggressor", "where=place", "rounds", "refused")
+    return {
+        **some(one, *_JOB, "beyond", "undecided"),
+        **{"causes": plain(causes), "not_examined": plain(doubts)},
+        "factors": [
+            {
+                **some(impact, *keys, "waiting_for_cpu=waited"),
+                **{
+                    name: some(factor, *_FACTOR, "alone_us=alone", "loaded_us=loaded")
+                    for name, factor in impact.factors.items()
+                },
+            }
+            for impact in one.impacts
+        ],
+    }
+
+
+def _gpcnet(runs: GpcnetRuns) -> dict[str, Any]:
+    from netproof.experiments.load import Statistic
+
+    return {
+        **some(runs, *_JOB, "refused", "beyond", "undecided"),
+        "rounds": len(runs.rounds) - len(runs.refused),
+        "tests": [
+            {
+                **some(one, "unit", "name=victim"),
+                **some(one.factors[Statistic.MEAN], "alone", "congested=loaded"),
+                "mean": some(one.factors[Statistic.MEAN], *_FACTOR),
+                "tail": some(one.factors[Statistic.TAIL], *_FACTOR),
+            }
+            for one in runs.impacts
+        ],
+    }
+
+
+def _tail(tail: Tail) -> dict[str, Any]:
+    """Return a launch with the figures of its calls; times in µs."""
+    from statistics import fmean
+
+    keys = ("bytes", "pauses", "paused_share", "disturbed", "most", "beyond", "undecided")
+    return {
+        **some(tail, *_JOB, *keys, "started=launch.start", "seconds=took_s"),
+        **some(tail, "segments_sent_again=sent_again"),
+        "calls": len(tail.times_us),
+        "mean_us": fmean(tail.times_us),
+        "longest_us": max(tail.times_us),
+        "percentiles": [
+            {"level": at, "value_us": value_us, "interval_us": plain(interval)}
+            for at, (value_us, interval) in tail.percentiles.items()
+        ],
+        "carrier_changes": [
+            {"node": node, "interface": interface, "changes": changes}
+            for node, interface, changes in tail.carriers
+        ],
+    }
+
+
+def _curve_verdict(one: CurveVerdict) -> dict[str, Any]:
+    """Return a curve of files with its findings; bandwidths in 10⁶ bytes/s."""
+    kind, names = plain(one.kind), ("criterion", "level", "against", "value", "bound", "interval")
+    if not one.kind.remark:
+        del kind["remark"]
+    more = ("why", "size_bytes=size", "sizes_bytes=sizes", "common_sizes=common")
+    return {
+        **kind,
+        **some(one, "files", "level", "configuration=case.name", "curve=case.curve"),
+        **some(one, "landmarks=case.landmarks"),
+        "launches": len(one.case.launches),
+        "rank_spread": one.rank_spread and one.rank_spread[0],
+        "findings": [some(each, *names, *more) for each in one.findings],
+    }
+
+
+def _sweep(one: Sweep) -> dict[str, Any]:
+    from netproof.present import sweeps
+
+    return sweeps.document(one)
+
+
+def _of(*names: str, **made_by: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    return lambda record: some(record, *names, **made_by)
+
+
+_JOB = ("system", "partition", "environment", "nodes")
+_FACTOR = ("value", "interval", "most", "side", "why")
+_SIZES = ("least_bytes=least", "largest_bytes=largest")
 _CURVE = ("time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
 KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "Acceptance": _of("session", "reason", "name", "at", "covers"),
+    "AcceptancePlan": _of("sessions", "launches", "bound", "seller=risk", "buyer=risk"),
     "Accusation": lambda one: _own(one) | {"sentence": str(one)},
     "Case": lambda one: {key: value for key, value in _own(one).items() if key != "system"},
     "CaseVerdict": _case_verdict,
-    "CommonSizes": _of("count", least_bytes="least", largest_bytes="largest"),
+    "CommonSizes": _of("count", *_SIZES),
+    "ComparedCase": _of(
+        *("outcome", "disturbed", "landmarks", "sentence", "ratio=score.value"),
+        *("interval=score.interval", "common=score.common", "first=first.case"),
+        "second=second.case",
+        sizes_bytes=lambda one: list(one.ratios),
+        ratios=lambda one: list(one.ratios.values()),
+        ranges=lambda one: one.ranges,
+        cpu_s_per_gb=lambda one: some(one.cpu_s_per_gb, "first", "second", "ratio"),
+    ),
+    "ComparedSide": _of(
+        *("name", "partition", "environment", "session=session.path"),
+        started=lambda side: side.session.info.get("time_start"),
+        labels=lambda side: side.session.labels(),
+        system=lambda side: side.session.results[0].system,
+    ),
     "Coverage": lambda one: _own(one) | some(one, "failed", "short", "known", sentence=str),
-    "Curve": _of(*_CURVE, sizes_bytes="sizes"),
+    "Culprit": _of(
+        *("why", "alternatives", "cause", "sure", "sentence=headline"),
+        *("failed_cases=consequences", "do=advice", "place", "evidence", "distinguish_by?"),
+        *("since", "rules_out?"),
+    ),
+    "Culprits": _of(
+        *("unknown", "from_session=before.name", "to_session=after.name", "differences"),
+    ),
+    "Curve": _of(*_CURVE, "sizes_bytes=sizes"),
+    "CurveVerdict": _curve_verdict,
+    "Diagnosis": _of(
+        *("partition", "cases", "passed", "outcome", "failed=red", "asked", "culprits"),
+        *("ruled_out", "not_known", "incomplete", "next_steps"),
+    ),
+    "Evidence": _of(
+        *("sentence", "source", "sign", "sure", "nodes=place.nodes", "alone=recovery"),
+        *("environment?", "effects"),
+    ),
+    "FilesVerdict": _of("status", "faults", "notes", "curves"),
     "Finding": _of("value", "disturbed", "interval", "common"),
+    "GpcnetRuns": _gpcnet,
     "InterfaceTotals": _traffic,
-    "LaunchCount": _of("partition", "environment", "launches", "crashed", level="finding.level"),
+    "LaunchCount": _of("partition", "environment", "launches", "crashed", "level=finding.level"),
+    "Loaded": _loaded,
     "Measured": _measured,
     "MeasuredAgain": _of("nodes", "jobid", "faults", "crashes", "launches"),
-    "NodeFinding": lambda one: _own(one) | {"environment": one.environment or None},
+    "NodeFinding": lambda one: _own(one) | some(one, "environment?"),
     "PairsVerdict": _pairs,
+    "Place": _of("name", "nodes", "kind", "interface?"),
+    "ProvenanceDifference": _of("what", "before", "after", "nodes", "of_configuration=own"),
+    "Range": _of("faster", "ratio", *_SIZES, "size_bytes=size"),
+    "ReferenceRisk": _risk,
+    "Scatter": _of("launches=within", "sessions=between"),
+    "Selection": _of("partition", "environment", "quantity", "expressions=cases"),
+    "Since": _of("sessions", "why", "began", "started", "session?"),
+    "Smallest": _of("change", "factor", "sure", "size", "criterion=by?"),
     "StoredResults": _of("store", "max_age_days", "not_found", sessions=_groups),
+    "StoredSession": _of("session=name", "started=start"),
+    "Sweep": _sweep,
+    "Tail": _tail,
 }
 """Plain values of records by their classes, of those that have others than their fields."""

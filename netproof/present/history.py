@@ -11,7 +11,6 @@ from typing import Any
 from netproof.errors import NetproofError, grouped
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
-from netproof.history.culprits import Culprits
 from netproof.history.history_verdict import Event, HistoryVerdict, SeriesState, Shift
 from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
@@ -277,12 +276,8 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     """Return plain values, as docs/reference/json.md describes; ``series``: all values."""
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
-    covers = ("partition", "environment", "quantity")
     return {
-        "sessions": [
-            {"session": stored.name, "started": stored.start.isoformat()}
-            for stored in nights.sessions
-        ],
+        "sessions": plain(nights.sessions),
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
         **some(verdict, "system", "too_few", "tested", "false_alarms_a_month"),
         "followed": len(verdict.followed),
@@ -297,18 +292,13 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
                 **_event_document(verdict, event),
                 "worse": event.worse,
                 "before_session": event.culprits and event.culprits.before.name,
-                "culprits": event.culprits and _culprits(event.culprits),
-                "around": [_culprits(culprits) for culprits in event.around],
+                **some(event, "culprits", "around"),
             }
             for event in verdict.events
         ],
         "bad_nights": [_event_document(verdict, odd) for odd in verdict.bad_nights],
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
-        "accepted": [
-            some(one, "session", "reason", "name", "at")
-            | {"covers": some(one.covers, *covers, expressions="cases")}
-            for one in verdict.acceptances
-        ],
+        "accepted": plain(verdict.acceptances),
         "series": [
             some(one, "case", "quantity", "values", "inconclusive")
             | some(verdict.followed[one], "level", "noise")
@@ -321,16 +311,9 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
 
 def _event_document(verdict: HistoryVerdict, found: Event) -> dict[str, Any]:
     changes = [_shift(verdict, shift) for shift in found.shifts]
-    return some(found, "partition", "environment", "sentence", session="session.name") | {
+    return some(found, "partition", "environment", "sentence", "session=session.name") | {
         "changes": changes
     }
-
-
-def _culprits(culprits: Culprits) -> dict[str, Any]:
-    keys = ("what", "before", "after", "nodes")
-    differences = [some(one, *keys, of_configuration="own") for one in culprits.differences]
-    of = some(culprits, "unknown", from_session="before.name", to_session="after.name")
-    return {**of, "differences": differences}
 
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
@@ -340,7 +323,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
         "environment": of.where[1],
         "case": None if of.pooled else plain(of.case),
         "pooled": len(of.cases) if of.pooled else None,
-        **some(shift, "state", "worse", quantity="of.quantity", kind="change.kind"),
+        **some(shift, "state", "worse", "quantity=of.quantity", "kind=change.kind"),
         "session": sessions[change.index].name,
         "found": sessions[change.found].name,
         "ended": None if change.ended is None else sessions[change.ended].name,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
@@ -14,9 +12,7 @@ from netproof.criteria.registry import RELATIVE
 from netproof.errors import grouped
 from netproof.measurement.case import spread
 from netproof.present.document import Block, Cell, DataTable, Headline, Part, Sentences
-from netproof.present.documents import plain, some
 from netproof.present.html.content import LEVELS
-from netproof.present.terminal import print_rows, say, show
 from netproof.present.wording import file_name, number, size_in_words
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
@@ -33,43 +29,27 @@ _RANKS = {
 }
 _IF_ANY = [_HEAD.index(name) for name in ("of line", "rank spread", "score")]
 """Columns that are there if any curve has such a figure."""
-_LEAST = 4
-"""Rank of columns that a narrow terminal leaves out before it gives names lines of their own."""
 
 
-def print_files(judged: FilesVerdict, out: Console) -> None:
-    """Print a line for each curve, then notes and findings, the worst last, and how many passed."""
+def blocks(judged: FilesVerdict) -> Iterator[Block]:
+    """Yield a line for each curve, then notes and findings, the worst last, and how many passed."""
     if judged.curves:
-        _print_table(table(judged.curves), out)
+        yield table(judged.curves)
     read = [(one.case.name, one.files) for one in judged.curves if len({*one.files}) > 1]
-    shown: list[Block] = [
-        f"{name} was read from {len(files)} files, {files[0]} to {files[-1]}"
-        for name, files in dict(read).items()
-    ]
+    for name, files in dict(read).items():
+        yield f"{name} was read from {len(files)} files, {files[0]} to {files[-1]}"
     noted = (one.why for each in judged.curves for one in folded(each.noted, each.case.curve.sizes))
-    shown.append(Sentences(list(noted), mark="note "))
+    yield Sentences(list(noted), mark="note ")
     for level in _LISTED:
         found = []
         for one in judged.curves:
             of_level = [finding for finding in one.findings if finding.level is level]
             found += [each.why for each in _once(folded(of_level, one.case.curve.sizes))]
         word, look = LEVELS[level]
-        shown.append(Sentences(found, look=look, mark=f"{word} "))
-    not_read = Sentences(judged.folded, look="inconclusive", mark="NOT READ ")
-    show([*shown, Sentences(judged.notes), not_read, Cell(summary(judged), "strong")], out)
-
-
-def _print_table(table: DataTable, out: Console) -> None:
-    """Print the table; where its figures do not fit, each name on a line above its figures."""
-    widths = zip(table.head, table.widths(), strict=True)
-    if sum(wide for name, wide in widths if table.ranks.get(name, 0) < _LEAST) <= out.width:
-        show([table], out)
-        return
-    figures = table.only(range(2, len(table.head))).fitting(out.width)
-    print_rows(figures, out, range(0))
-    for at, row in enumerate(table.rows):
-        say("  ".join(map(str, row[:2])), out=out)
-        print_rows(figures, out, range(at, at + 1), head=False)
+        yield Sentences(found, look=look, mark=f"{word} ")
+    yield Sentences(judged.notes)
+    yield Sentences(judged.folded, look="inconclusive", mark="NOT READ ")
+    yield Cell(summary(judged), "strong")
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -107,30 +87,6 @@ def summary(judged: FilesVerdict) -> str:
     return "; ".join(said)
 
 
-def document(judged: FilesVerdict) -> dict[str, Any]:
-    """Return plain values for ``json``. Sizes in bytes, times in µs, bandwidths in 10⁶ bytes/s."""
-    curves = [_curve(one) for one in judged.curves]
-    return {**some(judged, "status", "faults", "notes"), "curves": curves}
-
-
-def _curve(one: CurveVerdict) -> dict[str, Any]:
-    kind = plain(one.kind)
-    if not one.kind.remark:
-        del kind["remark"]
-    names = ("criterion", "level", "against", "value", "bound", "interval", "why")
-    return {
-        **kind,
-        **some(one, "files", "level", configuration="case.name", curve="case.curve"),
-        **some(one, landmarks="case.landmarks"),
-        "launches": len(one.case.launches),
-        "rank_spread": one.rank_spread and one.rank_spread[0],
-        "findings": [
-            some(each, *names, size_bytes="size", sizes_bytes="sizes", common_sizes="common")
-            for each in one.findings
-        ],
-    }
-
-
 def _sizes(sizes: Sequence[int]) -> str:
     """Return the least and the largest size of a curve: a table that was cut shows."""
     words = [size_in_words(size) for size in dict.fromkeys((sizes[0], sizes[-1]))]
@@ -155,7 +111,7 @@ def table(curves: Sequence[CurveVerdict]) -> DataTable:
                 Cell(word, look),
             ]
         )
-    made = DataTable(_HEAD, rows, range(2, len(_HEAD) - 1), ranks=_RANKS)
+    made = DataTable(_HEAD, rows, range(2, len(_HEAD) - 1), ranks=_RANKS, names=2)
     empty = {at for at in _IF_ANY if all(row[at] == "-" for row in rows)}
     return made.only([at for at in range(len(_HEAD)) if at not in empty])
 

@@ -26,7 +26,6 @@ from netproof.experiments.tails import BOUNDED, Tail
 from netproof.measurement.interval import Side
 from netproof.present import sweeps
 from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
-from netproof.present.documents import plain, some
 from netproof.present.html.charts import ChartFigure, Rows, dots, template
 from netproof.present.wording import counted, first, with_time_unit
 
@@ -36,9 +35,6 @@ MOST_LISTED = 10
 _BINS_A_DOUBLING = 4
 _LONGEST_SHOWN = 2000
 """Calls of the chart over time: the longest of each of so many equal parts of it."""
-
-_PLACE = ("system", "partition", "environment", "nodes")
-_FACTOR = ("value", "interval", "most", "side", "why")
 
 
 def factor_in_words(factor: Factor) -> str:
@@ -172,26 +168,6 @@ def _factors_chart(impacts: Sequence[Impact]) -> list[ChartFigure]:
     return [dots("factors", title, rows, x_title, {}, sentences=[caption])]
 
 
-def load_document(loaded: Loaded) -> dict[str, Any]:
-    """Return plain values for ``json``: a session with its factors; times in µs."""
-    causes, doubts = loaded.causes_and_doubts
-    return {
-        **some(loaded, *_PLACE, "beyond", "undecided"),
-        **{"causes": plain(causes), "not_examined": plain(doubts)},
-        "factors": [
-            {
-                **some(one, measured="victim", load="aggressor", where="place"),
-                **some(one, "rounds", "refused", waiting_for_cpu="waited"),
-                **{
-                    name: some(each, *_FACTOR, alone_us="alone", loaded_us="loaded")
-                    for name, each in one.factors.items()
-                },
-            }
-            for one in loaded.impacts
-        ],
-    }
-
-
 def gpcnet_answer(runs: GpcnetRuns) -> tuple[str, list[Block]]:
     """Return the title, the worst factor of a mean, a row for each test, and remarks."""
     remarks = []
@@ -219,23 +195,6 @@ def gpcnet_answer(runs: GpcnetRuns) -> tuple[str, list[Block]]:
         DataTable(("test", "mean", "99th percentile", "mean, alone → alongside"), rows),
         Sentences(remarks),
     ]
-
-
-def gpcnet_document(runs: GpcnetRuns) -> dict[str, Any]:
-    """Return plain values for ``json``: a session with its factors."""
-    return {
-        **some(runs, *_PLACE, "refused", "beyond", "undecided"),
-        "rounds": len(runs.rounds) - len(runs.refused),
-        "tests": [
-            {
-                **some(one, "unit", name="victim"),
-                **some(one.factors[Statistic.MEAN], "alone", congested="loaded"),
-                "mean": some(one.factors[Statistic.MEAN], *_FACTOR),
-                "tail": some(one.factors[Statistic.TAIL], *_FACTOR),
-            }
-            for one in runs.impacts
-        ],
-    }
 
 
 def tail_answer(tail: Tail) -> tuple[str, list[Block]]:
@@ -346,35 +305,11 @@ def _longest_over_time(tail: Tail) -> Rows:
     return found
 
 
-def tail_document(tail: Tail) -> dict[str, Any]:
-    """Return plain values for ``json``: a launch with its figures; times in µs."""
-    return {
-        **some(tail, *_PLACE, "bytes", "pauses", "paused_share", "disturbed", "most", "beyond"),
-        **some(tail, "undecided", started="launch.start", seconds="took_s"),
-        **some(tail, segments_sent_again="sent_again"),
-        "calls": len(tail.times_us),
-        "mean_us": fmean(tail.times_us),
-        "longest_us": max(tail.times_us),
-        "percentiles": [
-            {"level": at, "value_us": value_us, "interval_us": plain(interval)}
-            for at, (value_us, interval) in tail.percentiles.items()
-        ],
-        "carrier_changes": [
-            {"node": node, "interface": interface, "changes": changes}
-            for node, interface, changes in tail.carriers
-        ],
-    }
-
-
-_Answering = tuple[
-    Callable[[Path], Sequence[Any]],
-    Callable[[Any], tuple[str, list[Block]]],
-    Callable[[Any], dict[str, Any]],
-]
+_Answering = tuple[Callable[[Path], Sequence[Any]], Callable[[Any], tuple[str, list[Block]]]]
 ANSWERS: dict[str, _Answering] = {
-    "load": (Loaded.of_report, load_answer, load_document),
-    "gpcnet": (GpcnetRuns.of_report, gpcnet_answer, gpcnet_document),
-    "tails": (Tail.of_report, tail_answer, tail_document),
-    "sweeps": (sweep.results, sweeps.answer, sweeps.document),
+    "load": (Loaded.of_report, load_answer),
+    "gpcnet": (GpcnetRuns.of_report, gpcnet_answer),
+    "tails": (Tail.of_report, tail_answer),
+    "sweeps": (sweep.results, sweeps.answer),
 }
-"""Of each experiment how its report is read, its answer, and its plain values."""
+"""Of each experiment how its report is read, and its answer."""

@@ -292,7 +292,7 @@ def _algorithms(sweep: Sweep) -> dict[str, Any]:
         return [{"value": value, "said": remark} for value, remark in several.items()]
 
     return {
-        **some(sweep, "library", function="case.function", ranks="case.ranks"),
+        **some(sweep, "library", "function=case.function", "ranks=case.ranks"),
         "conclusion": conclusion(sweep),
         "algorithms": [
             {"value": value, "name": sweep.names.get(value) or value, "set": setting(sweep, value)}
@@ -302,7 +302,7 @@ def _algorithms(sweep: Sweep) -> dict[str, Any]:
         "fell_back": remarks(sweep.fell_back),
         "left_out": sweep.table.disturbed_values,
         "sizes": [
-            some(row, "winner", "as_good", "gains", bytes="at")
+            some(row, "winner", "as_good", "gains", "bytes=at")
             | {"sentence": winner_in_words(sweep, row)}
             for row in sweep.table.rows
         ],
@@ -314,7 +314,7 @@ def _setting(sweep: Sweep) -> dict[str, Any]:
     if best is not None and best.winner is not None:
         gains = sweep.table.gains_of(best.winner)
         recommended = {
-            **some(best, "as_good", value="winner", **{"for": "at"}),
+            **some(best, "as_good", "value=winner", "for=at"),
             "set": setting(sweep, best.winner),
             "gain": plain(best.gains[best.winner]),
             "costs": plain({kind: gain for kind, gain in gains.items() if gain.costs}),

@@ -110,6 +110,13 @@ def show(blocks: Iterable[Block], out: Console | None = None) -> None:
 
 
 def _show_table(table: DataTable, out: Console) -> None:
+    if table.names and table.needs() > out.width:
+        figures = table.only(range(table.names, len(table.head))).fitting(out.width)
+        print_rows(figures, out, range(0))
+        for at, row in enumerate(table.rows):
+            say("  ".join(map(str, row[: table.names])), out=out)
+            print_rows(figures, out, range(at, at + 1), head=False)
+        return
     shown = table.fitting(out.width - (_LEAST_LINE if table.drawn else 0))
     if table.drawn is not None:
         room = min(max(out.width - sum(shown.widths()), _LEAST_LINE), _LONGEST_LINE)

@@ -7,25 +7,23 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import summary
-from netproof.errors import listed
+from netproof.errors import grouped, listed
 from netproof.measurement.case import Case
-from netproof.measurement.interval import Side
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Links, Sentences
-from netproof.present.documents import plain, some
+from netproof.present.documents import plain
 from netproof.present.wording import (
     CASE,
     case_cells,
     counted,
     first,
     not_available,
-    outcome,
-    recurring_sentence,
     size_in_words,
     visible,
 )
@@ -34,7 +32,14 @@ from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.derive import RISK, ReferenceRisk
 from netproof.verdict.power import CasePower, Degradation, Smallest
 from netproof.verdict.session_verdict import NOTHING, JudgedSession, Recurring
-from netproof.verdict.verdict import CaseVerdict, Failure, Verdict, failures, sentences_of_skipped
+from netproof.verdict.verdict import (
+    CaseVerdict,
+    Failure,
+    Verdict,
+    failures,
+    named,
+    sentences_of_skipped,
+)
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -62,6 +67,36 @@ def state(verdict: Verdict) -> Headline:
         INCONCLUSIVE: ("absent", "∅", "Not judged whole"),
     }[verdict.status]
     return Headline(look, sign, word, outcome(verdict))
+
+
+def outcome(verdict: Verdict, worse: int = 0) -> str:
+    """Return a session's result as a sentence; ``worse``: configurations that changed so."""
+    cases, planned = verdict.cases, [reason.planned for _, reason in verdict.skipped]
+    levels = Counter(one.level for one in cases)
+    failed = [one for one in cases if one.failed and one.ran]
+    expected = sum(one.level is Level.PASS and bool(one.expected) for one in cases)
+    undecided = len({node for one in verdict.pairs for node in one.undecided_nodes()})
+    waited_for = sum(len(one.waited_for) for one in verdict.coverage if one.short)
+    counts = {
+        "of them with a warning": levels[Level.WARN],
+        "of them failed as expected": expected,
+        "inconclusive": levels[Level.INCONCLUSIVE],
+        "failed": len(failed),
+        "of these not measured whole": sum(not one.complete for one in failed),
+        "did not run": levels[Level.FAIL] - len(failed),
+        "changed for the worse": worse,
+        "more deferred": planned.count(True),
+        "more could not be measured": planned.count(False),
+    }
+    said = [f"{levels[Level.PASS] + levels[Level.WARN]} of {len(cases)} cases passed"]
+    said += [f"{count} {what}" for what, count in counts.items() if count]
+    others = (
+        (len(verdict.faults), "fault", "beyond single cases"),
+        (undecided, "node", "undecided"),
+        (waited_for, "node", "deferred"),
+    )
+    said += [f"{counted(count, one)} {what}" for count, one, what in others if count]
+    return ", ".join(said)
 
 
 def brief(judged: JudgedSession) -> Iterator[Block]:
@@ -241,8 +276,30 @@ def changes(judged: JudgedSession) -> Block:
 
 
 def _recurring(recurring: Recurring) -> Sentences:
-    """Return the warnings that earlier sessions had too, in a line."""
-    return Sentences([recurring_sentence(recurring)] if recurring[1] else [], look="warned")
+    """Return the warnings that earlier sessions had too, in a line: criteria, cases and values."""
+    sessions, warnings = recurring
+    if not warnings:
+        return Sentences([])
+    parts = [
+        f"{criterion}, {named([case for case, _ in several])}"
+        f" ({_values([finding for _, finding in several])})"
+        for criterion, several in grouped((one[1].criterion, one) for one in warnings).items()
+    ]
+    count = counted(len(warnings), "warning")
+    line = f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"
+    return Sentences([line], look="warned")
+
+
+def _values(findings: Sequence[Finding]) -> str:
+    """Return the least and largest value, and the bound if all have one."""
+    values = sorted(one.value for one in findings if one.value is not None)
+    bounds = {one.bound for one in findings}
+    if not values:
+        return "undefined"
+    low, high = f"{values[0]:.3g}", f"{values[-1]:.3g}"
+    bound = bounds.pop() if len(bounds) == 1 else None
+    asked = "" if bound is None else f", the bound is {bound:g}"
+    return f"{low if low == high else f'{low} to {high}'}{asked}"
 
 
 def repeated_table(judged: CaseVerdict) -> DataTable | None:
@@ -324,11 +381,7 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
 def of_power(power: CasePower) -> dict[str, Any]:
     """Return the power of a case as plain values for ``json``."""
     case, launches, smallest = power
-    changes = [
-        {**some(each, "change", "factor", "sure", "size"), "criterion": each.by or None}
-        for each in smallest
-    ]
-    return {**plain(case), "launches": launches, "changes": changes}
+    return {**plain(case), "launches": launches, "changes": plain(smallest)}
 
 
 def risk_blocks(
@@ -362,22 +415,6 @@ def _risk_row(one: ReferenceRisk, margin: float) -> tuple[str, ...]:
         planned = f"{sessions} of {launches}, bound {one.plan.bound:.1%}"
     agreed = (f"{one.agreed:.5g} {one.unit}", within, f"{scatter.between:.1%}")
     return (*case_cells(one.case), one.variable, *agreed, *risks, planned)
-
-
-def of_risk(one: ReferenceRisk) -> dict[str, Any]:
-    """Return a landmark's risks as plain values for ``json``; ratios are to the agreed value."""
-    sides = {"passed": Side.WITHIN, "failed": Side.BEYOND, "inconclusive": Side.ASTRIDE}
-    return {
-        **some(one, "unit", "agreed", "bound", landmark="variable"),
-        "scatter": some(one.scatter, launches="within", sessions="between"),
-        "curve": [
-            {"ratio": ratio, **{name: shares[side] for name, side in sides.items()}}
-            for ratio, shares in one.curve.items()
-        ],
-        "plan": one.plan
-        and some(one.plan, "sessions", "launches", "bound", seller="risk", buyer="risk"),
-        "why": one.why or None,
-    }
 
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

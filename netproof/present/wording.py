@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -13,11 +12,8 @@ from netproof.errors import counted as counted
 from netproof.errors import grouped
 
 if TYPE_CHECKING:
-    from netproof.criteria import Finding
     from netproof.measurement.case import Case
     from netproof.site.matrix import Absence
-    from netproof.verdict.session_verdict import Recurring
-    from netproof.verdict.verdict import Verdict
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -77,64 +73,6 @@ def not_available(absences: Sequence[Absence]) -> list[str]:
         f" {FEATURES.get(benchmark, benchmark)}: {reason}"
         for (partition, benchmark, reason), several in together.items()
     ]
-
-
-def outcome(verdict: Verdict, worse: int = 0) -> str:
-    """Return a session's result as a sentence; ``worse``: configurations that changed so."""
-    from netproof.criteria import Level
-
-    cases, planned = verdict.cases, [reason.planned for _, reason in verdict.skipped]
-    levels = Counter(one.level for one in cases)
-    failed = [one for one in cases if one.failed and one.ran]
-    expected = sum(one.level is Level.PASS and bool(one.expected) for one in cases)
-    undecided = len({node for one in verdict.pairs for node in one.undecided_nodes()})
-    waited_for = sum(len(one.waited_for) for one in verdict.coverage if one.short)
-    counts = {
-        "of them with a warning": levels[Level.WARN],
-        "of them failed as expected": expected,
-        "inconclusive": levels[Level.INCONCLUSIVE],
-        "failed": len(failed),
-        "of these not measured whole": sum(not one.complete for one in failed),
-        "did not run": levels[Level.FAIL] - len(failed),
-        "changed for the worse": worse,
-        "more deferred": planned.count(True),
-        "more could not be measured": planned.count(False),
-    }
-    said = [f"{levels[Level.PASS] + levels[Level.WARN]} of {len(cases)} cases passed"]
-    said += [f"{count} {what}" for what, count in counts.items() if count]
-    others = (
-        (len(verdict.faults), "fault", "beyond single cases"),
-        (undecided, "node", "undecided"),
-        (waited_for, "node", "deferred"),
-    )
-    said += [f"{counted(count, one)} {what}" for count, one, what in others if count]
-    return ", ".join(said)
-
-
-def recurring_sentence(found: Recurring) -> str:
-    """Return a line: how many warnings, by which criteria, where, and their values."""
-    from netproof.verdict.verdict import named
-
-    sessions, warnings = found
-    parts = [
-        f"{criterion}, {named([case for case, _ in several])}"
-        f" ({_values([finding for _, finding in several])})"
-        for criterion, several in grouped((one[1].criterion, one) for one in warnings).items()
-    ]
-    count = counted(len(warnings), "warning")
-    return f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"
-
-
-def _values(findings: Sequence[Finding]) -> str:
-    """Return the least and largest value, and the bound if all have one."""
-    values = sorted(one.value for one in findings if one.value is not None)
-    bounds = {one.bound for one in findings}
-    if not values:
-        return "undefined"
-    low, high = f"{values[0]:.3g}", f"{values[-1]:.3g}"
-    bound = bounds.pop() if len(bounds) == 1 else None
-    asked = "" if bound is None else f", the bound is {bound:g}"
-    return f"{low if low == high else f'{low} to {high}'}{asked}"
 
 
 def first(several: Sequence[T], most: int, rest: str) -> list[T | str]:

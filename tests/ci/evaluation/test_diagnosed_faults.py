@@ -31,7 +31,6 @@ from netproof.diagnosis.evidence import (
     Sure,
 )
 from netproof.present import documents
-from netproof.present.diagnosis import of_diagnosis
 from netproof.site import site
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,7 +80,7 @@ def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] =
     """Output of ``netproof diagnose --format json`` on them."""
     found = Diagnosis(switch, culprits, 4, 4, 0, frozenset(), (), incomplete, incomplete)
     document = {"format": documents.FORMAT, "session": "run-0.json"}
-    document["partitions"] = [of_diagnosis(found)]
+    document["partitions"] = [documents.plain(found)]
     return json.dumps(document)
 
 

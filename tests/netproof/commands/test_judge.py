@@ -17,6 +17,7 @@ from netproof.commands.cli import app
 from netproof.errors import ParseError
 from netproof.measurement.links import Transport
 from netproof.present import judged_files
+from netproof.present.terminal import show
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data"
@@ -371,7 +372,7 @@ def test_a_narrow_terminal_has_all_figures_and_cuts_none(path, link):
     printed = {}
     for width in (80, 300):
         out = Console(file=io.StringIO(), width=width)
-        judged_files.print_files(judged, out)
+        show(judged_files.blocks(judged), out)
         text = out.file.getvalue().split("\nnote ")[0].split("\nWARN ")[0].split("\nFAIL ")[0]
         printed[width] = re.findall(r"(?<= )[0-9]+\.[0-9]+(?= )", text)
         if width == 80:

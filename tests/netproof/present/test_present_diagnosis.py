@@ -20,6 +20,7 @@ from netproof.diagnosis.evidence import (
     Sure,
 )
 from netproof.present import diagnosis as shown
+from netproof.present import documents
 
 
 def culprit(number: int = 1, words: int = 60) -> Culprit:
@@ -68,7 +69,7 @@ def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
     )
     lines = [line.text for line in shown.lines(other)]
     assert "do          measure again" in lines
-    assert shown.of_diagnosis(other)["next_steps"] == ["measure again"]
+    assert documents.plain(other)["next_steps"] == ["measure again"]
     found = dataclasses.replace(other, culprits=(culprit(),))
     assert not any("measure again" in line.text for line in shown.lines(found))
 
@@ -94,7 +95,7 @@ def test_one_culprit_has_all_that_is_to_be_told_of_it():
 
 
 def test_the_document_is_json_and_has_every_key_of_its_page():
-    document = json.loads(json.dumps(shown.of_diagnosis(diagnosis(culprit())), allow_nan=False))
+    document = json.loads(json.dumps(documents.plain(diagnosis(culprit())), allow_nan=False))
     (one,) = document["culprits"]
     assert one["place"] == {
         "kind": "node",

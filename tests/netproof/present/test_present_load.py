@@ -13,6 +13,7 @@ from rich.console import Console
 
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
+from netproof.present import documents
 from netproof.present import loads as shown
 from netproof.present.html.folder import answers_page
 from netproof.present.terminal import show
@@ -136,7 +137,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
 
 def test_plain_values_have_every_factor(recorded):
     one = bounded(recorded, most=1.5)
-    session = json.loads(json.dumps(shown.load_document(one)))
+    session = json.loads(json.dumps(documents.plain(one)))
     assert session["beyond"] is True
     across = next(found for found in session["factors"] if found["where"] == "across leaves")
     assert across["mean"]["side"] == "beyond"

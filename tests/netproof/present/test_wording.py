@@ -13,7 +13,8 @@ import typer
 from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.present import html
-from netproof.present.wording import columns, outcome, size_in_words, sparkline
+from netproof.present.verdict import outcome
+from netproof.present.wording import columns, size_in_words, sparkline
 
 
 def case(level: Level, *, ran=True, complete=True, expected=""):

@@ -9,7 +9,7 @@ import pytest
 from made_rounds import recorded
 
 from netproof.pairs.verdict import rounds_of
-from netproof.present.wording import outcome
+from netproof.present.verdict import outcome
 from netproof.session import session
 from netproof.session.plan import SkipReason
 from netproof.session.provenance import Provenance
