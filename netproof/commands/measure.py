@@ -57,8 +57,9 @@ def _measured(where: Where, asked: Experiment) -> Path:
         asked = dataclasses.replace(asked, record=str(record.absolute()))
     subject, words = asked.subject or where.partition, asked.words(planned)
     options = ["--system", where.option, "-c", str(folders.shipped("checks") / "experiments.py")]
-    options += ["-p", where.environment, f"--session-extras={asked.FOLDER}={subject}"]
-    options += ["-S", f"{asked.TEST}.asked={json.dumps(codec.encode(asked))}"]
+    setting = f"{asked.TEST}.asked={json.dumps(codec.encode(asked))}"
+    label = f"--session-extras={asked.FOLDER}={subject}"
+    options += ["-p", where.environment, "-S", setting, label]
     try:
         return run_reframe(options, f"measuring {words}", asked.FOLDER, subject)
     finally:
