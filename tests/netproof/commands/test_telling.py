@@ -239,8 +239,8 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
 def of_two_nodes() -> PairsVerdict:
     """Recorded rounds of pairs as those of a job of two of its nodes."""
     first, *_ = recorded().launches
-    one = dataclasses.replace(first, pairs=first.pairs[:1])
-    rounds = recorded(nodes=first.pairs[0].nodes, launches=(one,))
+    one = dataclasses.replace(first, pairs=first.pairs[:1], curves=first.curves[:1])
+    rounds = recorded(nodes=first.pairs[0], launches=(one,))
     return pairs.judge(rounds, PARTITION.pair_settings(), BUSY)
 
 
