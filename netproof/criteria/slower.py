@@ -83,63 +83,68 @@ def _at(curve: Curve, size: int) -> float | None:
 
 
 class _Envelope:
-    """The times of configurations, a row for each and a column for each size, NaN without one."""
+    """The times of configurations, a row for each size, 0 where one was not measured."""
 
     def __init__(self, compared: ComparedCases, settings: Above) -> None:
         import numpy as np
 
         self.cases = [*compared.cases.values()]
         self.faults: dict[str, str] = {}
-        known, self._crossed = [], []
+        every_size, known, self._crossed = replace(settings, least_size=1), [], []
         for case in self.cases:
             times, self.faults[case.where] = settings.times_or_reason(case.curve)
             known.append(times)
             crossed: Mapping[int, float] = {}
             if case.crossing is not None and times:
                 # Latency is seen best at sizes that are not judged.
-                every = replace(settings, least_size=1).times_or_reason(case.curve)[0] or times
+                every = every_size.times_or_reason(case.curve)[0] or times
                 crossed = links.messages(every, case.crossing)
             self._crossed.append(crossed)
         self.sizes = sorted({size for times in known for size in times})
-        self.times = np.array([[of.get(size, np.nan) for size in self.sizes] for of in known])
+        self.times = self._rows(known)
         # From the median to an end of its interval, in logarithms, at most.
         self._apart = np.full(self.times.shape, np.inf)
         places = {size: place for place, size in enumerate(self.sizes)}
-        for row, case in zip(self._apart, self.cases, strict=True):
+        for column, case in enumerate(self.cases):
             widest = intervals.most_apart(len(case.launches))
             for size, several in case.times_at.items():
                 if size in places and min(several) > 0:
-                    row[places[size]] = math.log(max(several) / min(several)) * widest
-        self._added: dict[Link | None, np.ndarray] = {}
-        pairs, labels = compared.pairs, [*compared.cases]
-        self.paired = {
-            label: [place for place, one in enumerate(labels) if (label, one) in pairs]
-            for label in labels
-            if pairs
-        }
+                    apart = math.log(max(several) / min(several)) * widest
+                    self._apart[places[size], column] = apart
+        self._needed: dict[Link | None, tuple[np.ndarray, np.ndarray]] = {}
+        self.columns = {label: column for column, label in enumerate(compared.cases)}
+        self.paired = grouped(
+            (one, self.columns[other])
+            for one, other in compared.pairs
+            if one in self.columns and other in self.columns
+        )
 
-    def most(self, ratios: np.ndarray, own: int) -> np.ndarray:
-        """Return what the interval of the largest ratio at each size cannot exceed."""
+    def _rows(self, of_cases: Iterable[Mapping[int, float]]) -> np.ndarray:
         import numpy as np
 
-        deciding, columns = ratios.argmax(axis=0), np.arange(len(self.sizes))
-        apart = np.hypot(self._apart[own], self._apart[deciding, columns])
-        paired = np.isin(deciding, self.paired.get(self.cases[own].where, ()))
-        # A factor beyond all bounds, where pairs or a time of 0 decide, which no product exceeds.
-        factors = np.exp(np.where(paired, 200, apart.clip(max=200)))
-        most: np.ndarray = ratios[deciding, columns] * factors
-        return most
+        return np.array([[of.get(size, 0.0) for size in self.sizes] for of in of_cases]).T.copy()
 
-    def added_us(self, crossing: Link | None) -> np.ndarray:
-        """Return what another link adds to the times of each case at each size."""
-        if crossing not in self._added:
+    def most(self, ratios: np.ndarray, own: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest ratio at each size, and what its interval cannot exceed."""
+        import numpy as np
+
+        deciding, rows = ratios.argmax(axis=1), np.arange(len(self.sizes))
+        apart = np.hypot(self._apart[:, self.columns[own]], self._apart[rows, deciding])
+        paired = np.isin(deciding, self.paired.get(own, ()))
+        # A factor beyond all bounds, where pairs or a time of 0 decide, which no product exceeds.
+        worst = ratios[rows, deciding]
+        return worst, worst * np.exp(np.where(paired, 200, apart.clip(max=200)))
+
+    def needed_us(self, crossing: Link | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each case would take over a link at each size, and what that adds to it."""
+        if crossing not in self._needed:
             import numpy as np
 
             every = zip(self.cases, self._crossed, strict=True)
-            added = [links.explained_us(of, one.crossing, crossing) for one, of in every]
-            rows = [[of.get(size, 0.0) for size in self.sizes] for of in added]
-            self._added[crossing] = np.array(rows)
-        return self._added[crossing]
+            added = self._rows(links.explained_us(of, one.crossing, crossing) for one, of in every)
+            needed = np.where(self.times > 0, self.times + added, np.inf)
+            self._needed[crossing] = needed, added
+        return self._needed[crossing]
 
 
 def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
@@ -154,12 +159,11 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
     if settings not in compared.shared:
         compared.shared[settings] = _Envelope(compared, settings)
     every = compared.shared[settings]
-    own = every.cases.index(case)
-    ratios = every.times[own] / (every.times + every.added_us(case.crossing))
-    ratios[own] = math.nan
-    ratios[ratios != ratios] = -math.inf
-    columns = (ratios.max(axis=0, initial=-math.inf) > -math.inf).nonzero()[0].tolist()
-    sizes = [every.sizes[column] for column in columns]
+    own, (needed, added) = every.columns[case.where], every.needed_us(case.crossing)
+    ratios = every.times[:, own, None] / needed
+    ratios[:, own] = 0
+    rows = ratios.max(axis=1, initial=0).nonzero()[0].tolist()
+    sizes = [every.sizes[row] for row in rows]
     if not sizes:
         alone = len(compared.cases) == 1
         why = every.faults[case.where] or (
@@ -172,17 +176,17 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
         # One alone has no envelope, which is only shown.
         return [none.ruled(Level.SHOWN) if alone else none]
     common = common_sizes(sizes)
-    for place in every.paired.get(case.where, ()):
-        for column, size in zip(columns, sizes, strict=True):
-            if both := _paired(case, every.cases[place], size, compared):
-                added = every.added_us(case.crossing)[place, column]
-                ratios[place, column] = median([one / (theirs + added) for one, theirs in both])
-    worst = ratios.max(axis=0)[columns]
+    for column in every.paired.get(case.where, ()):
+        for row, size in zip(rows, sizes, strict=True):
+            if both := _paired(case, every.cases[column], size, compared):
+                more = added[row, column]
+                ratios[row, column] = median([one / (theirs + more) for one, theirs in both])
+    worst, most = (found[rows] for found in every.most(ratios, case.where))
     bound = min(one for one in (settings.warn, settings.fail, math.inf) if one is not None)
     nearest = int(worst.clip(1).argmax())
-    beyond = {*(every.most(ratios, own)[columns] > bound * NEARLY).nonzero()[0].tolist()}
+    beyond = {*(most > bound * NEARLY).nonzero()[0].tolist()}
     of_sizes = {
-        at: _of_size(case, columns[at], compared, every, ratios[:, columns[at]], settings, common)
+        at: _of_size(case, rows[at], compared, every, ratios[rows[at]], settings, common)
         for at in sorted(beyond | {nearest})
     }
     flagged = [at for at, (level, _) in of_sizes.items() if level in (*FLAGGED, Level.INCONCLUSIVE)]
@@ -215,7 +219,7 @@ def _paired(
 
 def _of_size(
     case: CaseCurves,
-    column: int,
+    row: int,
     compared: ComparedCases,
     every: _Envelope,
     values: np.ndarray,
@@ -226,14 +230,14 @@ def _of_size(
 
     ``values``: the ratios to each case.
     """
-    others, size, times = every.cases, every.sizes[column], every.times[:, column].tolist()
-    added = every.added_us(case.crossing)[:, column].tolist()
+    others, size, added = every.cases, every.sizes[row], every.needed_us(case.crossing)[1][row]
 
     def interval(place: int) -> tuple[float, float] | None:
+        more = float(added[place])
         if both := _paired(case, others[place], size, compared):
             # By order alone: what comes upon one of the two, and not upon both, is on one side.
-            return intervals.of_median([one / (theirs + added[place]) for one, theirs in both])
-        theirs = [time + added[place] for time in others[place].times_at[size]]
+            return intervals.of_median([one / (theirs + more) for one, theirs in both])
+        theirs = [time + more for time in others[place].times_at[size]]
         return intervals.of_ratio(case.times_at[size], theirs)
 
     decides = int(values.argmax())
@@ -251,7 +255,7 @@ def _of_size(
 
     def finding() -> Finding:
         both = _paired(case, other, size, compared)
-        own, theirs = times[others.index(case)], times[decides]
+        own, theirs = every.times[row, [every.columns[case.where], decides]].tolist()
         if both:
             own, theirs = (median(side) for side in zip(*both, strict=True))
         took = f"{figure(own)} µs at {size} bytes"
