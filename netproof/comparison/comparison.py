@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from netproof.criteria import Finding, Level, slower
 from netproof.criteria.findings import CannotJudgeError, undefined
+from netproof.criteria.score import ScoredSide, percentile_interval, samples, score
 from netproof.criteria.score import medians as medians_of
-from netproof.criteria.score import percentile_interval, samples, score
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError, listed
@@ -388,7 +388,8 @@ def _compared_case(
         found = _of_times(landmarks["latency_us"], where, first)
     else:
         try:
-            found = score(curves[1], curves[0], where=where, baseline=first, settings=settings)
+            sides = ScoredSide(curves[1], where, settings), ScoredSide(curves[0], first, settings)
+            found = score(*sides, settings).but(where=where)
         except CannotJudgeError as error:
             found = undefined("score", where, str(error))
     ratios: dict[int, float] = {}

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from netproof.criteria.findings import Bounds, Finding
+from netproof.criteria.findings import Below, Bounds, Finding
 from netproof.criteria.interface import CaseCurves, ComparedCases
 from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.score import SCORE, ScoredSide
+from netproof.criteria.score import score as found
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Curve
 
@@ -57,6 +59,11 @@ def compared(
     wanted = [*cases.values()] if only is None else [cases[only]]
     judged = (BY_FINDING[name].on(one, one.settings, several) for one in wanted)
     return tuple(finding for found in judged for finding in found)
+
+
+def score(own: Launches, base: Launches, where: str, of: str, bounds: Below = SCORE) -> Finding:
+    sides = ScoredSide(own, where, bounds), ScoredSide(base, of, bounds)
+    return found(*sides, bounds).but(where=where)
 
 
 def _settings(name: str, bounds: Bounds | None) -> Settings:

@@ -4,13 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from made_cases import along, case, compared, only
+from made_cases import along, case, compared, only, score
 
 from netproof.criteria import CommonSizes, Level
 from netproof.criteria.findings import Below, Bounds, CannotJudgeError
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import LineRateSettings, loss, losses
-from netproof.criteria.score import RESAMPLES, SEED, medians, samples, score
+from netproof.criteria.score import RESAMPLES, SEED, medians, samples
 from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
 from netproof.criteria.slower import ENVELOPE, envelope
 from netproof.errors import NetproofError
@@ -190,26 +190,24 @@ class TestEnvelopeIntervals:
 
 class TestScore:
     def test_is_the_geometric_mean_of_baseline_over_case(self):
-        found = score([times(1, 4)], [times(4, 4)], where=WHERE, baseline="extreme")
+        found = score([times(1, 4)], [times(4, 4)], where=WHERE, of="extreme")
         assert found.value == pytest.approx(2)
         assert found.level is Level.SHOWN
 
     def test_one_launch_has_no_interval_and_says_so(self):
-        found = score([times(1, 2)], [times(1, 2)] * 3, where=WHERE, baseline="b")
+        found = score([times(1, 2)], [times(1, 2)] * 3, where=WHERE, of="b")
         assert found.interval is None
         assert "no interval" in found.why
 
-    def test_without_baseline_launch_or_common_size_it_is_undefined(self):
+    def test_without_a_reading_or_common_size_it_is_undefined(self):
         case = [times(1, 2)]
         for launches, baseline, reason in (
-            (case, [], "the baseline extreme did not run"),
-            ([], case, "no launch"),
             (case, [times(1, sizes=(1024,))], "no size in common"),
             (case, [times(1, 0)], "launch 1 of extreme, 0 µs at 8 bytes"),
             ([times(1, sizes=(1,))], case, "0 sizes of 4 bytes or more"),
         ):
             with pytest.raises(CannotJudgeError, match=reason):
-                score(launches, baseline, where=WHERE, baseline="extreme")
+                score(launches, baseline, where=WHERE, of="extreme")
 
     @pytest.mark.parametrize(
         ("took", "level"),
@@ -225,15 +223,15 @@ class TestScore:
             [times(one) for one in took],
             [times(one) for one in (1.9, 2, 2.1)],
             where=WHERE,
-            baseline="b",
-            settings=Below(fail=0.4),
+            of="b",
+            bounds=Below(fail=0.4),
         )
         assert (found.level, found.against) == (level, "b")
         assert ("The interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
 
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):
-            score([times(1, 2), times(1)], [times(1, 2)], where=WHERE, baseline="b")
+            score([times(1, 2), times(1)], [times(1, 2)], where=WHERE, of="b")
 
 
 NEVER_FALLS = times(1, 1, 2, 50)

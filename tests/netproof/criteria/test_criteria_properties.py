@@ -8,11 +8,10 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_cases import along, case, compared, only
+from made_cases import along, case, compared, only, score
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import CannotJudgeError
-from netproof.criteria.score import score
 from netproof.criteria.slower import envelope
 from netproof.measurement.case import Curve
 
@@ -65,12 +64,12 @@ def test_the_unit_of_time_does_not_matter_along_a_curve(criterion, curve, factor
 @given(pair=launches_on_one_grid(), factor=factors)
 def test_the_unit_of_time_does_not_matter_to_the_score(pair, factor):
     case, baseline = pair
-    before = score(case, baseline, where=WHERE, baseline="b")
+    before = score(case, baseline, where=WHERE, of="b")
     after = score(
         [scaled(curve, factor) for curve in case],
         [scaled(curve, factor) for curve in baseline],
         where=WHERE,
-        baseline="b",
+        of="b",
     )
     assert after.value == pytest.approx(before.value, rel=1e-9)
     if before.interval:
@@ -80,9 +79,9 @@ def test_the_unit_of_time_does_not_matter_to_the_score(pair, factor):
 @given(pair=launches_on_one_grid(), factor=factors)
 def test_a_case_slower_by_a_factor_at_every_size_has_that_factor_less_score(pair, factor):
     case, baseline = pair
-    before = score(case, baseline, where=WHERE, baseline="b").value
+    before = score(case, baseline, where=WHERE, of="b").value
     slower = [scaled(curve, factor) for curve in case]
-    after = score(slower, baseline, where=WHERE, baseline="b").value
+    after = score(slower, baseline, where=WHERE, of="b").value
     assert after == pytest.approx(before / factor, rel=1e-9)
 
 
@@ -131,7 +130,7 @@ def test_no_curve_at_all_makes_a_finding_that_is_no_number(curve, other, link):
         *compared("envelope", {"one": curve, "other": other}),
     ]
     with suppress(CannotJudgeError):
-        found.append(score([curve, curve], [other, other], where=WHERE, baseline="b"))
+        found.append(score([curve, curve], [other, other], where=WHERE, of="b"))
     for finding in found:
         assert all(number is None or math.isfinite(number) for number in numbers(finding))
         assert (finding.value is None) == (finding.level is Level.UNDEFINED)
