@@ -20,7 +20,6 @@ from itertools import combinations, pairwise
 from statistics import NormalDist, median
 from typing import Any
 
-from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Curve, line_rate_share, medians
 from netproof.measurement.interval import CONFIDENCE, Interval, of_median, of_middle
@@ -99,21 +98,22 @@ def readings(curve: Curve, reasons: dict[str, str], peak_from: int = 0) -> dict[
     if curve.bandwidth_mb_s is None:
         reasons |= dict.fromkeys((*of_peak, *RATES), "the benchmark defines no bandwidth")
         return found
-    rates = dict(zip(curve.sizes, curve.bandwidth_mb_s, strict=True))
-    first = bisect_left(curve.sizes, peak_from)
-    peak = max(curve.bandwidth_mb_s[first:], default=None)
+    rates, first = curve.bandwidth_mb_s, bisect_left(curve.sizes, peak_from)
+    peak = max(rates[first:], default=None)
     if peak is None:
         reasons |= dict.fromkeys(of_peak, f"no message of {peak_from} bytes or more was measured")
     elif not peak:
         reasons |= dict.fromkeys(of_peak, "the bandwidth is 0 at every size")
     else:
         # The least of several sizes with the same rate.
-        peak_size = curve.sizes[curve.bandwidth_mb_s.index(peak, first)]
-        half = next(size for size, rate in rates.items() if rate >= peak / 2)
+        least, peak_size = peak / 2, curve.sizes[rates.index(peak, first)]
+        half = next(size for size, rate in zip(curve.sizes, rates, strict=True) if rate >= least)
         found |= zip(of_peak, (peak, peak_size, half), strict=True)
     for name, size in RATES.items():
-        found[name] = rates.get(size)
-        if size not in rates:
+        place = bisect_left(curve.sizes, size)
+        if curve.sizes[place : place + 1] == (size,):
+            found[name] = rates[place]
+        else:
             reasons[name] = f"{size} bytes was not measured"
     return found
 
@@ -177,8 +177,8 @@ def eager_limit(curve: Curve) -> EagerLimit | None:
             continue
         if not EAGER_FROM <= curve.sizes[below] <= EAGER_TO:
             continue
-        limit = _step(curve, below)
-        if limit is not None and limit.step_us >= least and limit.step_us > largest:
+        limit = _step(curve, below, least)
+        if limit is not None and limit.step_us > largest:
             found, largest = limit, limit.step_us
     return found
 
@@ -219,29 +219,27 @@ def eager_limit_alongside(curve: Curve, other: Curve) -> EagerLimit | None:
     return found
 
 
-def _step(curve: Curve, below: int) -> EagerLimit | None:
+def _step(curve: Curve, below: int, least: float) -> EagerLimit | None:
+    """Return the step above a size; None where it is below ``least``, in µs, or does not last."""
     sizes, times, above = curve.sizes, curve.time_us, below + 1
     before, after = _far_sizes(sizes, below, larger=False), _far_sizes(sizes, above, larger=True)
     if not before or not after:
+        return None
+    slopes = _local_slope(curve, below, before), _local_slope(curve, above, after)
+    step = times[above] - times[below] - max(slopes) * (sizes[above] - sizes[below])
+    if step < least:
         return None
     foot, head = before[-1], after[0]
     before_foot = _far_sizes(sizes, foot, larger=False)
     after_head = _far_sizes(sizes, head, larger=True)
     if not before_foot or not after_head:
         return None
-    added = sizes[above] - sizes[below]
     foreseen = times[foot] + _local_slope(curve, foot, before_foot) * (sizes[above] - sizes[foot])
     hindsight = times[head] - _local_slope(curve, head, after_head) * (sizes[head] - sizes[below])
-    step = min(
-        times[above]
-        - times[below]
-        - max(_local_slope(curve, below, before), _local_slope(curve, above, after)) * added,
-        times[above] - foreseen,
-        hindsight - times[below],
-    )
+    step = min(step, times[above] - foreseen, hindsight - times[below])
     is_dip = max(times[:below]) > times[below] + step / 2
     is_spike = min(times[above:]) < times[above] - step / 2
-    if step <= 0 or is_dip or is_spike:
+    if step < least or is_dip or is_spike:
         return None
     return _limit(curve, below, above, step)
 
@@ -362,8 +360,6 @@ def landmarks(
         if ends is not None:
             intervals[paired] = _reaching(ends, value)
     several = launches or (curve,)
-    if any(one.sizes != curve.sizes for one in several):
-        raise NetproofError("launches differ in their sizes from the curve that is their median")
     sizes, (times, *each) = top(curve.sizes), [one.time_us for one in (curve, *several)]
     times, each = times[-len(sizes) :], [one[-len(sizes) :] for one in each]
     line = theil_sen(sizes, times)
@@ -450,8 +446,8 @@ def _bandwidth_factor(launches: Sequence[Curve], largest: int) -> tuple[float, s
     for curve in launches:
         if curve.bandwidth_mb_s is None:
             return math.nan, "the benchmark defines no bandwidth"
-        rows = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
-        for size, time, rate in list(rows)[-largest:]:
+        columns = (curve.sizes, curve.time_us, curve.bandwidth_mb_s)
+        for size, time, rate in zip(*(one[-largest:] for one in columns), strict=True):
             factor = rate * time / max(size, 1)
             if not 0 < factor < math.inf:
                 return math.nan, f"time or bandwidth are 0 at {size} bytes"
@@ -492,9 +488,10 @@ _NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors from the middle of an interval to its end."""
 
 
-def top(sizes: Sequence[int]) -> list[int]:
+@lru_cache(maxsize=256)
+def top(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the sizes on the line: from the largest over ``TOP`` on."""
-    return [size for size in sizes if size * TOP >= sizes[-1]]
+    return tuple([size for size in sizes if size * TOP >= sizes[-1]])
 
 
 def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> tuple[float, float] | None:

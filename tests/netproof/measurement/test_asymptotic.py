@@ -33,7 +33,7 @@ def test_no_line_goes_through_one_size_or_through_a_time_that_does_not_grow(size
 
 def test_the_top_is_what_reaches_an_eighth_of_the_largest_size():
     sizes = (1, 1024, 65535, 65536, 524288)
-    assert top(sizes) == [65536, 524288]
+    assert top(sizes) == (65536, 524288)
 
 
 IMB = (65536, 131072, 262144, 524288)
