@@ -59,17 +59,19 @@ def _at_sizes(
     words: str,
     advice: str,
     explained: float = 1.0,
-) -> dict[int, Finding]:
-    """Return the finding on the ratio of times at each common size.
+) -> tuple[dict[int, float], Callable[[int], Finding]]:
+    """Return the ratio of times at each common size, and what words the finding on it.
 
     The ratio is divided by what is ``explained`` of it. An interval that contains a bound is shown,
     since no repeats would decide it. ``words``: a sentence's pattern. Raises
     CannotJudgeError where a curve cannot be read.
     """
     mine, theirs = settings.times(own.curve), settings.times(other.curve, of=f"of {label}, ")
-    found = {}
-    for size in in_common((mine, theirs)):
-        value = mine[size] / theirs[size] / explained
+    sizes = in_common((mine, theirs))
+    values = {size: mine[size] / theirs[size] / explained for size in sizes}
+
+    def of_size(size: int) -> Finding:
+        value, common = values[size], common_sizes(sizes)
         level, bound, interval = Level.SHOWN, None, None
         times = own.times_at[size], other.times_at[size]
         if min(map(len, times)) >= LAUNCHES:
@@ -91,23 +93,18 @@ def _at_sizes(
                 interval, missing=f"no interval, which takes {LAUNCHES} launches of both"
             ),
         )
-        found[size] = settings.finding(
+        return settings.finding(
             value,
             reason,
             advice,
             interval=interval,
             decided=(level, bound),
             size=size,
+            common=common,
             against=label,
         )
-    return found
 
-
-def _worst(several: Sequence[Finding]) -> Finding:
-    """Return the finding on the largest ratio, of those that fail if some do."""
-    failing = [one for one in several if one.level is Level.FAIL]
-    worst = max(failing or several, key=lambda one: one.value or 0)
-    return replace(worst, common=common_sizes(one.size or 0 for one in several))
+    return values, of_size
 
 
 def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
@@ -126,15 +123,17 @@ def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Fin
     of_all: list[Finding] = []
     together: list[Finding] = []
     for label, other in others.items():
-        of_sizes = _at_sizes(case, other, label, settings, words, _DISAGREE)
-        of_all += of_sizes.values()
-        together += _over_sizes(case, other, label, [*of_sizes], settings)
+        values, of_size = _at_sizes(case, other, label, settings, words, _DISAGREE)
+        of_all += map(of_size, values)
+        together += _over_sizes(case, other, label, [*values], settings)
     if not of_all:
         raise CannotJudgeError("no other benchmark has a size in common with it")
     flagged = [one for one in together if one.level is Level.FAIL]
     if not flagged and not any(one.level is Level.FAIL for one in of_all):
         flagged = together
-    worst = max(flagged, key=lambda one: one.value or 0) if flagged else _worst(of_all)
+    worst = max(flagged or of_all, key=lambda one: (one.level is Level.FAIL, one.value or 0))
+    if not flagged:
+        worst = worst.but(common=common_sizes(one.size or 0 for one in of_all))
     return compared.weighed(case, worst)
 
 
@@ -234,10 +233,10 @@ def _on_other_ranks(
         work = own.on_link / other.on_link, (own.ranks - 1) / (other.ranks - 1)
         explained = max(1.0, *work)
     words = f"{{size}} bytes took {{own:.4g}} µs, {words}"
-    several = _at_sizes(own, other, other.where, settings, words, advice, explained)
-    if not several:
+    values, of_size = _at_sizes(own, other, other.where, settings, words, advice, explained)
+    if not values:
         raise CannotJudgeError(f"it has no size in common with {other.where}")
-    return compared.weighed(own, _worst([*several.values()]))
+    return compared.weighed(own, settings.worst(values, of_size))
 
 
 def _of_all(size: int, ranks: int) -> int:
@@ -321,35 +320,39 @@ def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding 
         name: [settings.times_or_reason(one)[0] for one in several[name].launches]
         for name in needed
     }
-    own, found = by_launch[operation], []
-    for name, calls in sides.items():
-        used = list(dict.fromkeys(call.operation for call in calls))
+    times = medians[operation]
+    expected = {
+        (name, size): us
+        for name, calls in sides.items()
+        for size in times
+        if (us := _time(calls, medians, size, placed)) is not None
+    }
+    if not expected:
+        raise CannotJudgeError("it has no size in common with what does its work")
+    values = {(name, size): times[size] / us for (name, size), us in expected.items()}
+
+    def of_size(at: tuple[str, int]) -> Finding:
+        name, size = at
+        used = list(dict.fromkeys(call.operation for call in sides[name]))
         # The first launches of all operations together, the second ones, and so on.
         rows = zip(*(by_launch[one] for one in used), strict=False)
-        launched = [dict(zip(used, row, strict=True)) for row in rows]
-        for size, time in medians[operation].items():
-            expected = _time(calls, medians, size, placed)
-            if expected is None:
-                continue
-            taken = [at[size] for at in own if size in at]
-            spent = [us for at in launched if (us := _time(calls, at, size, placed)) is not None]
-            whole = len(taken) == len(own) and len(spent) == len(launched)
-            interval = intervals.of_ratio(taken, spent) if whole else None
-            one = settings.finding(
-                time / expected,
-                f"{operation} of {size} bytes took {time:.4g} µs, {time / expected:.3g}"
-                f" times{in_brackets(interval)} the {expected:.4g} µs of {name}, which does its"
-                " work",
-                "look at which algorithm the library takes at that size, and at what its pattern"
-                " meets",
-                interval=interval,
-                size=size,
-                against=name,
-            )
-            found.append(one)
-    if not found:
-        raise CannotJudgeError("it has no size in common with what does its work")
-    return _worst(found)
+        each = (dict(zip(used, row, strict=True)) for row in rows)
+        spent = [_time(sides[name], one, size, placed) or 0.0 for one in each]
+        # None where a launch lacks a size, which took no time.
+        interval = intervals.of_ratio([one.get(size, 0.0) for one in by_launch[operation]], spent)
+        return settings.finding(
+            values[at],
+            f"{operation} of {size} bytes took {times[size]:.4g} µs, {values[at]:.3g}"
+            f" times{in_brackets(interval)} the {expected[at]:.4g} µs of {name}, which does its"
+            " work",
+            "look at which algorithm the library takes at that size, and at what its pattern meets",
+            interval=interval,
+            size=size,
+            common=common_sizes(size for _, size in values),
+            against=name,
+        )
+
+    return settings.worst(values, of_size)
 
 
 def _time(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -280,6 +280,15 @@ class Bounds:
         return _UNNAMED.but(
             level=level, reason=reason, value=value, bound=bound, interval=interval, **more
         )
+
+    def worst(self, values: Mapping[Any, float], word: Callable[[Any], Finding]) -> Finding:
+        """Return the finding on the largest value, of those that fail if some do.
+
+        ``word``: makes the finding at a place, which fails only where the value by itself does.
+        """
+        beyond = [at for at, value in values.items() if self.level(value)[0] is Level.FAIL]
+        found = map(word, beyond or [max(values, key=values.__getitem__)])
+        return max(found, key=lambda one: (one.level is Level.FAIL, one.value or 0))
 
     def times(self, curve: Curve, at_least: int = 1, of: str = "") -> dict[int, float]:
         """Return times in µs by size, ``of`` what begins the reason of a fault.

@@ -235,24 +235,24 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     at_sizes = losses(case.curve, tcp.curve, settings)
     if not at_sizes:
         raise CannotJudgeError("MPI and TCP have no size in common")
-    compared = []
-    for size, lost in at_sizes.items():
-        # A ratio of bandwidths is that of the other one's time to its own.
-        of_tcp, of_mpi = tcp.times_at[size], case.times_at[size]
-        whole = len(of_tcp) + len(of_mpi) == len(tcp.launches) + len(case.launches)
-        compared.append((size, lost, _of_losses(of_tcp, of_mpi) if whole else None))
-    failing = [one for one in compared if settings.level(*one[1:])[0] is Level.FAIL]
-    size, lost, interval = max(failing or compared, key=lambda one: one[1])
     common = common_sizes(at_sizes)
-    spoken = in_brackets(interval, ".1%")
-    return settings.finding(
-        lost,
-        f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
-        _ADVICE,
-        interval=interval,
-        size=size,
-        common=common,
-    )
+
+    def of_size(size: int) -> Finding:
+        # A ratio of bandwidths is that of the other one's time to its own.
+        of_tcp, of_mpi, lost = tcp.times_at[size], case.times_at[size], at_sizes[size]
+        whole = len(of_tcp) + len(of_mpi) == len(tcp.launches) + len(case.launches)
+        interval = _of_losses(of_tcp, of_mpi) if whole else None
+        spoken = in_brackets(interval, ".1%")
+        return settings.finding(
+            lost,
+            f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
+            _ADVICE,
+            interval=interval,
+            size=size,
+            common=common,
+        )
+
+    return settings.worst(at_sizes, of_size)
 
 
 def _of_losses(mpi: Sequence[float], tcp: Sequence[float]) -> tuple[float, float] | None:
