@@ -248,11 +248,11 @@ def _shares(
             for one in read(counters, node, case.rails):
                 key = (one.node, one.interface)
                 found[key] = found[key] + one if key in found else one
-    findings: list[Finding] = []
+    known: list[tuple[Share, tuple[Level, float | None]]] = []
     unknown: dict[str, Finding] = {}
     for one in found.values():
-        at: dict[str, Any] = {"node": one.node, "interface": one.interface}
         if one.count is None or one.of is None:
+            at: dict[str, Any] = {"node": one.node, "interface": one.interface}
             why = f"{one.interface or TCP}: {one.why}"
             unknown.setdefault(one.why, undefined(name, case.where, why, **at))
             continue
@@ -261,11 +261,14 @@ def _shares(
             level = Level.WARN
         if level is Level.WARN and few and settings.warn:
             level, bound = Level.PASS, settings.warn
+        known.append((one, (level, bound)))
+    reported = [it for it in known if it[1][0] in FLAGGED]
+    findings = []
+    for one, decided in reported or sorted(known, key=lambda it: -it[0].value)[:1]:
         why = f"{one.node} {one.interface}: {one.counted(f' {counted_as}')}"
-        findings.append(settings.finding(one.value, why, advice, decided=(level, bound), **at))
-    reported = [one for one in findings if one.level in FLAGGED]
-    worst = sorted(findings, key=lambda one: -(one.value or 0))[:1]
-    return [*(reported or worst), *unknown.values()]
+        finding = settings.finding(one.value, why, advice, decided=decided)
+        findings.append(finding.but(node=one.node, interface=one.interface))
+    return [*findings, *unknown.values()]
 
 
 def carrier_changes(
@@ -286,7 +289,7 @@ def carrier_changes(
                 else:
                     changes[node.node, name, on_rail] += count
     findings = []
-    for (label, name, on_rail), count in changes.items():
+    for (label, name, on_rail), count in (+changes).items():
         level, bound = settings.level(count)
         if level is Level.FAIL and not on_rail:
             level = Level.WARN
@@ -296,7 +299,7 @@ def carrier_changes(
             " look at the cable, the transceiver and both of its ports"
         )
         found = Finding(CARRIERS, level, where, why, value=count, bound=bound, node=label)
-        findings += [replace(found, interface=name)] if count else []
+        findings.append(found.but(interface=name))
     if changes and not findings:
         why = f"no carrier came or went on {len(changes)} interfaces of its nodes"
         findings.append(Finding(CARRIERS, Level.PASS, where, why, value=0.0))

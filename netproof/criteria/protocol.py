@@ -7,7 +7,7 @@ limit that is far too low shows nowhere else: long messages have their usual rat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import NamedTuple
 
@@ -46,18 +46,17 @@ def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
     """
     if not case.ping_pong or case.inside:
         return None
-    curve = case.curve
-    sizes = tuple(settings.times(curve))
-    steps = {step: _height(curve, step) for step in _steps(curve, sizes)}
+    times, per_byte = settings.times(case.curve), _per_byte(case.curve)
+    steps = {step: _height(times, per_byte, step) for step in _steps(times, per_byte)}
     if not steps:
         reason = (
             f"not judged, which takes {FEWEST} sizes up to one below {EXPECTED_FROM} bytes and"
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
         return Finding("early rendezvous", Level.SHOWN, case.where, reason)
-    case.each(settings)
-    step = max(steps, key=lambda one: steps[one])
-    interval = intervals.of_median([_height(launch, step) for launch in case.launches])
+    step = max(steps, key=steps.__getitem__)
+    each = zip(case.each(settings)[0], map(_per_byte, case.launches), strict=True)
+    interval = intervals.of_median([_height(*launch, step) for launch in each])
     return settings.finding(
         steps[step],
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
@@ -70,35 +69,35 @@ def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
     )
 
 
-def _steps(curve: Curve, sizes: Sequence[int]) -> Iterator[_Step]:
-    """Yield the steps that can be judged; ``sizes``: those of the curve that are not skipped."""
+def _steps(times: Mapping[int, float], per_byte: float) -> Iterator[_Step]:
+    """Yield the steps that can be judged, by the times at sizes that are not skipped."""
+    sizes = tuple(times)
     for place, below in enumerate(sizes[:-1]):
         if below >= EXPECTED_FROM:
             return
         shorter = tuple(one for one in sizes[: place + 1] if below <= NEAR * one)
         shortest = tuple(one for one in sizes[: place + 1] if one <= NEAR * sizes[0])
-        most = median(_times(curve, shortest))
+        most = median([times[one] for one in shortest])
         longer = tuple(
             one
             for one in sizes[place + 1 :]
-            if one <= NEAR * below and _per_byte(curve) * (one - below) <= most
+            if one <= NEAR * below and per_byte * (one - below) <= most
         )
         if min(len(shorter), len(longer)) >= FEWEST:
             yield _Step(below, sizes[place + 1], shorter, longer, shortest)
 
 
-def _height(curve: Curve, step: _Step) -> float:
-    """Return the latencies that a longer message took where a shorter took one; 1 at least."""
-    shorter = _times(curve, step.shorter, step.below)
-    before = max(median(shorter), shorter[-1])
-    after = min(_times(curve, step.longer, step.below))
-    return 1 + max(0.0, (after - before) / median(_times(curve, step.shortest)))
+def _height(times: Mapping[int, float], per_byte: float, step: _Step) -> float:
+    """Return the latencies that a longer message took where a shorter took one; 1 at least.
 
-
-def _times(curve: Curve, sizes: Sequence[int], as_of: int | None = None) -> list[float]:
-    """Return the times of some sizes in µs, as if all had ``as_of`` bytes if that is given."""
-    at, per_byte = dict(zip(curve.sizes, curve.time_us, strict=True)), _per_byte(curve)
-    return [at[one] - (0 if as_of is None else per_byte * (one - as_of)) for one in sizes]
+    ``times``: by size, compared as if all had the same bytes, of which each takes ``per_byte`` µs.
+    """
+    shorter, longer = (
+        [times[one] - per_byte * (one - step.below) for one in sizes]
+        for sizes in (step.shorter, step.longer)
+    )
+    before, after = max(median(shorter), shorter[-1]), min(longer)
+    return 1 + max(0.0, (after - before) / median([times[one] for one in step.shortest]))
 
 
 def _per_byte(curve: Curve) -> float:

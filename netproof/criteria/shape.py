@@ -276,14 +276,14 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
     middle = dict(zip(sizes, medians(rows), strict=True))
     latency = min(middle.values(), default=0.0)
     for size in sizes:
-        if size < settings.least_size:
-            continue
         smaller, larger = _neighbours(sizes, size)
         if not smaller or not larger or len(smaller) + len(larger) < 3:
             continue
         expected = _between(middle, smaller[0], larger[0], size)
+        if size < settings.least_size or expected < LATENCIES * latency:
+            continue
         by_one_side = _by_one_side(middle, smaller, larger, size) / middle[size]
-        if expected < LATENCIES * latency or settings.level(by_one_side)[0] not in FLAGGED:
+        if settings.level(by_one_side)[0] not in FLAGGED:
             continue
         shares = [_between(times, smaller[0], larger[0], size) / times[size] for times in each]
         interval = intervals.of_median(shares)
