@@ -183,7 +183,7 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
             if finding.level not in AGAINST:
                 continue
             sides = (subject, *engine.rests_on(subject, finding, subjects))
-            in_vain = any(side.always_disturbed() for side in sides) or (
+            in_vain = any(all(side.noise) for side in sides) or (
                 name == "paired_share" and limits.twin_too_slow(subject.measured)
             )
             keys = {side.case.key() for side in sides}
@@ -203,7 +203,7 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     subject, count = one.repeated, len(one.launches)
     confirm = subject.settings.confirm
     enough = count >= (pairs_needed(one.subject) if one.paired else confirm.launches)
-    in_vain = enough and (subject.always_disturbed() or _mostly_disturbed(one))
+    in_vain = enough and (all(subject.noise) or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
     if count and (one.by_score or not enough):

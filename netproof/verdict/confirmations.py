@@ -310,13 +310,12 @@ def _quiet(
     subject: Subject, launches: Sequence[tuple[Curve, Sequence[NodeLoad]]]
 ) -> tuple[list[Curve], tuple[str, ...]]:
     """Return the undisturbed launches if they are enough, else all, and what disturbed these."""
-    settings = subject.settings.disturbance
-    quiet = [curve for curve, load in launches if not disturbed(load, settings)]
+    curves, loads = [curve for curve, _ in launches], [load for _, load in launches]
+    noises = [disturbed(load, subject.settings.disturbance) for load in loads]
+    quiet = [curve for curve, noise in zip(curves, noises, strict=True) if not noise]
     if len(quiet) >= subject.settings.confirm.launches:
         return quiet, ()
-    return [curve for curve, _ in launches], engine.worst_of(
-        [load for _, load in launches], settings
-    )
+    return curves, engine.worst_of(zip(loads, noises, strict=True))
 
 
 def _weighed(shown: Finding, noise: Sequence[str], reason: str, *more: str) -> Finding:

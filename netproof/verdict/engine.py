@@ -32,9 +32,8 @@ from netproof.criteria.settings import ConfirmSettings, Settings
 from netproof.errors import grouped
 from netproof.intake.models import expression
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
-    DisturbanceSettings,
     NodeLoad,
     Pace,
     disturbed,
@@ -117,10 +116,16 @@ class Subject:
         )
 
     @cached_property
+    def noise(self) -> Sequence[tuple[str, ...]]:
+        """What disturbed each launch."""
+        settings = self.settings.disturbance
+        return [disturbed(one.loads, settings) for one in self.measured.launches]
+
+    @cached_property
     def undisturbed(self) -> Subject:
         """The case with its undisturbed launches alone if they are enough; else as it is."""
-        launches, settings = self.measured.launches, self.settings.disturbance
-        quiet = [one for one in launches if not disturbed(one.loads, settings)]
+        launches = self.measured.launches
+        quiet = [one for one, noise in zip(launches, self.noise, strict=True) if not noise]
         if len(quiet) == len(launches) or len(quiet) < self.settings.confirm.launches:
             return self
         return dataclasses.replace(self, measured=self.measured.with_launches(quiet))
@@ -128,13 +133,9 @@ class Subject:
     @cached_property
     def disturbances(self) -> tuple[str, ...]:
         """Worst disturbance of the launches that ``undisturbed`` has."""
-        loads = [one.loads for one in self.undisturbed.measured.launches]
-        return worst_of(loads, self.settings.disturbance)
-
-    def always_disturbed(self) -> bool:
-        """Check whether every launch was disturbed."""
-        settings = self.settings.disturbance
-        return all(disturbed(one.loads, settings) for one in self.measured.launches)
+        one = self.undisturbed
+        loads = (launch.loads for launch in one.measured.launches)
+        return worst_of(zip(loads, one.noise, strict=True))
 
     @cached_property
     def data(self) -> CaseCurves:
@@ -143,17 +144,22 @@ class Subject:
         benchmark, function = registry.of(case), registry.function_of(case)
         inside, over_tcp = case.path == "intra-node", benchmark.over_tcp.get(case.function)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
-        counted, alongside, crashes = [], [], [*map(str, measured.crashes)]
-        for one in measured.launches:
-            quiet = not disturbed(one.loads, self.settings.disturbance)
+        counted: list[CountedLaunch] = []
+        alongside: list[CountedLaunch] = []
+        crashes = [*map(str, measured.crashes)]
+        for one, noise in zip(measured.launches, self.noise, strict=True):
             payload = one.payload or Payload(None, "it was not recorded")
-            counted.append((one.number, one.counters, payload, quiet))
+            if one.counters:
+                counted.append(CountedLaunch(one.number, one.counters, payload, not noise))
             for peer in one.peers:
                 crashes += [f"{peer.environment}, interleaved: {crash}" for crash in peer.crashes]
                 payload = Payload(None, f"it is a launch of {peer.environment}")
-                alongside.append((one.number, peer.counters, payload, quiet))
+                if peer.counters:
+                    alongside.append(CountedLaunch(one.number, peer.counters, payload, not noise))
         for crash in measured.all_crashes():
-            alongside.append((crash.launch, crash.counters, Payload(None, "it crashed"), False))
+            if crash.counters:
+                payload = Payload(None, "it crashed")
+                alongside.append(CountedLaunch(crash.launch, crash.counters, payload, False))
         layer = Layer.COLLECTIVE if function.collective else Layer.NETWORK
         return CaseCurves(
             str(self),
@@ -167,8 +173,8 @@ class Subject:
             measured.line_rate_mb_s,
             inside=inside,
             over_tcp=over_tcp is not None and benchmark.feature(over_tcp) not in self.absent,
-            counted=_counted_of(counted),
-            counted_alongside=_counted_of(alongside),
+            counted=tuple(counted),
+            counted_alongside=tuple(alongside),
             rails=self.rails,
             operation=function.operation,
             ranks=case.ranks,
@@ -189,29 +195,17 @@ class Subject:
         )
 
 
-def _counted_of(
-    launches: Iterable[tuple[int, Counters | None, Payload, bool]],
-) -> tuple[CountedLaunch, ...]:
-    return tuple(
-        CountedLaunch(number, counters, payload, undisturbed)
-        for number, counters, payload, undisturbed in launches
-        if counters is not None
-    )
-
-
 Job = Mapping[Key, Subject]
 """Complete cases measured together, by their keys."""
 
 
-def worst_of(
-    launches: Sequence[Sequence[NodeLoad]], settings: DisturbanceSettings
-) -> tuple[str, ...]:
+def worst_of(launches: Iterable[tuple[Sequence[NodeLoad], tuple[str, ...]]]) -> tuple[str, ...]:
     """Return the disturbances of the most disturbed launch; nothing where none was.
 
     A hypervisor may disturb a launch during which other programs did least.
     """
-    several = [loads for loads in launches if disturbed(loads, settings)]
-    return disturbed(max(several, key=others_share), settings) if several else ()
+    several = [one for one in launches if one[1]]
+    return max(several, key=lambda one: others_share(one[0]))[1] if several else ()
 
 
 _ALONG = tuple(one for one in CRITERIA if one.compare is None)
@@ -253,11 +247,11 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     case = dataclasses.replace(case, others=others) if others else case
     weighed = []
     for finding in findings_of(case, _OF_LAUNCHES):
-        noise: dict[str, None] = {}
         if finding.level in (Level.FAIL, Level.INCONCLUSIVE):
             sides = (subject, *rests_on(subject, finding, job))
             noise = dict.fromkeys(text for side in sides for text in side.disturbances)
-        weighed.append(finding.without_noise(tuple(noise)))
+            finding = finding.without_noise(tuple(noise))
+        weighed.append(finding)
     return tuple(weighed)
 
 
@@ -457,8 +451,7 @@ def _pairs_of(subjects: Iterable[Subject]) -> dict[tuple[str, str], Pairs]:
     needed: Counter[tuple[str, str]] = Counter()
     for (function, partition, environment), member in places.items():
         rounds: dict[str, list[list[InterleavedLaunch]]] = defaultdict(list)
-        for launch in member.measured.launches:
-            noise = disturbed(launch.loads, member.settings.disturbance)
+        for launch, noise in zip(member.measured.launches, member.noise, strict=True):
             for peer in launch.peers:
                 both = (environment, launch.curve), (peer.environment, peer.curve)
                 rounds[peer.environment].append(
