@@ -231,7 +231,7 @@ class PartitionView:
         self.settings, self.pair_settings = self.site.settings(), self.site.pair_settings()
         self._not_over_tcp = judged.matrix.not_over_tcp
         self.interface = ", ".join(self.site.rails_or_interface())
-        self.cases = [one for one in verdict.cases if one.case.partition == partition]
+        self.cases = verdict.by_partition.get(partition, [])
         self.ran = [one for one in self.cases if one.result is not None]
         self.measured = [one.measured for one in self.ran if one.measured is not None]
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]

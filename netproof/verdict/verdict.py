@@ -218,6 +218,11 @@ class Verdict:
     beyond_nodes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
+    @cached_property
+    def by_partition(self) -> Mapping[str, list[CaseVerdict]]:
+        """Verdicts on the cases of each partition."""
+        return grouped((one.case.partition, one) for one in self.cases)
+
     @property
     def stored_cases(self) -> tuple[StoredResult, ...]:
         """Stored results that it is compared with; none if not asked for."""
