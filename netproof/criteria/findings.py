@@ -321,8 +321,9 @@ class Bounds:
         self, curve: Curve, values: Sequence[float], unit: str, at_least: int, of: str
     ) -> dict[int, float]:
         judged, (least, most) = bisect_left(curve.sizes, self.least_size), READABLE
-        points = dict(zip(curve.sizes[judged:], values[judged:], strict=True))
-        if points and not least <= min(points.values()) <= max(points.values()) <= most:
+        values = values[judged:]
+        points = dict(zip(curve.sizes[judged:], values, strict=True))
+        if values and not least <= min(values) <= max(values) <= most:
             size, value = next(one for one in points.items() if not least <= one[1] <= most)
             raise CannotJudgeError(
                 f"{of}{value:g} {unit} at {size} bytes is no reading: measure it again"

@@ -282,8 +282,7 @@ class Criterion:
             several = () if found is None else (found,) if isinstance(found, Finding) else (*found,)
             for one in several:
                 # Each was made just now, so that none has to be copied.
-                object.__setattr__(one, "criterion", self.name)
-                object.__setattr__(one, "where", case.where)
+                vars(one).update(criterion=self.name, where=case.where)
             return several
         except CannotJudgeError as error:
             return (undefined(self.name, case.where, str(error)),)
