@@ -255,7 +255,7 @@ site_configuration = {
                 ["I_MPI_FABRICS", "shm:ofi"],
                 ["I_MPI_THREAD_YIELD", "3"],
                 ["FI_PROVIDER", "tcp"],
-                ["FI_PROVIDER_PATH", f"{_opt}/intelmpi/lib"],
+                ["FI_PROVIDER_PATH", f"{_opt}/intelmpi/lib/tcp"],
             ],
             imb=True,
         ),
