@@ -49,9 +49,8 @@ def main(arguments: list[str]) -> int:
                 job.describe()
             run(job)
             if planned.transport:
-                job.aside(
-                    planned.transport, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP
-                )
+                asked = {job: planned.transport}
+                job.aside(asked, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP)
     except (JobEnded, KeyboardInterrupt):
         return ENDED
     except (NetproofError, OSError) as error:

@@ -280,11 +280,8 @@ def run(job: RunningJob) -> None:
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)
             _launch([(part, step) for part, steps in several for step in steps or ()])
-        for part in parts.values():
-            if part.plan.transport:
-                part.aside(
-                    part.plan.transport, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP
-                )
+        asked = {part: part.plan.transport for part in parts.values() if part.plan.transport}
+        job.aside(asked, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP)
         if job.dry:
             return
         outcome = JobOutcome(job.folder, job.jobid)

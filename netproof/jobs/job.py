@@ -242,39 +242,47 @@ class RunningJob:
             self._address, self._ports = found[1], found[2].split()
         return self._ports.pop(0)
 
-    def everywhere(self, *command: str, kind: str) -> None:
-        """Run a command on every node, into files of its own ``kind``; whatever comes of it."""
+    def everywhere(self, *command: str, kind: str, others: Sequence[RunningJob] = ()) -> None:
+        """Run a command on every node, into files of its own ``kind``; whatever comes of it.
+
+        ``others``: environments of the same nodes that run it at the same time.
+        """
         count = len(self.nodes)
         placed = [f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1"]
         output = [f"--output={kind}.%N.txt", f"--error={kind}.%N.err"]
         words = ["srun", "--mpi=none", *placed, *output, *command]
-        self.aside(words, node_facts.NODE_STEP_LIMIT_S)
+        self.aside(dict.fromkeys((self, *others), words), node_facts.NODE_STEP_LIMIT_S)
 
-    def aside(self, words: Sequence[str], limit_s: float, name: str = "") -> None:
-        """Run a command that is no launch, into files of ``name`` if it has one."""
-        words = self._in_environment(words)
-        if self.dry:
-            print(shlex.join(words))
-            return
-        process = self._start(words, name or None)
-        if not ended_within(process, limit_s):
-            end_group(process)
+    @staticmethod
+    def aside(several: Mapping[RunningJob, Sequence[str]], limit_s: float, name: str = "") -> None:
+        """Run commands that are no launches at once, each into files of ``name`` if it has one."""
+        started = []
+        for one, command in several.items():
+            words = one._in_environment(command)
+            if one.dry:
+                print(shlex.join(words))
+            else:
+                # Before Slurm 20.11 steps shared nodes without it.
+                started.append(one._start(words, name or None, SLURM_OVERLAP="1"))
+        for process in started:
+            if not ended_within(process, limit_s):
+                end_group(process)
 
     def describe(self, *others: RunningJob) -> None:
         """Have every node describe itself, then test the paths; readers report what is missing.
 
         ``others``: the job's other environments, on the same nodes and so with the same paths.
         """
-        for one in (self, *others):
-            began, interface = time.time(), self.partition.interface
-            one.everywhere(*_NODE, "node", interface, *registry.PROGRAMS, kind="node")
-            if not one.dry:
-                # Every node has read its clock between these two moments of this node's clock.
-                text = json.dumps([round(began, 6), round(time.time(), 6)])
-                (one.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
-        if not self.dry:
-            self.try_paths()
-        for one, kind in itertools.product(others, (node_facts.RING_FILE, "path.*")):
+        began, asked = time.time(), ("node", self.partition.interface, *registry.PROGRAMS)
+        self.everywhere(*_NODE, *asked, kind="node", others=others)
+        if self.dry:
+            return
+        # Every node has read its clock between these two moments of this node's clock.
+        text = json.dumps([round(began, 6), round(time.time(), 6)])
+        (self.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
+        self.try_paths()
+        shared = (node_facts.CLOCK_FILE, node_facts.RING_FILE, "path.*")
+        for one, kind in itertools.product(others, shared):
             for path in self.folder.glob(kind):
                 shutil.copy(path, one.folder)
 
@@ -300,11 +308,11 @@ class RunningJob:
             self.everywhere(*_NODE, "path", self.partition.interface, kind="path")
 
     def _start(
-        self, words: Sequence[str], name: str | None, step: Step | None = None
+        self, words: Sequence[str], name: str | None, step: Step | None = None, **more: str
     ) -> subprocess.Popen[bytes]:
         """Start a command in a process group of its own; its output goes to files of ``name``."""
         began: Mapping[str, str] = began_with() if self.plan.setup else os.environ
-        variables = {**began, **self._own}
+        variables = {**began, **self._own, **more}
         if step and step.hosts:
             hosts = self.folder / f"{step.name}.nodes"
             hosts.write_text("".join(f"{node}\n" for node in step.hosts))

@@ -52,9 +52,15 @@ def test_environments_on_the_same_nodes_share_the_paths_and_not_what_a_node_is(
         folder.mkdir()
     one, other = [job_of(folder, monkeypatch) for folder in folders]
     srun = tmp_path / "mpich" / "srun"
-    srun.write_text("#!/bin/bash\n[[ $* != *\\ path\\ * ]] || echo through >path.gige-1.txt\n")
+    srun.write_text(
+        "#!/bin/bash\nif [[ $* == *\\ path\\ * ]]; then echo through >path.gige-1.txt; exit; fi\n"
+        'echo "$SLURM_OVERLAP" >asked; for _ in {1..200}; do\n'
+        "cat ../{mpich,intelmpi}/asked >both && break; sleep 0.1; done\n"
+    )
     monkeypatch.setenv("PATH", f"{srun.parent}:{os.environ['PATH']}")
     one.describe(other)
+    # Slurm runs both at once, so that they take as long as one.
+    assert [(folder / "both").read_text() for folder in folders] == ["1\n1\n"] * 2
     for folder in folders:
         assert (folder / "path.gige-1.txt").read_text() == "through\n"
         assert (folder / "ring.txt").is_file()
