@@ -12,7 +12,6 @@ from pathlib import Path
 
 from netproof.errors import NetproofError
 from netproof.jobs.job import ENDED, JobEnded, RunningJob
-from netproof.session import provenance
 from netproof.session.plan import JobPlan
 
 DRY_RUN = "--dry-run"
@@ -48,9 +47,6 @@ def main(arguments: list[str]) -> int:
             if planned.describe_nodes:
                 job.describe()
             run(job)
-            if planned.transport:
-                asked = {job: planned.transport}
-                job.aside(asked, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP)
     except (JobEnded, KeyboardInterrupt):
         return ENDED
     except (NetproofError, OSError) as error:

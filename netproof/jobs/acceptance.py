@@ -29,7 +29,7 @@ from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, read_again, undecided
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
-from netproof.session import job_files, plan, provenance, records
+from netproof.session import job_files, plan, records
 from netproof.session.job_files import Incomplete, JobFolder, JobReport
 from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -280,8 +280,6 @@ def run(job: RunningJob) -> None:
             several = list(zip(parts.values(), units, strict=True))
             draw.shuffle(several)
             _launch([(part, step) for part, steps in several for step in steps or ()])
-        asked = {part: part.plan.transport for part in parts.values() if part.plan.transport}
-        job.aside(asked, provenance.TRANSPORT_LIMIT_S, provenance.TRANSPORT_STEP)
         if job.dry:
             return
         outcome = JobOutcome(job.folder, job.jobid)

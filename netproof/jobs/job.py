@@ -25,7 +25,7 @@ from netproof.benchmarks import registry
 from netproof.benchmarks.fixed import of_program
 from netproof.errors import NetproofError
 from netproof.intake import disk
-from netproof.session import job_files, node_facts, plan
+from netproof.session import job_files, node_facts, plan, provenance
 from netproof.session.job_files import JobReport
 from netproof.session.plan import JobPlan, Step
 
@@ -242,45 +242,51 @@ class RunningJob:
             self._address, self._ports = found[1], found[2].split()
         return self._ports.pop(0)
 
-    def everywhere(self, *command: str, kind: str, others: Sequence[RunningJob] = ()) -> None:
-        """Run a command on every node, into files of its own ``kind``; whatever comes of it.
-
-        ``others``: environments of the same nodes that run it at the same time.
-        """
+    def everywhere(self, *command: str, kind: str) -> subprocess.Popen[bytes] | None:
+        """Start a command on every node, into files of its own ``kind``; None in a dry run."""
         count = len(self.nodes)
         placed = [f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1"]
         output = [f"--output={kind}.%N.txt", f"--error={kind}.%N.err"]
-        words = ["srun", "--mpi=none", *placed, *output, *command]
-        self.aside(dict.fromkeys((self, *others), words), node_facts.NODE_STEP_LIMIT_S)
+        return self.aside(["srun", "--mpi=none", *placed, *output, *command])
 
-    @staticmethod
-    def aside(several: Mapping[RunningJob, Sequence[str]], limit_s: float, name: str = "") -> None:
-        """Run commands that are no launches at once, each into files of ``name`` if it has one."""
-        started = []
-        for one, command in several.items():
-            words = one._in_environment(command)
-            if one.dry:
-                print(shlex.join(words))
-            else:
-                # Before Slurm 20.11 steps shared nodes without it.
-                started.append(one._start(words, name or None, SLURM_OVERLAP="1"))
-        for process in started:
-            if not ended_within(process, limit_s):
+    def aside(self, words: Sequence[str], name: str = "") -> subprocess.Popen[bytes] | None:
+        """Start what is no launch, into files of ``name`` if it has one; None in a dry run."""
+        words = self._in_environment(words)
+        if self.dry:
+            print(shlex.join(words))
+            return None
+        # Before Slurm 20.11 steps share nodes without it.
+        return self._start(words, name or None, SLURM_OVERLAP="1")
+
+    def wait(self, *started: subprocess.Popen[bytes] | None) -> None:
+        """Wait for what is no launch, whatever comes of it, and end what goes on."""
+        for process in filter(None, started):
+            if not ended_within(process, node_facts.NODE_STEP_LIMIT_S):
                 end_group(process)
+                self.end_steps()
 
     def describe(self, *others: RunningJob) -> None:
-        """Have every node describe itself, then test the paths; readers report what is missing.
+        """Have every node describe itself and test the paths; readers report what is missing.
 
-        ``others``: the job's other environments, on the same nodes and so with the same paths.
+        Meanwhile libraries say what they use. ``others``: the job's other environments, on the same
+        nodes and so with the same paths.
         """
-        began, asked = time.time(), ("node", self.partition.interface, *registry.PROGRAMS)
-        self.everywhere(*_NODE, *asked, kind="node", others=others)
+        several, began = (self, *others), time.time()
+        asked = ("node", self.partition.interface, *registry.PROGRAMS)
+        nodes = [one.everywhere(*_NODE, *asked, kind="node") for one in several]
+        libraries = [
+            one.aside(one.plan.transport, provenance.TRANSPORT_STEP)
+            for one in several
+            if one.plan.transport
+        ]
         if self.dry:
             return
+        self.wait(*nodes)
         # Every node has read its clock between these two moments of this node's clock.
         text = json.dumps([round(began, 6), round(time.time(), 6)])
         (self.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
         self.try_paths()
+        self.wait(*libraries)
         shared = (node_facts.CLOCK_FILE, node_facts.RING_FILE, "path.*")
         for one, kind in itertools.product(others, shared):
             for path in self.folder.glob(kind):
@@ -305,7 +311,7 @@ class RunningJob:
             lines += "\t".join([node, *itertools.chain(*several)]) + "\n"
         (self.folder / node_facts.RING_FILE).write_text(lines)
         if lines:
-            self.everywhere(*_NODE, "path", self.partition.interface, kind="path")
+            self.wait(self.everywhere(*_NODE, "path", self.partition.interface, kind="path"))
 
     def _start(
         self, words: Sequence[str], name: str | None, step: Step | None = None, **more: str

@@ -35,7 +35,7 @@ JOB_NODES_FILE = "job_nodes.json"
 """A job's number and nodes, as it notes them from within: ``sacct`` may be asked too early."""
 
 NODE_STEP_LIMIT_S = 60
-"""Seconds after which a step that describes the nodes is ended; each of the two takes about one."""
+"""Seconds after which a step that is no launch is ended; each takes about one."""
 
 NOT_BUSY = "none"
 """Value of a node's ``busy`` without any program."""

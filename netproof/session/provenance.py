@@ -284,9 +284,6 @@ def partition_nodes(
 TRANSPORT_STEP = "transport"
 """Stem of the files of the step in which an MPI library is asked; recorded, never judged."""
 
-TRANSPORT_LIMIT_S = 60
-"""Seconds after which that step is ended; it takes about one."""
-
 MOST_LINES = 40
 MOST_LETTERS = 200
 MOST_TOLD = 5
@@ -313,9 +310,9 @@ _TELLING = re.compile(r"libfabric provider: |o[nf]f?-host: |: Using \S+ btl |_cf
 
 
 def transport_step(program: Sequence[str], srun: Sequence[str], nodes: int) -> tuple[str, ...]:
-    """Return the arguments of a run of ``program``'s two ranks on one or two nodes, at a job's end.
+    """Return the arguments of a run of ``program``'s two ranks on one or two nodes.
 
-    The library says there what it uses.
+    The library says there what it uses, before a job's launches.
     """
     variables = [f"{name}={value}" for name, value in ASK.items()]
     placed = [f"--nodes={nodes}", "--ntasks=2", f"--ntasks-per-node={2 // nodes}"]

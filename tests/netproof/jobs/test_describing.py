@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.jobs.job import RunningJob
-from netproof.session import node_facts
+from netproof.session import node_facts, provenance
 from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -54,14 +55,18 @@ def test_environments_on_the_same_nodes_share_the_paths_and_not_what_a_node_is(
     srun = tmp_path / "mpich" / "srun"
     srun.write_text(
         "#!/bin/bash\nif [[ $* == *\\ path\\ * ]]; then echo through >path.gige-1.txt; exit; fi\n"
-        'echo "$SLURM_OVERLAP" >asked; for _ in {1..200}; do\n'
+        "if [[ $* == library ]]; then echo eth1; exit; fi\n"
+        'echo "$SLURM_OVERLAP" >asking; mv asking asked; for _ in {1..200}; do\n'
         "cat ../{mpich,intelmpi}/asked >both && break; sleep 0.1; done\n"
     )
+    for each in (one, other):
+        each.plan = replace(each.plan, transport=("srun", "library"))
     monkeypatch.setenv("PATH", f"{srun.parent}:{os.environ['PATH']}")
     one.describe(other)
     # Slurm runs both at once, so that they take as long as one.
     assert [(folder / "both").read_text() for folder in folders] == ["1\n1\n"] * 2
     for folder in folders:
+        assert provenance.transport_of(folder) == ("eth1",)
         assert (folder / "path.gige-1.txt").read_text() == "through\n"
         assert (folder / "ring.txt").is_file()
         assert (folder / node_facts.CLOCK_FILE).is_file()
