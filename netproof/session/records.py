@@ -213,7 +213,7 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
         cases: dict[tuple[Any, ...], Any] = {}
         for test in run["testcases"]:
             if reference := test.get(KEY):
-                place = f"{test['display_name']}: {KEY}"
+                place = f"{test.get('display_name')}: {KEY}"
                 reference = codec.decode(dict[str, str], reference, place)
                 if reference.keys() != {"path", "sha256"}:
                     raise NetproofError(f"{place}: is no path and SHA-256")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -96,6 +97,15 @@ def test_a_record_that_is_missing_or_altered_is_refused_by_its_name(
         with pytest.raises(NetproofError, match=reason) as raised:
             session.load(place)
         assert path.name in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["display_name", "unique_name", "result"])
+def test_a_test_of_a_report_without_a_key_is_refused_by_the_name_of_the_report(tmp_path, key):
+    apart(tmp_path)
+    report = tmp_path / "run-0.json"
+    report.write_text(report.read_text().replace(f'"{key}"', f'"x{key}"', 1))
+    with pytest.raises(NetproofError, match=re.escape(str(report))):
+        session.load(report)
 
 
 def test_each_case_of_a_job_has_a_file_of_its_own(tmp_path):
