@@ -34,8 +34,9 @@ class TestLines:
         job = re.compile(r"^class (\w+Job)\((?:Mpi|Netpipe)Launches\)", re.MULTILINE)
         checks = Path(__file__).resolve().parents[3] / "checks"
         named = {name for path in checks.rglob("*.py") for name in job.findall(path.read_text())}
-        assert named <= JOBS.keys()
-        assert {JOBS[name][0] for name in named if JOBS[name][1]} == {*registry.STARTED}
+        # Those of a full run are not made by ci/quickstart.
+        assert {name for name in named if not name.startswith("Other")} == JOBS.keys()
+        assert [*JOBS.values()] == [*registry.STARTED]
 
     @pytest.mark.parametrize(
         "text",
@@ -50,5 +51,5 @@ class TestLines:
             line = parse(text)
             if line is not None:
                 course.take(line, 329.0)
-        assert (course.done, course.tests, course.bad, len(course.jobs)) == (86, 86, 8, 3)
+        assert (course.done, course.tests, course.bad, len(course.jobs_s)) == (86, 86, 8, 3)
         assert course.left_s(329.0) == 0
