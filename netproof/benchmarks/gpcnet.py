@@ -22,6 +22,7 @@ from netproof.benchmarks.interface import (
     Table,
     up_to_fault,
 )
+from netproof.errors import ParseError
 from netproof.measurement.case import MEBI
 
 ALONE, CONGESTORS, CONGESTED, FACTORS = (
@@ -103,12 +104,17 @@ def _rows(lines: Lines) -> Iterator[list[str]]:
         yield [cell.strip() for cell in row[1].split("|")]
 
 
+def _next(lines: Lines, rows: Iterator[list[str]]) -> list[str]:
+    """Return the cells of the next row, which must be there."""
+    return next(rows, None) or lines.refuse_next("a row of the table", "expected a row", ParseError)
+
+
 def _tests(lines: Lines, empty: Table, *titles: str) -> tuple[str, list[Table]]:
     """Return which of ``titles`` a table has, and its tests, each as ``empty`` with one row."""
     rows = _rows(lines)
-    if (title := " ".join(next(rows, []))) not in titles:
+    if (title := " ".join(_next(lines, rows))) not in titles:
         lines.refuse(f"is not the title {[titles[0]]}")
-    if (heads := next(rows, [])) not in _HEADS:
+    if (heads := _next(lines, rows)) not in _HEADS:
         lines.refuse(f"is not the title {_HEADS[0]}")
     found = []
     for cells in rows:
@@ -145,7 +151,7 @@ def _insist_on_factors(lines: Lines, tests: list[str]) -> None:
     """Check the last table, which follows from the others but must be there, and complete."""
     rows = _rows(lines)
     for row in ([FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
-        if next(rows, None) != row:
+        if _next(lines, rows) != row:
             lines.refuse(f"is not the title {row}")
     if (seen := [cells[0] for cells in rows]) != tests:
         lines.refuse(f"factors are of {seen}, and tests were {tests}")
