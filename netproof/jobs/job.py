@@ -283,8 +283,7 @@ class RunningJob:
             return
         self.wait(*nodes)
         # Every node has read its clock between these two moments of this node's clock.
-        text = json.dumps([round(began, 6), round(time.time(), 6)])
-        (self.folder / node_facts.CLOCK_FILE).write_text(text + "\n")
+        job_files.note(self.folder / node_facts.CLOCK_FILE, (began, time.time()))
         self.try_paths()
         self.wait(*libraries)
         shared = (node_facts.CLOCK_FILE, node_facts.RING_FILE, "path.*")
