@@ -271,27 +271,28 @@ def compare(
     several, failed = [], {}
     for name, (sessions, pairs) in asked.items():
         try:
-            both = comparison.sides(*sessions, *pairs.values())
             tracked = partial(terminal.tracked, what="comparing")
-            several.append(comparison.compare(*both, tracked))
+            sides = comparison.sides(*sessions, *pairs.values())
+            several.append(comparison.compare(*sides, tracked))
         except NetproofError as error:
             failed[name] = str(error)
     if not several:
         raise NetproofError("; ".join(failed.values()))
     if by is None:
         title = f"{several[0].second.name} against {several[0].first.name}"
-        document = compared.document(several[0])
     else:
         title = f"By {by}: {', '.join(values)}"
-        document = {
-            "by": by,
-            "values": list(values),
-            "comparisons": [compared.document(one) for one in several],
-            "not_compared": failed,
-        }
+
+    def document() -> dict[str, Any]:
+        documents = [compared.document(one) for one in several]
+        if by is None:
+            return documents[0]
+        of_all = {"comparisons": documents, "not_compared": failed}
+        return {"by": by, "values": list(values), **of_all}
+
     printed(
         form,
-        lambda: document,
+        document,
         lambda: compared.blocks(several, failed),
         page,
         lambda: compared.page(title, several, failed, every=by is not None),

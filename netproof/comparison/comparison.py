@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.criteria import Finding, Level, slower
-from netproof.criteria.findings import CannotJudgeError, undefined
-from netproof.criteria.score import ScoredSide, percentile_interval, samples, score
+from netproof.criteria.findings import CannotJudgeError, in_brackets, undefined
+from netproof.criteria.score import NO_INTERVAL, ScoredSide, percentile_interval, samples, score
 from netproof.criteria.score import medians as medians_of
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
@@ -359,7 +359,7 @@ class ComparedCase:
         by = "" if self.score.common else " by its time"
         ratio = f"{self.score.value:.3g} times as fast{by}"
         if self.score.interval is None:
-            return f"{ratio}, with no interval, which takes two launches of both"
+            return f"{ratio}, with {NO_INTERVAL}"
         low, high = self.score.interval
         ranges = f": {'; '.join(map(str, self.ranges))}" if self.ranges else ""
         return f"{ratio} ({low:.3g} to {high:.3g}){ranges}"
@@ -422,10 +422,8 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
     if time.ratio is None:
         why = "no ratio: a side has no time above 0"
         return Finding("time", Level.UNDEFINED, where, why)
-    spoken = "no interval, which takes two launches of both"
-    if time.interval is not None:
-        spoken = f"95% interval {time.interval[0]:.3g} to {time.interval[1]:.3g}"
-    why = f"{time.ratio:.3g} times as fast as {first}, by its time ({spoken})"
+    spoken = in_brackets(time.interval, missing=NO_INTERVAL)
+    why = f"{time.ratio:.3g} times as fast as {first}, by its time{spoken}"
     return Finding("time", Level.SHOWN, where, why, value=time.ratio, interval=time.interval)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class DataTable:
         """Whether all columns but the first hold numbers."""
         return len(self.head) > 1 and all(at in self.numbers for at in range(1, len(self.head)))
 
+    @cached_property
     def widths(self) -> list[int]:
         """Return how many columns of the terminal each takes."""
         return [
@@ -93,9 +95,7 @@ class DataTable:
     def needs(self) -> int:
         """Return how many columns of the terminal all take but those of the highest rank."""
         ranks = [self.ranks.get(name, 0) for name in self.head]
-        return sum(
-            wide for wide, rank in zip(self.widths(), ranks, strict=True) if rank < max(ranks)
-        )
+        return sum(wide for wide, rank in zip(self.widths, ranks, strict=True) if rank < max(ranks))
 
     def only(self, columns: Sequence[int]) -> DataTable:
         """Return a table of these columns."""
@@ -105,7 +105,7 @@ class DataTable:
 
     def fitting(self, width: int) -> DataTable:
         """Return the columns that fit together into ``width``, but all without a rank."""
-        widths, shown = self.widths(), list(range(len(self.head)))
+        widths, shown = self.widths, list(range(len(self.head)))
 
         def rank(at: int) -> int:
             return self.ranks.get(self.head[at], 0)
@@ -116,7 +116,7 @@ class DataTable:
 
     def parts(self, width: int) -> list[DataTable]:
         """Return as many tables as its columns take, each with the first ``heads``."""
-        widths, heads = self.widths(), list(range(self.heads))
+        widths, heads = self.widths, list(range(self.heads))
         if not heads or sum(widths) <= width:
             return [self]
         found = [list(heads)]

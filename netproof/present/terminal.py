@@ -119,7 +119,7 @@ def _show_table(table: DataTable, out: Console) -> None:
         return
     shown = table.fitting(out.width - (_LEAST_LINE if table.drawn else 0))
     if table.drawn is not None:
-        room = min(max(out.width - sum(shown.widths()), _LEAST_LINE), _LONGEST_LINE)
+        room = min(max(out.width - sum(shown.widths), _LEAST_LINE), _LONGEST_LINE)
         rows = [[*row, line] for row, line in zip(shown.rows, table.drawn[1](room), strict=True)]
         shown = replace(shown, head=shown.titles, rows=rows)
     tables = shown.parts(out.width)
@@ -142,7 +142,7 @@ def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True
     from rich.text import Text
 
     # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
-    widths = table.widths()
+    widths = table.widths
     heads = [heading.split("\n") for heading in table.head if head]
     lines: list[Row] = [
         [Cell(several[at] if at < len(several) else "", "strong") for several in heads]

@@ -18,7 +18,7 @@ WIDE = DataTable(
     EVERY[1:],
     ranks={"16K": 2, "4K": 2, "line": 1},
 )
-WIDTH = sum(WIDE.widths())
+WIDTH = sum(WIDE.widths)
 
 
 def printed(table, width, rows=range(2)):
