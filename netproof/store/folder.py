@@ -266,10 +266,7 @@ class Store:
             incoming.mkdir(parents=True)
             try:
                 self._sweep(incoming)
-                files = {
-                    f"{name}{PARQUET}": _parquet(tables[name], schema)
-                    for name, schema in TABLES.items()
-                }
+                files = {f"{name}{PARQUET}": _parquet(tables[name]) for name in TABLES}
                 files |= others
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     disk.replace(incoming / name, content)
@@ -405,9 +402,7 @@ def _stored(path: Path) -> StoredSession:
         raise NetproofError(f"{path}: does not belong into a store: {error}") from error
 
 
-def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
-    if table.schema != schema:
-        raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
+def _parquet(table: pa.Table) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
