@@ -359,6 +359,9 @@ def _string(value: str) -> str:
 def _merge_of(sources: Sequence[CommentedMap]) -> MergeValue:
     merge = MergeValue()
     merge.extend(sources)
+    for source in sources:
+        # ruamel compares all that merge it with one another, for when a key of it is deleted.
+        source._ref.clear()
     merge.merge_pos = 0
     if len(sources) > 1:
         sequence = CommentedSeq(sources)
