@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from typer.main import get_command
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from netproof.commands.cli import app
 
@@ -123,3 +126,142 @@ def test_the_pipeline_keeps_what_a_night_left_and_tells_its_exit_statuses_apart(
     assert job["artifacts"]["reports"]["junit"] == words[words.index("--junit") + 1]
     assert f"{words[words.index('--to') + 1]}/" in job["artifacts"]["paths"]
     assert job["allow_failure"] == {"exit_codes": [2, 3]}
+
+
+# Nights that nothing can be measured in: exit 2, the reason, and all is as it was.
+
+TOO_LITTLE = ("--least-free", "1000000000")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="nobody's trust to break without root")
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """``words(*more, system=, store=, to=, hook=)``: arguments of a night in this folder."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
+    monkeypatch.setenv("RFM_PREFIX", str(tmp_path))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    monkeypatch.chdir(tmp_path)
+    places = {"store": tmp_path / "store", "to": tmp_path / "pages", "junit": tmp_path / "j.xml"}
+
+    def given(*more: str, system: str = "testbed", **other: object) -> list[str]:
+        options = {**places, "hook": f"cat >{shlex.quote(str(tmp_path))}/told", **other}
+        return [
+            *("nightly", system, *more),
+            *(word for key, value in options.items() for word in (f"--{key}", str(value))),
+        ]
+
+    return given
+
+
+def night(words: list[str]) -> Result:
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 2, ran.output
+    return ran
+
+
+def told(folder: Path) -> str:
+    """What the hook was told."""
+    return (folder / "told").read_text()
+
+
+def test_a_slurmctld_that_does_not_answer(words, tmp_path, monkeypatch):
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(
+        "ClusterName=none\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\n"
+        "NodeName=localhost\nPartitionName=gige Nodes=localhost\nMessageTimeout=2\n"
+    )
+    monkeypatch.setenv("SLURM_CONF", str(conf))
+    night(words())
+    assert "NOT JUDGED: slurmctld does not answer: " in told(tmp_path)
+    (error,) = ElementTree.parse(tmp_path / "j.xml").getroot()[0].iter("error")
+    assert "slurmctld does not answer" in error.get("message")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_slurm_conf_that_names_nothing(words, tmp_path, monkeypatch):
+    gone = str(tmp_path / "gone.conf")
+    monkeypatch.setenv("SLURM_CONF", gone)
+    night(words())
+    assert f"NOT JUDGED: SLURM_CONF is '{gone}', and there is no such file" in told(tmp_path)
+
+
+@as_root
+def test_a_hook_that_others_can_write_is_not_run(words, tmp_path):
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o777)
+    ran = night(words(hook=hook))
+    said = f"the hook {hook} (mode 0777, root's) can be written by everybody"
+    assert f"NOT JUDGED: {said}" in ran.stdout
+    assert f"the hook '{hook}' was not run: {said}" in ran.stderr
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "store").exists()
+
+
+@as_root
+@pytest.mark.parametrize("where", ["store", "to"])
+def test_a_place_that_everybody_can_write_is_not_used(words, tmp_path, where):
+    public = tmp_path / "public"
+    public.mkdir()
+    public.chmod(0o777)
+    ran = night(words(**{where: public / where}))
+    assert f"{public} (mode 0777, root's) can be written by everybody" in ran.stdout
+    assert list(public.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [("RFM_REPORT_FILE", "$(touch pwned)"), ("RFM_PREFIX", "`touch pwned`"), ("RFM_PREFIX", "a b")],
+)
+def test_a_folder_whose_name_reframe_would_run_or_split(
+    words, tmp_path, monkeypatch, variable, name
+):
+    folder = tmp_path / name
+    value = folder / "run-0.json" if variable == "RFM_REPORT_FILE" else folder
+    monkeypatch.setenv(variable, str(value))
+    ran = night(words())
+    assert f"NOT JUDGED: {str(folder)!r}: ReFrame expands or runs '$' and '`'" in ran.stdout
+    assert f"name another folder in {variable}" in ran.stdout
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_a_file_system_that_is_too_full_and_a_hook_that_fails(words, tmp_path):
+    night(words(*TOO_LITTLE))
+    assert f"NOT JUDGED: {tmp_path}/store: the file system is too full: " in told(tmp_path)
+    assert not (tmp_path / "store").exists()
+    ran = night(words(*TOO_LITTLE, hook="exit 7"))
+    assert "the hook 'exit 7' ended with status 7: nobody may have been notified" in ran.stderr
+
+
+@pytest.mark.slow
+def test_a_full_standard_output_and_a_bare_locale_keep_nobody_from_being_told(words, tmp_path):
+    command = [str(ROOT / "ci" / "nightly"), *words(*TOO_LITTLE, store=tmp_path / "stör▲")[1:]]
+    ran = subprocess.run(
+        ["bash", "-c", f"{shlex.join(command)} >/dev/full"],
+        env={**os.environ, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "standard output cannot be written: No space left on device" in ran.stderr
+    assert "stör▲: the file system is too full" in told(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--label", "kernel"], "'kernel' is no KEY=VALUE without a comma"),
+        (["--label", "kernel=6,1"], "'kernel=6,1' is no KEY=VALUE without a comma"),
+        (["--budget", "-5"], "Invalid value for '--budget'"),
+    ],
+)
+def test_options_that_make_no_sense(words, options, said):
+    assert said in re.sub(r"[\s│]+", " ", night(words(*options)).stderr)
+
+
+def test_a_system_that_the_site_does_not_have(words, tmp_path):
+    night(words(system="nowhere"))
+    assert re.search("NOT JUDGED: .*the configuration has no system 'nowhere'", told(tmp_path))

@@ -358,7 +358,7 @@ def diagnoses() -> Iterator[Fact]:
         "firewall": {"cases": [scenes.unmeasured()], "described": scenes.in_job(**scenes.RING)},
         "setting and slow port": {"described": scenes.in_job(gige_2=sack), **slow},
         "losing and slow port": {"cases": scenes.losing(gige_1=2, gige_2=600, gige_3=3), **slow},
-        "all lose": {"of_pairs": [scenes.rounds_that_lose()], "cases": []},
+        "all lose": {"of_pairs": [made_sessions.rounds_that_lose()], "cases": []},
         "all fail": {"cases": scenes.red_everywhere(), "of_pairs": []},
         "slow to send": {"of_pairs": [scenes.streams(0.5, 1)]},
         "no coverage": {"covered": False},

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from ci.evaluation import __main__ as evaluate
-from ci.evaluation import power
+from ci.evaluation import histories, pair_power, power, scale_sessions
+from ci.evaluation.histories import AFTER, BEFORE, NORMAL, Size
+from ci.evaluation.pair_power import (
+    HEALTHY,
+    ROUNDS,
+    Fault,
+    Portion,
+    follow,
+    needed,
+    quick,
+)
+from ci.evaluation.scale_sessions import ROOT, Recorded
 from netproof import codec
 from netproof.criteria import Level
+from netproof.errors import NetproofError
 from netproof.measurement.case import Curve
-from netproof.session import session
+from netproof.session import records, session
 from netproof.session.measured import Measured
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import derive
+from netproof.verdict import derive, session_verdict
 from netproof.verdict.judge import judge
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -134,3 +149,154 @@ def test_a_session_that_is_none_cannot_be_judged(tmp_path, monkeypatch, capsys):
     broken.write_text("{")
     assert evaluate.main(["power", str(broken)]) == 2
     assert "ci/evaluate power: " in capsys.readouterr().err
+
+
+# The benchmark of change detection finds what it put there, and its aims are met.
+
+SIZE = Size(150, 200, 300)
+THRESHOLD = 2e-3
+
+
+def least(aim: float) -> float:
+    """The least share of so many series that an aim still explains, at 3 standard deviations."""
+    return aim - 3 * math.sqrt(aim * (1 - aim) / SIZE.series)
+
+
+@pytest.fixture(scope="module")
+def five_percent():
+    change = histories.changed(BEFORE, AFTER, histories.step(0.05))
+    return histories.found(THRESHOLD, NORMAL, SIZE, change)
+
+
+@pytest.mark.slow
+def test_a_step_of_5_percent_is_found_as_often_as_it_is_to_be(five_percent):
+    assert five_percent.within(3) >= least(0.80)
+    assert five_percent.within(4) >= least(0.93)
+    assert five_percent.within(1) <= 0.02
+
+
+@pytest.mark.slow
+def test_false_alarms_come_at_the_rate_that_the_threshold_is_brought_to():
+    found, nights = histories.false_alarms(NORMAL, SIZE, THRESHOLD, BEFORE, seed=1)
+    expected = histories.TARGET * nights
+    assert found == pytest.approx(expected, abs=4 * math.sqrt(expected))
+
+
+def test_the_tables_have_every_row():
+    rows = histories.rows(histories.SMOKE)
+    text = histories.tables(rows, [("x",)] * len(rows))
+    assert text.count("| x |") == len(rows)
+    assert {table for table, *_ in rows} == set(histories.HEADS)
+
+
+# The simulation makes its pair rounds, and netproof finds faults as soon as documented.
+
+HALF = Fault("node", 1, 0.5)
+
+
+def test_a_fault_slows_what_it_is_of():
+    one, other = np.array([0, 1, 2, 0]), np.array([5, 3, 3, 1])
+    slowed = {
+        kind: (Fault(kind, 1, 0.5).slowness(one, other, 2) > 0).tolist()
+        for kind in ("node", "pair", "uplink")
+    }
+    assert slowed == {
+        "node": [True, False, False, True],
+        "pair": [False, False, False, True],
+        "uplink": [True, True, False, False],
+    }
+    assert Fault("node", 2, 0.5).slowness(one, other, 2).tolist() == pytest.approx(
+        [np.log(2), np.log(2), 0, np.log(2)]
+    )
+
+
+@pytest.mark.slow
+def test_half_rate_is_found_where_it_is():
+    runs = [follow(64, HALF, "normal", (1, number)) for number in range(10)]
+    assert needed([run.right for run in runs], 0.9) <= 3
+    assert not any(run.wrong for run in runs)
+
+
+@pytest.mark.slow
+def test_recorded_noise_accuses_nobody():
+    runs = [follow(16, HEALTHY, "recorded", (2, number)) for number in range(6)]
+    assert not any(run.wrong for run in runs)
+
+
+def test_a_pair_is_found_by_measuring_it_again():
+    run, rounds = quick(16, Fault("pair", 1, 0.5), "normal", (3, 1))
+    assert run.right is not None
+    assert run.right <= rounds <= ROUNDS
+    assert not run.wrong
+
+
+def test_99_percent_are_there_or_it_is_never():
+    assert needed([2] * 99 + [None]) == 2
+    assert needed([2] * 98 + [3, None]) == 3
+    assert needed([2] * 98 + [None, None]) is None
+
+
+@pytest.mark.slow
+def test_tables_and_chart_are_of_what_was_simulated(tmp_path):
+    for fault in (HALF, HEALTHY):
+        portion = Portion("random", 16, fault, "normal", 2)
+        (tmp_path / f"{portion.name}.json").write_text(json.dumps(portion.simulate(60)))
+    found = pair_power.results(tmp_path)
+    lines = list(pair_power.tables(found))
+    assert any("| normal | 1 node | 16 |" in line for line in lines)
+    assert any(line.startswith("| normal | 16 | 2 | 0 | 0.000 to 84.189 % |") for line in lines)
+    pair_power.chart(found, tmp_path / "chart.svg")
+    assert (tmp_path / "chart.svg").read_text().startswith("<svg")
+
+
+# A session made larger is whole: every case that its site expects is there, and passes.
+
+REFERENCES = ROOT / "reference-values" / "testbed.yaml"
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    found = scale_sessions.make(tmp_path, Recorded(scale_sessions.SMALL), 24, REFERENCES)
+    for name, value in found.environment().items():
+        monkeypatch.setenv(name, value)
+    return found
+
+
+def test_a_session_of_copies_is_measured_as_its_site_expects_it(made):
+    judged = session_verdict.judge_session(session.load(made.report))
+    assert made.cases == 24
+    assert len(judged.matrix.cases) == 24
+    assert {one.case.partition for one in judged.verdict.cases} == {"gige", "gigec1", "gigec2"}
+    assert [one.findings for one in judged.verdict.cases if one.result.measured is None] == []
+
+
+def test_a_copy_has_nodes_and_records_of_its_own(made):
+    measured = [one.measured for one in session.load(made.report).results if one.measured]
+    named = {rank.node for one in measured for rank in one.launches[0].ranks}
+    assert named == {f"gige{copy}-{node}" for copy in ("", "c1", "c2") for node in (1, 2)}
+    paths = [*made.report.parent.glob("session-*/*.json")]
+    assert len(paths) == 24 + 1
+    path = next(path for path in paths if path.name != records.HEADER)
+    path.write_text(path.read_text() + " ")
+    with pytest.raises(NetproofError, match="SHA-256"):
+        session.load(made.report)
+
+
+def test_earlier_sessions_are_the_same_on_other_days(made):
+    now = session.load(made.report)
+    for days, path in enumerate(made.earlier, 1):
+        before = session.load(Path(path))
+        assert before.info["time_start_unix"] == now.info["time_start_unix"] - 86400 * days
+        assert before.info["uuid"] != now.info["uuid"]
+        assert len(before.results) == len(now.results)
+
+
+@pytest.mark.slow
+def test_it_prints_what_the_verbs_take(tmp_path, capsys):
+    verbs = ["verdict", "store add", "stored verdict"]
+    scale_sessions.main(["--cases", "16", "--verbs", ",".join(verbs), "--keep", str(tmp_path)])
+    table = capsys.readouterr().out.splitlines()
+    assert table[1] == "| verb | 16 | exponent |"
+    assert [line.split(" | ")[0] for line in table[3:]] == [f"| {verb}" for verb in verbs]
+    report = json.loads((tmp_path / "cases-16" / "reports" / "run-1.json").read_text())
+    assert report["session_info"]["num_cases"] == 20

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks import outputs
+from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.fixed import BEGINS, ENDED, ROW, of_program
 from netproof.benchmarks.interface import Output
 from netproof.errors import ParseError
+from netproof.measurement.case import Case, Curve
 
 DATA = Path(__file__).parents[2] / "data"
-RECORDED = [
+SHOWN = [
     "imb/2018/all.txt",
     "imb/2021.11/multi-1.txt",
     "netpipe/3.7.2/openmpi.out",
@@ -27,7 +29,7 @@ RECORDED = [
 
 
 @pytest.fixture
-def read(tmp_path: Path):
+def shown(tmp_path: Path):
     """Read an output of these bytes, under the name of the recorded one."""
 
     def of(content: bytes, name: str) -> Output:
@@ -48,25 +50,25 @@ def whole(name: str) -> Output:
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r\r\n"])
-@pytest.mark.parametrize("name", RECORDED)
-def test_line_ends_of_windows_are_line_ends(read, name, end):
-    assert read((DATA / name).read_bytes().replace(b"\n", end), name) == whole(name)
+@pytest.mark.parametrize("name", SHOWN)
+def test_line_ends_of_windows_are_line_ends(shown, name, end):
+    assert shown((DATA / name).read_bytes().replace(b"\n", end), name) == whole(name)
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_a_last_line_without_its_end_is_cut_short_on_windows_too(read, name):
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_last_line_without_its_end_is_cut_short_on_windows_too(shown, name):
     content = (DATA / name).read_bytes().rstrip().replace(b"\n", b"\r\n")
     for end in (b"", b"\r"):
         with pytest.raises(ParseError, match="the last line has no end"):
-            read(content + end, name)
+            shown(content + end, name)
 
 
-def test_one_line_end_of_windows_is_one(read):
+def test_one_line_end_of_windows_is_one(shown):
     name = "osu/5.3/bw.out"
     rows = (DATA / name).read_bytes().splitlines()
     for place in range(len(rows)):
         with_one = [row + b"\r" * (place == number) for number, row in enumerate(rows)]
-        assert read(b"\n".join([*with_one, b""]), name) == whole(name)
+        assert shown(b"\n".join([*with_one, b""]), name) == whole(name)
 
 
 def tabs(text: str) -> str:
@@ -83,11 +85,11 @@ def tabs(text: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_tabs_stand_for_the_blanks_that_they_show(read, name):
+@pytest.mark.parametrize("name", SHOWN)
+def test_tabs_stand_for_the_blanks_that_they_show(shown, name):
     text = tabs((DATA / name).read_text())
     assert "\t" in text
-    assert read(text.encode(), name) == whole(name)
+    assert shown(text.encode(), name) == whole(name)
 
 
 BEFORE = [
@@ -106,47 +108,124 @@ BEFORE = [
 @pytest.mark.parametrize(
     "name", ["imb/2018/all.txt", "osu/5.3/bw.out", "osu/7.4/mbw_mr-4.out", "osu/7.4/latency.out"]
 )
-def test_before_the_header_anything_may_stand(read, name, before):
-    output = read(before + (DATA / name).read_bytes(), name)
+def test_before_the_header_anything_may_stand(shown, name, before):
+    output = shown(before + (DATA / name).read_bytes(), name)
     assert [one.curve() for one in output.tables] == [one.curve() for one in whole(name).tables]
 
 
 @pytest.mark.parametrize("letter", ["\u0192", "\t", "\u00e9\t", "\0"])
-def test_and_in_what_imb_says_of_its_machine_and_its_command(read, letter):
+def test_and_in_what_imb_says_of_its_machine_and_its_command(shown, letter):
     name = "imb/2018/all.txt"
     text = (DATA / name).read_text()
     for start in ("# Machine               : ", "# Version               : ", "IMB-MPI1 "):
         assert start in text
         changed = text.replace(start, f"{start}{letter}", 1)
-        assert read(changed.encode(), name) == whole(name)
+        assert shown(changed.encode(), name) == whole(name)
 
 
 @pytest.mark.parametrize("letter", ["\r", "\u0192", "\ufeff", "\u00a0", "\0"])
 @pytest.mark.parametrize("name", ["osu/5.3/bw.out", "netpipe/3.7.2/openmpi.out"])
-def test_within_a_table_nothing_foreign_is_accepted(read, name, letter):
+def test_within_a_table_nothing_foreign_is_accepted(shown, name, letter):
     rows = (DATA / name).read_text().splitlines()
     row = rows[-3]
     for place in range(len(row)):
         rows[-3] = row[:place] + letter + row[place:]
         with pytest.raises(ParseError):
-            read(("\n".join(rows) + "\n").encode(), name)
+            shown(("\n".join(rows) + "\n").encode(), name)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_what_powershell_redirects_to_a_file_is_utf_16(read, name, code):
+def test_what_powershell_redirects_to_a_file_is_utf_16(shown, name, code):
     text = (DATA / name).read_text()
     mark = "" if code == "utf-16" else "\ufeff"
     content = (mark + text).encode(code)
-    assert read(content, name) == whole(name)
+    assert shown(content, name) == whole(name)
     with pytest.raises(ParseError):
-        read(content[: len(content) // 2 | 1], name)
+        shown(content[: len(content) // 2 | 1], name)
 
 
 @pytest.mark.parametrize(
     ("pack", "unpack"),
     [(gzip.compress, "gunzip"), (bz2.compress, "bunzip2"), (lzma.compress, "unxz")],
 )
-def test_a_compressed_file_is_refused_with_the_program_that_unpacks_it(read, pack, unpack):
+def test_a_compressed_file_is_refused_with_the_program_that_unpacks_it(shown, pack, unpack):
     with pytest.raises(ParseError, match=f"is compressed: unpack it first, with {unpack}"):
-        read(pack((DATA / RECORDED[0]).read_bytes()), "x.gz")
+        shown(pack((DATA / SHOWN[0]).read_bytes()), "x.gz")
+
+
+# What prologs, epilogs, wrappers and modules print around a launch's program is no part of it.
+
+JOBS = Path(__file__).parents[2] / "data" / "jobs"
+RECORDED = [
+    ("imb", "Alltoall", 2, "imb-faulty/Alltoall.1.out"),
+    ("osu", "allgather", 4, "osu-7.4/allgather.1.out"),
+    ("osu", "barrier", 4, "osu-7.4/barrier.1.out"),
+]
+GREETING = "Welcome to kestrel, see https://kestrel.hpc/help\n"
+
+
+@pytest.fixture(params=RECORDED, ids=["imb", "osu", "barrier"])
+def recorded(request) -> tuple[Case, str]:
+    """A case, and what its program printed."""
+    benchmark, function, ranks, name = request.param
+    return Case("s", "p", "e", benchmark, function, ranks, 1), (JOBS / name).read_text()
+
+
+def rows(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if ROW.fullmatch(line.rstrip()))
+
+
+def curve(case: Case, printed: str) -> Curve:
+    return registry.of(case).read_launch(printed, Path("x.out"), case)
+
+
+def test_rows_and_whole_outputs_around_the_program_enter_no_curve(recorded):
+    case, text = recorded
+    alone = curve(case, text)
+    for noise in (GREETING, GREETING.rstrip(), rows(text), text, text[: len(text) // 2]):
+        assert curve(case, f"{noise}{BEGINS}{text}{ENDED}{noise}") == alone
+
+
+def test_prologs_of_other_ranks_print_when_rank_0_has_begun(recorded):
+    case, text = recorded
+    alone = curve(case, text)
+    for noise in (GREETING, rows(text)):
+        assert curve(case, f"{BEGINS}{noise}{text}{ENDED}") == alone
+
+
+def test_what_others_print_behind_the_rows_is_no_row_or_the_launch_is_refused(recorded):
+    case, text = recorded
+    assert curve(case, f"{BEGINS}{text}{GREETING}{ENDED}") == curve(case, text)
+    row = f"{text.splitlines()[-1]}\n{rows(text)}".splitlines(keepends=True)[-1]
+    with pytest.raises(ParseError):
+        curve(case, f"{BEGINS}{text}{row}{ENDED}")
+
+
+def test_a_table_without_a_last_line_is_whole_only_if_the_program_ended(recorded):
+    case, text = recorded
+    if case.benchmark == "osu":
+        with pytest.raises(ParseError, match="nothing may follow its rows"):
+            curve(case, f"{BEGINS}{text}{GREETING}")
+
+
+def test_what_a_cluster_printed_around_imb_enters_no_curve():
+    printed = (JOBS / "printed-around" / "PingPong.1.out").read_text()
+    assert printed.count(" 999.00 ") == 4
+    found = curve(Case("s", "p", "e", "imb", "PingPong", 2, 1), printed)
+    assert (len(found.sizes), found.sizes[-1], found.time_us[-1]) == (19, 262144, 2885.22)
+
+
+def test_a_file_of_a_launch_is_judged_like_its_program_alone(recorded):
+    case, text = recorded
+    log = outputs.read(f"{rows(text)}{BEGINS}{text}{ENDED}{rows(text)}", "x.out")
+    ((_, table),) = log.printed()
+    assert (table.curve(), log.notes) == (curve(case, text), ())
+
+
+def test_a_fault_names_the_line_of_the_file():
+    assert of_program(f"one\ntwo\n{BEGINS}x\n{ENDED}y\n") == (
+        f"   \n   \n{' ' * (len(BEGINS) - 1)}\nx\n",
+        True,
+    )
+    assert of_program("x\n") == ("x\n", False)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,12 +19,13 @@ from typer.testing import CliRunner
 
 from netproof.commands import night
 from netproof.commands.cli import app
-from netproof.commands.night import enough_room
+from netproof.commands.night import enough_room, left_for_another_night
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site import folders, site, slurm
-from netproof.site.matrix import jobs, matrix
+from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
+from netproof.store.durations import Expected, Past
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -190,3 +198,181 @@ def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatc
     assert folders.of_checks() == ROOT / "checks"
     new_site(tmp_path)
     assert folders.of_checks() == tmp_path / "checks"
+
+
+# A night measures the jobs that waited longest, and no job waits forever.
+
+FIRST = datetime(2026, 11, 1)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Matrix:
+    return matrix(site.gather(ROOT / "site-config"), "testbed")
+
+
+def after(order: list[PlannedJob]) -> Past:
+    """Return jobs that ran on days of their own, in this order."""
+    days = {job: FIRST + timedelta(days=day) for day, job in enumerate(order)}
+    return Past(tried=days, measured=days)
+
+
+def each(several, seconds: float | None) -> dict[PlannedJob, Expected]:
+    return {job: Expected(seconds, "") for job in several}
+
+
+def test_what_waited_longest_runs_first_and_never_is_longest(expected):
+    several = list(jobs(expected))[:4]
+    past = after([several[2], several[0], several[3]])
+    left = left_for_another_night(each(several, 60), past, expected, 120)
+    assert set(several) - set(left) == {several[1], several[2]}
+    assert left[several[0]].why == (
+        "NetPIPE, last measured 2026-11-02; takes about 60 s, and 0 s were left"
+    )
+    assert all(one.planned for one in left.values())
+
+
+def test_a_job_that_does_not_fit_makes_room_for_a_shorter_one(expected):
+    long, longer, short = list(jobs(expected))[:3]
+    times = {**each([long, short], 60), longer: Expected(600, "")}
+    left = left_for_another_night(times, after([long, longer, short]), expected, 120)
+    assert set(left) == {longer}
+
+
+def test_a_job_longer_than_the_budget_runs_alone_when_it_waited_longest(expected):
+    long, longer, short = list(jobs(expected))[:3]
+    times = {**each([long, short], 60), longer: Expected(6000, "")}
+    left = left_for_another_night(times, after([longer, long, short]), expected, 120)
+    assert set(left) == {long, short}
+
+
+def test_a_job_of_unknown_length_runs_alone(expected):
+    several = list(jobs(expected))[:3]
+    past = after(several[:1])
+    left = left_for_another_night(each(several, None), past, expected, 3600)
+    assert len(left) == 2
+    assert {one.why.partition("; ")[2] for one in left.values()} == {
+        "nobody knows yet how long it takes"
+    }
+
+
+def test_the_first_night_measures_all(expected):
+    several = list(jobs(expected))
+    assert left_for_another_night(each(several, None), Past(), expected, 60) == {}
+    assert left_for_another_night(each(several, None), after([several[0]]), expected, 60)
+
+
+def test_every_contention_domain_has_all_of_the_budget(expected):
+    partitions = {
+        name: entry.model_copy(update={"contention_domain": name})
+        for name, entry in expected.partitions.items()
+    }
+    apart = dataclasses.replace(expected, partitions=partitions)
+    several = jobs(expected)
+    left = left_for_another_night(each(several, 60), Past(), apart, 90)
+    assert sorted(domain_of(job, apart) for job in set(several) - set(left)) == [
+        "fast-ethernet",
+        "gige",
+    ]
+
+
+@pytest.mark.parametrize("seconds", [100, 700, None])
+def test_night_after_night_every_job_has_its_turn(expected, seconds):
+    several = jobs(expected)
+    tried: dict[PlannedJob, datetime] = {}
+    for turn in range(len(several)):
+        past = Past(tried=tried, measured=tried)
+        left = left_for_another_night(each(several, seconds), past, expected, 600)
+        tried = tried | dict.fromkeys(set(several) - set(left), FIRST + timedelta(days=turn))
+    assert set(tried) == set(several)
+
+
+# Two nights never run at once, and a killed one is in nobody's way.
+
+SINCE = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+HOLDER = """
+import sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from netproof.commands import night
+with night.held(Path(sys.argv[1]), datetime(2026, 11, 21, 2, 0, tzinfo=UTC)):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_second_night_is_refused_and_told_who_runs_since_when(tmp_path):
+    path = tmp_path / "lock"
+    with (
+        night.held(path, SINCE),
+        pytest.raises(NetproofError, match=rf"process {os.getpid()} on \S+ since 2026-11-21 02:00"),
+        night.held(path, SINCE),
+    ):
+        pass
+    with night.held(path, SINCE):
+        pass
+
+
+def test_a_killed_night_holds_nothing(tmp_path):
+    path = tmp_path / "lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(NetproofError, match="still running"), night.held(path, SINCE):
+        pass
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    with night.held(path, SINCE):
+        assert f"process {os.getpid()} " in path.read_text()
+
+
+def test_what_inherits_the_lock_holds_it_too(tmp_path):
+    path = tmp_path / "lock"
+    with night.held(path, SINCE) as descriptor:
+        child = subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,))
+    with pytest.raises(NetproofError, match="still running"), night.held(path, SINCE):
+        pass
+    child.kill()
+    child.wait()
+    with night.held(path, SINCE):
+        pass
+
+
+def test_systems_of_one_store_have_locks_of_their_own():
+    store = Path("/shared/netproof")
+    assert night.lock_of(store, "one") == Path("/shared/netproof.one.lock")
+    assert night.lock_of(store, "two") != night.lock_of(store, "one")
+
+
+# ReFrame ends with the command that started it, and has time to cancel its jobs.
+
+REFRAME = """#!/bin/bash
+trap 'sleep 1; echo cancelled >{folder}/jobs; exit 1' TERM
+echo began >{folder}/jobs
+while :; do sleep 0.1; done
+"""
+
+
+def wait_for(path: Path, text: str) -> None:
+    deadline = time.monotonic() + 30
+    while not path.is_file() or path.read_text().strip() != text:
+        assert time.monotonic() < deadline, f"{path}: {text} did not come"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_no_jobs(tmp_path, number):
+    program = tmp_path / "reframe"
+    program.write_text(REFRAME.format(folder=tmp_path))
+    program.chmod(0o755)
+    script = (
+        "import sys; from pathlib import Path; from netproof.commands.reframe import measure;"
+        f" sys.executable = '{tmp_path}/python3'; measure([], Path('{tmp_path}/run.json'))"
+    )
+    ran = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    wait_for(tmp_path / "jobs", "began")
+    ran.send_signal(number)
+    assert ran.wait() != 0
+    wait_for(tmp_path / "jobs", "cancelled")

@@ -16,7 +16,6 @@ from made_sessions import (
     in_job,
     judged_case,
     rounds,
-    rounds_that_lose,
     sending_again,
     session_of,
     site,
@@ -277,25 +276,6 @@ def test_packets_that_did_not_come_through_while_a_link_flapped_say_nothing_of_a
     assert len(of(cases=[judged_case(subject("carrier"))], described=in_job("differ")).culprits) > 1
 
 
-def test_a_link_that_flapped_explains_losses_and_slowness():
-    cases = [judged_case(subject("carrier"), "slow at 1024")]
-    culprit = only(cases=cases, of_pairs=[rounds(gige_2=2.0)], described=in_job())
-    assert culprit.cause == "link flapped"
-    assert str(culprit.place) == "gige-2 (eth1)"
-    assert "2 times" in culprit.evidence[0].sentence
-    assert len(culprit.evidence) > 1
-    assert culprit.consequences == 1
-
-
-def test_messages_over_another_network_name_its_interface():
-    cases = [judged_case(subject("management", "mpi-inter-node-oneway"))]
-    culprit = only(**healthy(cases=cases))
-    assert culprit.cause == "messages took another network"
-    assert (culprit.place.kind, culprit.place.name) == (PlaceKind.ENVIRONMENT, "mpich")
-    assert culprit.headline == "MPI of mpich: messages went over eth0"
-    assert culprit.consequences == 1
-
-
 def test_rounds_of_pairs_over_another_network_name_its_interface_too():
     counters = subject("management", "mpi-inter-node-oneway").measured.launches[0].counters
     one = rounds()
@@ -308,13 +288,6 @@ def test_rounds_of_pairs_over_another_network_name_its_interface_too():
     culprit = only(**healthy(of_pairs=[went], cases=[]))
     assert culprit.headline == "MPI of mpich: messages went over eth0"
     assert "in rounds of pairs of mpich messages went over eth0" in culprit.evidence[0].sentence
-
-
-def test_where_every_node_loses_packets_it_is_said_of_all_of_them():
-    culprit = only(**healthy(of_pairs=[rounds_that_lose()], cases=[]))
-    assert (culprit.cause, culprit.place.kind) == ("packets lost", PlaceKind.WHOLE)
-    assert culprit.headline == "all nodes of gige (eth1): packets are lost"
-    assert culprit.evidence[0].sentence.startswith("all 4 nodes send 40 % to 41 % of their")
 
 
 def test_another_mtu_explains_that_pairs_accuse_its_node_or_a_pair_with_it():
@@ -453,13 +426,6 @@ def test_of_nodes_that_are_one_machine_the_one_with_the_busy_program_is_named():
 def test_programs_on_no_node_or_on_half_of_them_or_that_disturb_nothing_accuse_none(busy, programs):
     (found,) = diagnose(loaded(*busy, machine="vm", described=naming(LOOP, *programs)))
     assert found.culprits == ()
-
-
-def test_a_node_whose_cpus_others_take():
-    (found,) = diagnose(loaded("gige-3"))
-    (culprit,) = found.culprits
-    assert culprit.cause == "CPUs taken by something else"
-    assert "in 3 of 3 launches other programs took CPUs of gige-3" in culprit.evidence[0].sentence
 
 
 def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_by_reason():

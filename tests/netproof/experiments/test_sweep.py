@@ -202,3 +202,112 @@ def test_of_a_job_that_ended_early_the_reason_is_said_once(partition, tmp_path):
     said = str(raised.value)
     assert said.startswith("the job ended after 0 of 12 launches: ")
     assert "tuning-default.1 did not run" in said
+
+
+# Earlier sweeps: the newest of each setting, and reasons for unreadable ones.
+
+
+class OneSweep:
+    """The attributes of ``of_report``'s result that are read."""
+
+    def __init__(self, path, system):
+        self.path, self.parameter = path, path.name.split("-2")[0].removeprefix("run-")
+        self.case = type(
+            "", (), {"system": system, "ranks": 2, "key": lambda one: ("gige", "mpich")}
+        )()
+
+    table = "what it says"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name in ("run-mtu-20260101T000000", "run-mtu-20260102T000000", "run-other-20260103T000000"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    monkeypatch.setattr(sweep.Sweep, "of_report", lambda path: [OneSweep(path, "testbed")])
+    return tmp_path
+
+
+def test_the_newest_of_each_setting_is_taken(folder):
+    (found,), faults = sweep.newest(folder, "testbed", ("mtu", "coalescing"))
+    assert found.path.name == "run-mtu-20260102T000000.json"
+    assert faults == {}
+
+
+def test_sweeps_of_another_system_are_none(folder):
+    assert sweep.newest(folder, "mycluster", ("mtu",)) == ([], {})
+
+
+def test_a_folder_that_is_not_there_has_none(tmp_path):
+    assert sweep.newest(tmp_path / "none", "testbed", ("mtu",)) == ([], {})
+
+
+def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monkeypatch):
+    def of_report(path):
+        if path.name == "run-mtu-20260102T000000.json":
+            raise NetproofError(f"{path}: has no sweep that is whole")
+        return [OneSweep(path, "testbed")]
+
+    monkeypatch.setattr(sweep.Sweep, "of_report", of_report)
+    (found,), faults = sweep.newest(folder, "testbed", ("mtu",))
+    assert found.path.name == "run-mtu-20260101T000000.json"
+    assert faults == {
+        "mtu": f"{folder / 'run-mtu-20260102T000000.json'}: has no sweep that is whole"
+    }
+
+
+def test_a_report_without_a_sweep_is_named(tmp_path):
+    path = tmp_path / "run-mtu-20260101T000000.json"
+    path.write_text(json.dumps({"session_info": {}, "runs": []}))
+    found, faults = sweep.newest(tmp_path, "testbed", ("mtu",))
+    assert found == []
+    assert str(path) in faults["mtu"]
+
+
+# The record of changes that a sweep by a hook did not undo.
+
+
+def test_reports_of_sweeps_and_the_record_are_in_a_folder_of_their_own(tmp_path):
+    record = parameters.record_of(tmp_path, "cluster", "ib")
+    assert record == tmp_path / "tuning" / "not-restored-cluster-ib.json"
+    assert parameters.record_of(tmp_path / "tuning", "cluster", "ib") == record
+
+
+def test_without_a_record_nothing_is_left(tmp_path):
+    record = tmp_path / "none.json"
+    assert parameters.read(record) == ()
+    assert parameters.restore(record, [], []) == ()
+
+
+def test_a_record_names_node_setting_and_value(tmp_path):
+    record = tmp_path / "record.json"
+    record.write_text('[["node1", "mtu", "1500"], ["node2", "mtu", "9000"]]')
+    assert parameters.read(record) == (
+        ("node1", "mtu", "1500"),
+        ("node2", "mtu", "9000"),
+    )
+
+
+@pytest.mark.parametrize("text", ["node1", '[["node1", "mtu"]]', '{"node1": ["mtu", "1500"]}'])
+def test_a_damaged_record_is_refused_and_stays(tmp_path, text):
+    record = tmp_path / "record.json"
+    record.write_text(text)
+    with pytest.raises(NetproofError, match=r"record\.json.*; restore the nodes by hand"):
+        parameters.restore(record, ["hook"], [])
+    assert record.read_text() == text
+
+
+def test_without_a_hook_what_is_left_is_for_a_person(tmp_path):
+    record = tmp_path / "record.json"
+    record.write_text('[["node1", "mtu", "1500"]]')
+    with pytest.raises(NetproofError, match="has no tuning_hook any more"):
+        parameters.restore(record, [], [])
+    assert record.exists()
+
+
+def test_a_node_that_does_not_answer_stays_in_the_record(tmp_path, monkeypatch):
+    record = tmp_path / "record.json"
+    record.write_text('[["node1", "mtu", "1500"]]')
+    monkeypatch.setenv("PATH", str(Path("/nowhere")))
+    with pytest.raises(NetproofError, match="cannot be restored: node1: srun is not in PATH"):
+        parameters.restore(record, ["hook"], [])
+    assert parameters.read(record) == (("node1", "mtu", "1500"),)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from datetime import date
 
+import numpy as np
 import pytest
+from hypothesis import Phase, assume, example, given, settings
+from hypothesis import strategies as st
 from made_nights import by, without
+from made_series import NOISE, follow, quiet, stepped, steps
 
 from netproof.criteria.score import score as score_of
 from netproof.errors import NetproofError
-from netproof.history import series
+from netproof.history import changes, series
+from netproof.history.changes import (
+    ESTIMATE,
+    FALSE_SHARE,
+    ChangeKind,
+    Estimate,
+    OpenStep,
+    controlled,
+    expected_false_alarms,
+)
+from netproof.history.followers import follow_all
 from netproof.history.selection import Quantity
+from netproof.history.series import POOL_STRIDE, phase_of, pooled
 from netproof.measurement.case import Curve, median_curve
 from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
@@ -183,3 +199,284 @@ def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
     score = one(found, Quantity.SCORE, environment="other")
     assert [value is None for value in score.values] == [False, True, False]
     assert None not in one(found, Quantity.LATENCY, environment="other").values
+
+
+# Several series as one.
+
+
+@pytest.mark.slow
+def test_a_pool_finds_what_no_series_of_it_shows_so_soon():
+    several = [stepped(seed, 0.025, 60, 64) for seed in range(20, 28)]
+    assert sum(bool(steps(followed)) for followed in follow_all(several)) <= 2
+    (change,) = steps(follow(pooled(several)))
+    assert change.size == pytest.approx(0.025, abs=0.01)
+    assert change.index in (59, 60, 61)
+
+
+def test_a_pool_has_no_value_where_none_of_its_series_has():
+    assert pooled([[1.0, None, None, 1.0], [2.0, 2.0, None, 2.0]]) == [1.0, 1.0, None, 1.0]
+    assert pooled([[None, None]]) == [None, None]
+    assert pooled([]) == []
+
+
+@pytest.mark.parametrize("phase", [0, 1, POOL_STRIDE - 1])
+def test_the_values_of_earlier_nights_stay_until_the_weights_are_taken_anew(phase):
+    several = [quiet(seed) for seed in range(30, 34)]
+    several[1][2 * POOL_STRIDE + 5] = None
+    for nights in (2 * POOL_STRIDE - phase, 3 * POOL_STRIDE - phase):
+        first = pooled([values[:nights] for values in several], phase)
+        for more in (1, POOL_STRIDE - 1):
+            assert pooled([values[: nights + more] for values in several], phase)[:nights] == first
+        assert (
+            pooled([values[: nights + POOL_STRIDE] for values in several], phase)[:nights] != first
+        )
+
+
+def test_pools_take_their_weights_anew_on_nights_of_their_own():
+    names = [("gige", f"mpi{number}", what) for number in range(8) for what in ("mean", "score")]
+    assert len({phase_of(*name) for name in names}) > POOL_STRIDE // 3
+    assert {phase_of(*name) for name in names} <= set(range(POOL_STRIDE))
+
+
+def test_a_series_that_joins_late_is_weighed_by_all_of_its_nights():
+    old = [quiet(seed) for seed in (30, 31)]
+    late = [None] * (3 * POOL_STRIDE) + [1000.0 * value for value in quiet(32)[: POOL_STRIDE // 2]]
+    of_all = pooled([*(values[: len(late)] for values in old), late])
+    assert all(0.8 < value < 1.25 for value in of_all)
+
+
+# The statistic of one night, ends of levels, bad nights, and which of many series stand out.
+
+SMALL_NOISE = 0.01
+
+
+def noisy(count: int, seed: int = 1) -> np.ndarray:
+    return SMALL_NOISE * np.random.default_rng(seed).standard_normal(count)
+
+
+def known(count: int) -> Estimate:
+    """A level at 0 of so many nights."""
+    return np.array((0.0, SMALL_NOISE, count, count, (0.003, 0.001, 0.0005)), ESTIMATE)[()]
+
+
+def opened(begin: int) -> OpenStep:
+    nights = list(range(begin))
+    return OpenStep(begin + 3, nights, known(begin), np.nan, begin, np.full(2, np.nan))
+
+
+def test_a_slope_has_a_bend_and_a_step_has_none():
+    nights = list(range(60))
+    slope, stepped = noisy(60), noisy(60)
+    slope[20:] += 0.001 * np.arange(40)
+    stepped[30:] += 0.03
+    assert changes.slope_begin(slope, nights, known(40)) == pytest.approx(20, abs=6)
+    assert changes.slope_begin(stepped, nights, known(40)) is None
+
+
+def test_a_step_that_a_single_night_had_made_was_a_bad_night():
+    series = noisy(40)
+    series[31] += 0.5
+    few = changes.ended_step(series, opened(30), [30, 31, 32], 33)
+    assert (few.kind, few.index, few.ended) == (ChangeKind.BAD_NIGHT, 31, 32)
+    series[30:36] += 0.2
+    several = changes.ended_step(series, opened(30), list(range(30, 36)), 36)
+    assert (several.kind, several.index, several.ended) == (ChangeKind.STEP, 30, 36)
+
+
+def test_nights_that_are_far_off_are_bad_where_each_is_alone():
+    series = noisy(20)
+    series[[3, 8, 9, 19]] += 0.3
+    found = changes.lone_bad_nights(series, known(30), list(range(20)))
+    assert [(one.kind, one.index, one.ended) for one in found] == [
+        (ChangeKind.BAD_NIGHT, 3, 4),
+        (ChangeKind.BAD_NIGHT, 19, None),
+    ]
+
+
+def test_more_of_a_change_never_has_a_larger_p_value():
+    base = np.log(quiet(8, 63))
+    before = changes.estimated(base[np.newaxis, :60], np.full(1, np.nan), np.zeros((1, 3)))
+    known = np.full((1, changes.LONGEST), before)
+    p_values = [
+        changes.scan(np.full((1, changes.LONGEST), before["level"] + off * before["noise"]), known)[
+            0
+        ]
+        for off in np.arange(0, 3, 0.1)
+    ]
+    assert np.all(np.diff(np.ravel(p_values)) <= 0)
+
+
+@pytest.mark.slow
+def test_the_control_keeps_its_rate_on_p_values_of_chance():
+    random = np.random.default_rng(10)
+    nights, series = 2000, 100
+    alarms = [
+        len(controlled(dict(enumerate(random.uniform(size=series).tolist()))))
+        for _ in range(nights)
+    ]
+    some = sum(count > 0 for count in alarms)
+    assert some == pytest.approx(FALSE_SHARE * nights, abs=3 * math.sqrt(FALSE_SHARE * nights))
+    # The expected number is at most the one returned.
+    expected = expected_false_alarms(series, nights)
+    assert sum(alarms) <= expected + 4 * math.sqrt(expected)
+
+
+def test_the_control_lets_through_what_stands_out():
+    p_values = {"a": 1e-9, "b": 1e-4, **{str(n): 0.5 for n in range(98)}}
+    assert controlled(p_values) == {"a", "b"}
+    assert controlled({}) == frozenset()
+    assert expected_false_alarms(0, 30) == 0
+
+
+def test_a_p_value_passes_with_all_smaller_ones_where_it_is_small_for_its_rank():
+    # The third is at most 3/4 of the share, though the first two alone are too large.
+    p_values = {"a": 0.6 * FALSE_SHARE, "b": 0.7 * FALSE_SHARE, "c": 0.74 * FALSE_SHARE, "d": 0.9}
+    assert controlled(p_values) == {"a", "b", "c"}
+    assert controlled({**p_values, "c": 0.76 * FALSE_SHARE}) == frozenset()
+
+
+# Changes in series of nights: what is found, what is not, and what is said of it.
+
+seeds = st.integers(0, 10_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nights", [0, 1, 3, 9, 10, 200])
+def test_a_series_that_never_changes_never_alarms(nights):
+    followed = follow([5.0] * nights)
+    assert followed.changes == ()
+    assert followed.p_value == 1.0
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated():
+    missed = 0
+    for seed, size in itertools.product(range(150), (0.2, -0.2)):
+        # Chance makes another change now and then, some nights before or after.
+        changes = follow(stepped(seed, size)).changes
+        near = [c for c in changes if c.open and abs(c.index - 60) <= 1]
+        if not near:
+            missed += 1
+            continue
+        (change,) = near
+        assert change.kind is ChangeKind.STEP
+        assert change.found in (61, 62)
+        # A step by chance right before it changes what it is relative to.
+        assert change.after == pytest.approx(100 * (1 + size), rel=0.04)
+        assert change.p_value < 1e-3
+    assert missed <= 3
+
+
+@pytest.mark.slow
+@given(seeds, st.sampled_from([1e-3, 7.0, 1e9]))
+@settings(max_examples=15, deadline=None, phases=[Phase.generate])
+def test_the_unit_of_the_values_does_not_matter(seed, factor):
+    one = follow(stepped(seed, 0.07))
+    other = follow([value * factor for value in stepped(seed, 0.07)])
+    assert [(c.kind, c.index, c.found, c.ended) for c in one.changes] == [
+        (c.kind, c.index, c.found, c.ended) for c in other.changes
+    ]
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-6)
+    assert other.level == pytest.approx(one.level * factor)
+
+
+@pytest.mark.slow
+@given(seeds, st.floats(0.3, 1e6), st.booleans(), st.integers(30, 79))
+# Right after a step by chance, of whose own level too little is known.
+@example(4331, 206010.557, False, 74)
+@settings(phases=[Phase.explicit, Phase.generate])
+def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up, at):
+    values = quiet(seed)
+    values[at] *= 1 + off if up else 1 / (1 + off)
+    found = follow(values)
+    missing = follow([None if night == at else value for night, value in enumerate(values)])
+    # Two bad nights in a row are a step of two nights.
+    assume(all(abs(c.index - at) > 1 for c in missing.changes if c.kind is ChangeKind.BAD_NIGHT))
+    # There is no step that is not there as well where the night was not measured.
+    assert len(steps(found)) <= len(steps(missing))
+    bad = next(c for c in found.changes if c.kind is ChangeKind.BAD_NIGHT and c.index == at)
+    assert (bad.found, bad.ended) == (at, at + 1 if at < 79 else None)
+    assert not bad.open
+
+
+@pytest.mark.slow
+def test_an_open_change_stays_open_until_the_series_is_back():
+    values = stepped(2, 0.1, nights=100)
+    for nights in range(64, 100, 7):
+        followed = follow(values[:nights])
+        assert any(change.open for change in followed.changes)
+        assert followed.p_value < 1e-3
+    back = [v / 1.1 if night >= 80 else v for night, v in enumerate(values)]
+    (change,) = steps(follow(back))
+    assert change.ended in (79, 80, 81)
+    assert follow(back).p_value > 1e-3
+    assert follow(back).level == pytest.approx(100, rel=0.02)
+
+
+def test_a_good_night_in_between_does_not_end_a_change():
+    values = stepped(3, 0.1, nights=80)
+    values[70] /= 1.1
+    (change,) = steps(follow(values))
+    assert change.open
+
+
+def test_a_second_bad_night_in_a_row_is_listed_too_and_a_third_is_a_step():
+    values = [v * 1.1 if night >= 60 else v for night, v in enumerate(quiet(9, 63))]
+    for nights in (61, 62):
+        (change,) = follow(values[:nights]).changes
+        assert (change.kind, change.index) == (ChangeKind.BAD_NIGHT, nights - 1)
+    (change,) = follow(values).changes
+    assert (change.kind, change.index) == (ChangeKind.STEP, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accepted", [60, 61, 66])
+def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
+    values = stepped(4, 0.1, nights=110)
+    followed = follow(values, accepted=[accepted])
+    assert not any(change.open for change in followed.changes)
+    (change,) = steps(followed)
+    assert change.accepted
+    assert followed.p_value > 1e-3
+    again = [v / 1.1 if night >= 90 else v for night, v in enumerate(values)]
+    later = [change for change in follow(again, accepted=[accepted]).changes if change.open]
+    assert [change.index for change in later] == [90]
+
+
+@pytest.mark.slow
+def test_a_second_step_is_told_from_the_first():
+    values = [v * 1.1 if night >= 80 else v for night, v in enumerate(stepped(5, 0.1, 40, 120))]
+    first, second = steps(follow(values))
+    assert (first.index, second.index) == (40, 80)
+    assert first.open
+    assert second.open
+    assert second.before == pytest.approx(110, rel=0.02)
+
+
+@pytest.mark.slow
+def test_a_slow_drift_is_called_one():
+    values = [v * (1 + 0.1 * night / 160) for night, v in enumerate(quiet(6, 160))]
+    (change,) = [change for change in follow(values).changes if change.open]
+    assert change.kind is ChangeKind.DRIFT
+    assert change.size > 0.05
+
+
+@pytest.mark.slow
+def test_noise_that_grew_is_learned():
+    values = np.array(quiet(7, 200))
+    values[100:] = 100 * (values[100:] / 100) ** 3
+    assert follow(values[:100].tolist()).noise == pytest.approx(0.02, rel=0.3)
+    assert follow(values[:130].tolist()).noise == pytest.approx(0.06, rel=0.4)
+
+
+@pytest.mark.slow
+def test_p_values_of_unchanged_series_come_no_more_often_than_they_say():
+    random = np.random.default_rng(9)
+    values = (np.exp(NOISE * random.normal(size=(1000, 60)))).tolist()
+    p_values = np.array([followed.p_value for followed in follow_all(values)])
+    for p_value in (0.05, 0.01):
+        allowed = 1000 * p_value
+        assert (p_values <= p_value).sum() <= allowed + 3 * math.sqrt(allowed)
+    # And are not merely 1: a p-value that never is small finds nothing.
+    assert (p_values <= 0.05).sum() >= 0.2 * 1000 * 0.05

@@ -145,22 +145,6 @@ def test_what_a_comparison_flags_is_launched_again_next_to_what_it_was_compared_
     assert not fast.launches
 
 
-def test_a_job_that_slurm_requeued_sets_all_of_its_earlier_try_aside(tmp_path, made, monkeypatch):
-    ran(job_of(tmp_path, BEYOND))
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    outcome = ran(RunningJob(tmp_path, JobPlan.read(tmp_path / PLAN_FILE)))
-    for name in ("mpich", "openmpi"):
-        aside = tmp_path / name / "try-1"
-        assert (aside / "PingPong.1.out").exists()
-        assert len((aside / "launches.tsv").read_text().splitlines()) == (
-            6 if name == "mpich" else 3
-        )
-        assert (aside / "nodes.txt").exists()
-    repeated, _ = outcome.cases
-    assert len(repeated.launches) == 3
-    assert len(made) == 14
-
-
 def ended_at(monkeypatch: pytest.MonkeyPatch, number: int, launched: list[str]) -> None:
     """Have Slurm end the job in so many launches."""
     whole = RunningJob.launch

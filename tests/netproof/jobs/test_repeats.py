@@ -82,9 +82,6 @@ def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> R
 
 
 class TestUndecided:
-    def test_nothing_is_launched_on_for_a_healthy_case(self, pingpong):
-        assert not undecided([asked(pingpong)])
-
     def test_what_is_beyond_a_reference_is_launched_on_before_it_counts(self, pingpong):
         one = asked(pingpong, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
         found = undecided([one])
@@ -225,12 +222,6 @@ class TestUndecided:
         assert finding.level is Level.INCONCLUSIVE
         assert "others used 40 % of the CPUs" in finding.why
 
-    def test_what_mpi_loses_is_launched_on_on_both_sides(self, sick):
-        both = [one for one in sick if one.case.direction == "oneway"]
-        several = [asked(one, mpi_loss={"warn": None, "fail": -0.9}) for one in both]
-        found = undecided([one for one in several])
-        assert {key[4] for key in found.whole} == {"tcp", "mpi"}
-
     def test_what_mpi_loses_of_the_tcp_of_another_environment_is_launched_on_in_both(self, sick):
         several = []
         for one in sick:
@@ -248,12 +239,6 @@ class TestUndecided:
             if finding.criterion == "MPI loss at the peak"
         )
         assert engine.rule(without[0].subject, loss).level is Level.FAIL
-
-    def test_a_flagged_size_is_launched_around(self, sick):
-        flagged = [asked(one) for one in sick if asked(one).flags()]
-        assert flagged
-        found = undecided([one for one in flagged])
-        assert set(found.around) == {one.key for one in flagged}
 
 
 class TestSettled:
@@ -600,46 +585,6 @@ class TestCompared:
         unknown = ruled(*[alike] * 2, *[apart] * 7, *[(None, 25.0)] * 2)
         assert "the pace of a launch in mpi-0 is not known: there is one CPU" in unknown.why
 
-    def test_launches_count_with_those_of_other_rounds_when_cpus_were_moved_in_between(
-        self, pingpong
-    ):
-        """A round in which CPUs were moved is not lost: both launches have their like elsewhere."""
-        slow, fast = self.configurations(pingpong, 7.0, 1.0)
-        near, far = (25.0, 26.0), (150.0, 151.0)
-        moved = [(near, far), (far, near)] * 3
-
-        def ruled(rounds, distances: bool = True) -> Finding:
-            done = self.next_to(launched_on(slow, len(rounds), 7.0), 7.0)
-            launches = []
-            for launch, sides in zip(done.launches, rounds, strict=True):
-                paces = [
-                    Pace(name, ns)
-                    for name, both in zip(("mpi-0", "mpi-1"), sides, strict=True)
-                    for ns in both
-                ]
-                slower = [3 if both == far else 1 for both in sides]
-                (peer,) = launch.peers
-                launches.append(
-                    dataclasses.replace(
-                        launch,
-                        curve=self.times(launch.curve, slower[0]),
-                        peers=(dataclasses.replace(peer, curve=self.times(peer.curve, slower[1])),),
-                        paces=tuple(paces) if distances else (),
-                    )
-                )
-            subject = dataclasses.replace(done, launches=tuple(launches)).repeated
-            return compared("envelope", subject, fast.subject)[0]
-
-        found = ruled(moved)
-        assert found.level is Level.PASS
-        assert found.interval == pytest.approx((7.0, 7.0))
-        # Where nobody reads the distance, only launches of one round had one pace.
-        assert ruled(moved, distances=False).level is Level.INCONCLUSIVE
-
-    @staticmethod
-    def times(curve: Curve, factor: float) -> Curve:
-        return dataclasses.replace(curve, time_us=tuple(factor * one for one in curve.time_us))
-
     def test_rounds_are_made_until_the_pairs_that_count_decide_up_to_three_times_as_many(
         self, pingpong
     ):
@@ -687,10 +632,6 @@ class TestCompared:
         subject = done.repeated
         (finding, *_) = compared("envelope", subject, *kept.peers)
         assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
-
-    def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
-        several = self.configurations(pingpong, 1.0, 1.1, 3.0)
-        assert to_compare([one for one in several], several, None) == []
 
     def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 20.0, 1.0)

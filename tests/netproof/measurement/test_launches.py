@@ -1,47 +1,58 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import types
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.errors import NetproofError
-from netproof.measurement.case import Curve, median_curve, spread
+from netproof.errors import NetproofError, ParseError
+from netproof.measurement import twin
+from netproof.measurement.case import Case, Curve, median_curve, spread
+from netproof.measurement.disturbance import Pace, paces, unlike
+from netproof.session import job_files
 
 
-def launch(*times, sizes=(1, 64, 1024), bandwidth=None):
+def curve_of(*times, sizes=(1, 64, 1024), bandwidth=None):
     return Curve(sizes, times, bandwidth)
 
 
 def test_one_slow_launch_does_not_move_the_curve():
-    launches = [launch(10, 12, 20), launch(11, 900, 21), launch(12, 13, 22)]
+    launches = [curve_of(10, 12, 20), curve_of(11, 900, 21), curve_of(12, 13, 22)]
     assert median_curve(launches).time_us == (11, 13, 21)
 
 
 def test_the_bandwidth_is_the_median_of_the_bandwidths():
-    launches = [launch(1, 2, 3, bandwidth=(b, 2 * b, 3 * b)) for b in (10.0, 30.0, 20.0)]
+    launches = [curve_of(1, 2, 3, bandwidth=(b, 2 * b, 3 * b)) for b in (10.0, 30.0, 20.0)]
     assert median_curve(launches).bandwidth_mb_s == (20.0, 40.0, 60.0)
 
 
 def test_two_launches_meet_halfway():
-    assert median_curve([launch(10, 12, 20), launch(12, 14, 30)]).time_us == (11, 13, 25)
+    assert median_curve([curve_of(10, 12, 20), curve_of(12, 14, 30)]).time_us == (11, 13, 25)
 
 
 def test_the_curve_of_one_launch_is_that_launch_and_its_spread_is_zero():
-    only = launch(1, 2, 3, bandwidth=(1.0, 2.0, 3.0))
+    only = curve_of(1, 2, 3, bandwidth=(1.0, 2.0, 3.0))
     assert median_curve([only]) == only
     assert spread([only]) == (0, 0, 0)
 
 
 def test_the_spread_is_the_unscaled_median_distance_from_the_median():
-    launches = [launch(10, 5, 1), launch(13, 5, 1), launch(20, 5, 9)]
+    launches = [curve_of(10, 5, 1), curve_of(13, 5, 1), curve_of(20, 5, 9)]
     assert spread(launches) == (3, 0, 0)
 
 
 def test_launches_over_other_sizes_are_refused_by_naming_the_sizes():
-    short = launch(1, 2, sizes=(1, 1024))
-    long = launch(1, 2, 3, sizes=(1, 64, 2048))
+    short = curve_of(1, 2, sizes=(1, 1024))
+    long = curve_of(1, 2, 3, sizes=(1, 64, 2048))
     with pytest.raises(NetproofError, match=r"launch 2 of 2 .* lacks 64 bytes"):
-        median_curve([launch(1, 2, 3), short])
+        median_curve([curve_of(1, 2, 3), short])
     with pytest.raises(NetproofError, match="lacks 1024 and also has 2048 bytes"):
-        spread([launch(1, 2, 3), long])
+        spread([curve_of(1, 2, 3), long])
 
 
 def ranged(slowest, fastest, mean):
@@ -59,7 +70,7 @@ def test_the_fastest_rank_and_the_mean_have_medians_of_their_own():
 
 def test_a_launch_without_the_fastest_rank_among_others_is_refused():
     with pytest.raises(NetproofError, match="launch 2 of 2 has no time of the fastest rank"):
-        median_curve([ranged((5, 9), (1, 3), (4, 5)), launch(5, 9, sizes=(1, 64))])
+        median_curve([ranged((5, 9), (1, 3), (4, 5)), curve_of(5, 9, sizes=(1, 64))])
 
 
 def test_the_fastest_rank_without_the_mean_is_no_curve():
@@ -69,7 +80,7 @@ def test_the_fastest_rank_without_the_mean_is_no_curve():
 
 def test_a_launch_without_a_bandwidth_among_others_is_refused():
     with pytest.raises(NetproofError, match="launch 2 of 2 has no bandwidth"):
-        median_curve([launch(1, 2, 3, bandwidth=(1.0, 2.0, 3.0)), launch(1, 2, 3)])
+        median_curve([curve_of(1, 2, 3, bandwidth=(1.0, 2.0, 3.0)), curve_of(1, 2, 3)])
 
 
 @pytest.mark.parametrize("statistic", [median_curve, spread])
@@ -83,8 +94,213 @@ times = st.lists(st.floats(0, 1e9), min_size=3, max_size=3)
 
 @given(st.lists(times, min_size=1, max_size=7))
 def test_the_median_lies_within_the_launches_and_ignores_their_order(rows):
-    launches = [launch(*row) for row in rows]
+    launches = [curve_of(*row) for row in rows]
     curve = median_curve(launches)
     assert curve == median_curve(launches[::-1])
     for column, middle in zip(zip(*rows, strict=True), curve.time_us, strict=True):
         assert min(column) <= middle <= max(column)
+
+
+# Share of a healthy twin that a link carries: pair by pair, whatever the machine does to both.
+
+SIZES = (65536, 131072, 262144, 393216, 524288)
+factors = st.floats(0.2, 5.0)
+
+
+def link(mb_s: float, sizes: tuple[int, ...] = SIZES) -> Curve:
+    """Return the curve of a link with this rate and no latency."""
+    return Curve(sizes, tuple(size / mb_s for size in sizes), (mb_s,) * len(sizes))
+
+
+def test_a_link_at_half_rate_carries_half_of_its_twin():
+    found = twin.compared([(link(50), link(100, SIZES[2:]))] * 3)
+    assert found["paired_mb_s"][0] == pytest.approx(100)
+    assert found["paired_share"] == (pytest.approx(0.5), pytest.approx((0.5, 0.5)))
+
+
+@given(st.lists(factors, min_size=2, max_size=12), st.floats(0.1, 2.0))
+def test_what_slows_a_launch_and_its_twin_alike_cancels(machine, share):
+    pairs = [(link(100 * share * slow), link(100 * slow, SIZES[2:])) for slow in machine]
+    found = twin.compared(pairs)
+    assert found["paired_share"] == (pytest.approx(share), pytest.approx((share, share)))
+
+
+def test_one_disturbed_size_does_not_count():
+    disturbed = Curve(SIZES[2:], (2621.44, 39321.6, 5242.88), (100.0, 10.0, 100.0))
+    assert twin.compared([(link(100), disturbed)])["paired_share"][0] == pytest.approx(1)
+
+
+def test_one_launch_has_no_interval():
+    found = twin.compared([(link(50), link(100, SIZES[2:]))])
+    assert [interval for _, interval in found.values()] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "alongside",
+    [None, link(100, (262145,)), Curve((262144,), (0.0,), (100.0,)), Curve((262144,), (1.0,))],
+)
+def test_there_is_none_unless_every_launch_has_a_twin_of_its_sizes(alongside):
+    assert twin.compared([(link(50), link(100, SIZES[2:])), (link(50), alongside)]) is None
+    assert twin.compared([]) is None
+
+
+POWERS = (1, 2, 4, 65536, 131072)
+
+
+def test_the_twin_is_compared_at_the_sizes_of_a_launch_and_counted_as_it():
+    """A launch that counts both ways carries 50 MB/s each, and its twin 100 each."""
+    counted = Curve(POWERS, tuple(size / 50 for size in POWERS), (100.0,) * len(POWERS))
+    alongside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted)
+    assert alongside.sizes == POWERS
+    assert alongside.time_us == pytest.approx([size / 100 for size in POWERS])
+    assert alongside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
+    found = twin.compared([(counted, alongside)])
+    assert [value for value, _ in found.values()] == pytest.approx((200, 0.5))
+
+
+@pytest.mark.parametrize("messages", [0.5, 1.0, 2.0])
+def test_a_launch_whose_time_is_of_other_than_one_message_is_compared_with_as_many(messages):
+    """osu_bibw's time is of half a message each way, that of IMB's Exchange of two."""
+    times = tuple(messages * size / 100 for size in POWERS)
+    counted = Curve(POWERS, times, (200.0,) * len(POWERS))
+    alongside = twin.alike(link(100, (1, 2, 3, 4, 6, *SIZES[:2])), counted, messages)
+    assert alongside.time_us == pytest.approx(times)
+    assert alongside.bandwidth_mb_s == pytest.approx((200.0,) * len(POWERS))
+    found = twin.compared([(counted, alongside)])
+    assert [value for value, _ in found.values()] == pytest.approx((200, 1))
+
+
+def test_a_launch_without_bandwidth_is_compared_by_its_times():
+    collective = Curve((4, 65536, 131072), (30.0, 1000.0, 2000.0))
+    alongside = twin.alike(link(131.072), collective)
+    assert alongside.sizes == (65536, 131072)
+    found = twin.compared([(collective, alongside)])
+    assert found["paired_share"][0] == pytest.approx(0.5)
+    assert found["paired_mb_s"][0] == pytest.approx(131.072)
+
+
+def test_an_empty_message_is_compared_with_the_least():
+    barrier = Curve((0,), (60.0,))
+    alongside = twin.alike(Curve((1, 2, 3), (20.0, 21.0, 22.0), (1.0, 1.0, 1.0)), barrier)
+    assert alongside == Curve((0,), (20.0,))
+    assert twin.compared([(barrier, alongside)]) is None
+
+
+# How far the CPUs of a node are apart, as a launch's step tells it.
+
+SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
+ERRORS = Path("mpi-intra-node-oneway.1.err")
+
+
+def test_it_is_read_from_among_other_lines():
+    text = "netproof rank 0 on n1: 1 s wall\nnetproof pace on n1\t148\tend\nmore\n"
+    assert paces(ERRORS, text, "mpich") == (Pace("mpich", 148.0),)
+    assert paces(ERRORS, "netproof rank 0 on n1: 1 s wall\n", "mpich") == ()
+    before = "netproof pace on n1\t25\tend\n"
+    assert paces(ERRORS, before + text, "mpich") == (Pace("mpich", 25.0), Pace("mpich", 148.0))
+
+
+def test_what_is_not_known_has_its_reason():
+    text = "netproof pace on n1\tabsent: pace: there is one CPU\tend\n"
+    assert paces(ERRORS, text, "mpich") == (Pace("mpich", None, "pace: there is one CPU"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("netproof pace on n1\t14", "it is not whole"),
+        ("netproof pace on n1\t\tend", "it is not whole"),
+        ("netproof pace on n1\tnan\tend", "no time in ns"),
+        ("netproof pace on n1\t0\tend", "no time in ns"),
+        ("netproof pace on n1\t1e999\tend", "no time in ns"),
+        ("\n".join(["netproof pace on n1\t1\tend"] * 3), "a pace more than 2 of one launch"),
+    ],
+)
+def test_what_is_damaged_is_refused(text, why):
+    with pytest.raises(ParseError, match=why):
+        paces(ERRORS, text, "mpich")
+
+
+def test_launches_are_compared_where_the_cpus_were_as_far_apart():
+    near, far = [Pace("mpich", 25.0)] * 2, [Pace("intelmpi", 148.0)] * 2
+    assert unlike(near, [Pace("intelmpi", 30.0)] * 2, 1.5) == ""
+    assert "25 ns apart for mpich and 148 ns for intelmpi" in unlike(near, far, 1.5)
+    assert unlike(far, near, 1.5) == unlike(near, far, 1.5)
+    assert unlike((), far, 1.5) == ""
+    assert "not known: none" in unlike(near, [Pace("intelmpi", None, "none")], 1.5)
+
+
+def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
+    moved = [Pace("mpich", 148.0), Pace("mpich", 25.0)]
+    reason = "25 ns apart in one half of a launch in mpich and 148 ns in the other"
+    assert reason in unlike(moved, [Pace("intelmpi", 25.0)] * 2, 1.5)
+
+
+@pytest.mark.parametrize(("count", "whole"), [(0, False), (1, False), (2, True)])
+def test_a_launch_inside_a_node_has_a_pace_for_both_halves(tmp_path, monkeypatch, count, whole):
+    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
+    launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * count)
+    partition = types.SimpleNamespace(pace=["pace"])
+    (tmp_path / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
+    monkeypatch.setattr(job_files.JobFolder, "launch", lambda *asked: launch)
+    job, step = job_files.JobFolder(tmp_path), "mpi-intra-node-oneway.1"
+    if whole:
+        assert job.whole_launch(step, case, partition, (1,), with_twin=False) is launch
+        return
+    with pytest.raises(job_files.Incomplete, match=rf"{step}\.err: .* node's pace {count} times"):
+        job.whole_launch(step, case, partition, (1,), with_twin=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "nodes", "want"),
+    [
+        ("echo 25 148", "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
+        (
+            "printf '2 CPUs\\nneeded\\n' >&2; exit 1",
+            "1",
+            (Pace("mpich", None, "2 CPUs needed"),) * 2,
+        ),
+        ("echo 148", "1", (Pace("mpich", None, "148"),) * 2),
+        ("echo 25 148 ns", "1", (Pace("mpich", None, "25 148 ns"),) * 2),
+        # It gets "watch", and ends when the launch did.
+        ('echo "$(cat)25" "${1/watch/148}"', "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
+        ("true", "1", (Pace("mpich", None, "the command said nothing"),) * 2),
+        ("echo 25 148", "2", ()),
+        (None, "1", ()),
+    ],
+)
+def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, command, nodes, want):
+    for sourced in ("load.sh", "counters.sh"):
+        shutil.copy(SHELL / sourced, tmp_path)
+    if command is not None:
+        (tmp_path / "pace.sh").write_text(f"{command}\n")
+    slurm = {
+        "SLURMD_NODENAME": "n1",
+        "SLURM_PROCID": "0",
+        "SLURM_LOCALID": "0",
+        "SLURM_STEP_NUM_NODES": nodes,
+    }
+    ran = subprocess.run(
+        ["bash", str(SHELL / "rank.sh"), "true"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], **slurm},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert paces(ERRORS, ran.stderr, "mpich") == want
+
+
+def test_it_is_none_of_a_launchs_last_words(tmp_path):
+    """The message of a failed launch has its own output, without the pace."""
+    errors = tmp_path / "mpi-intra-node-oneway.1.err"
+    line = "netproof pace on n1\tabsent: no such file\tend\n"
+    errors.write_text(f"NPmpi: Permission denied\n{line}")
+    records = tmp_path / job_files.LAUNCHES_FILE
+    head = "step\tstart\tend\tstatus\tlimit_s\n"
+    records.write_text(f"{head}mpi-intra-node-oneway.1\t1.0\t2.0\t126\t60\n")
+    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
+    with pytest.raises(job_files.Incomplete) as caught:
+        job_files.JobFolder(tmp_path).launch("mpi-intra-node-oneway.1", case, (1,))
+    assert "NPmpi: Permission denied" in str(caught.value)
+    assert "netproof pace" not in str(caught.value)

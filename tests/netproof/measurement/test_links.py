@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -26,10 +25,7 @@ from netproof.measurement.links import (
     link_of,
     messages,
 )
-from netproof.site import site
-from netproof.site.partition import Partition
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "site-config" / "example.py"
 POWERS = tuple(2**n for n in range(2, 23))
 NETPIPE = tuple(size for size in netpipe.sizes(1, 2**22, 3) if size > 0)
 SIZED = [function for function in IMB.functions if function.least_bytes is not None]
@@ -107,25 +103,6 @@ def test_readings_a_tenth_off_make_no_ideal_link_red(configurations, data):
         for where, curve in curves.items()
     }
     assert {f.level for f in compared(off, crossings)} == {Level.PASS}
-
-
-def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
-    (system,) = site.load(EXAMPLE)["systems"]
-    parts = [Partition.model_validate(one["extras"]) for one in system["partitions"]]
-    curves = {
-        part.switch: Curve(
-            POWERS,
-            tuple(10 + s / Link(part.link_mbit_s, part.mtu).line_rate_mb_s() for s in POWERS),
-        )
-        for part in parts
-    }
-    bounds = parts[0].settings().envelope
-    bare = compared(curves, dict.fromkeys(curves), bounds)
-    assert [f.size for f in bare if f.level is Level.FAIL] == [s for s in POWERS if s >= 262144]
-    crossings = {part.switch: part.link() for part in parts}
-    slow, _ = compared(curves, crossings, bounds)
-    assert (slow.level, slow.where) == (Level.PASS, "Summit X450")
-    assert slow.value < 1.1
 
 
 def test_the_sentence_says_what_the_slower_link_would_take():

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 
 import numpy as np
 import pytest
 from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
 
-from netproof.pairs.alone import Way, slow_ways
-from netproof.pairs.rounds import stream_rounds
+from netproof.pairs.alone import LEAST_LONE, Way, slow_uplink, slow_ways, two_by_two
+from netproof.pairs.losses import Resent, port_losses
+from netproof.pairs.model import Kind, PairObservation
+from netproof.pairs.rounds import ACROSS, WITHIN, leaf_rounds, stream_rounds
 
-NODES = names(8)
+EIGHT = names(8)
 
 
 def of_both(sends: float, receives: float) -> float:
@@ -22,10 +26,10 @@ def of_both(sends: float, receives: float) -> float:
 def told(sends: float, receives: float, *, noise: float = 0.02, seed: int = 1, disturbed=()):
     """What streams say of n3, whose two directions have these shares of their rate."""
     cluster = Cluster(slow_nodes(of_both(sends, receives), "n3"), noise=noise, seed=seed)
-    judgement = cluster.run(NODES)
+    judgement = cluster.run(EIGHT)
     random = np.random.default_rng(seed)
     streams = []
-    for number, step in enumerate(stream_rounds(NODES, judgement)):
+    for number, step in enumerate(stream_rounds(EIGHT, judgement)):
         ((sender, receiver),) = step.pairs
         share = sends if sender == "n3" else receives if receiver == "n3" else 1.0
         rate = 110 * share * math.exp(noise * random.normal())
@@ -72,7 +76,7 @@ def test_without_two_undisturbed_streams_of_each_kind_nothing_is_said():
 
 def test_each_accused_node_sends_and_receives_and_a_cleared_pair_is_measured_with_it():
     cluster = Cluster(slow_nodes(0.5, "n3"))
-    steps = stream_rounds(NODES, cluster.run(NODES))
+    steps = stream_rounds(EIGHT, cluster.run(EIGHT))
     assert len(steps) == 9
     assert all(step.alone and len(step.pairs) == 1 for step in steps)
     pairs = [step.pairs[0] for step in steps[:3]]
@@ -90,6 +94,214 @@ def test_each_accused_node_sends_and_receives_and_a_cleared_pair_is_measured_wit
     ],
 )
 def test_only_of_an_accused_node_streams_are_made(slower, topology):
-    nodes = NODES if topology is None else names(16)
+    nodes = EIGHT if topology is None else names(16)
     judgement = Cluster(slower).run(nodes, topology=topology)
     assert stream_rounds(nodes, judgement) == ()
+
+
+# What is between two leaves of two nodes, which only pairs alone show.
+
+TREE, NODES = tree(2, 2), names(4)
+
+
+def lone(share: float, noise: float, seed: int = 0, made: int = 0) -> list[PairObservation]:
+    """Measure the planned pairs alone; those across leaves have a share of the rate."""
+    random = np.random.default_rng(seed)
+    return [
+        PairObservation(
+            number,
+            one.pairs[0],
+            10.0,
+            100 * (share if ACROSS in one.why else 1.0) * float(np.exp(noise * random.normal())),
+            alone=True,
+        )
+        for number, one in enumerate(leaf_rounds(TREE, made))
+    ]
+
+
+def test_a_slow_uplink_is_accused_with_what_fits_as_well() -> None:
+    found = slow_uplink(NODES, lone(0.34, 0.01), TREE)
+    assert found is not None
+    assert (found.kind, found.name, found.nodes) == (Kind.UPLINK, "uplink of leaf0", ("n0", "n1"))
+    assert found.alternatives == ("uplink of leaf1", "switch spine")
+    assert str(found).startswith("uplink of leaf0: 34")
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.01, 0.05, 0.2])
+def test_no_healthy_uplink_of_two_thousand_is_accused(noise: float) -> None:
+    assert not any(slow_uplink(NODES, lone(1.0, noise, seed), TREE) for seed in range(500))
+
+
+def test_what_is_slower_by_less_than_counts_is_not_accused() -> None:
+    assert slow_uplink(NODES, lone(0.92, 0.001), TREE) is None
+
+
+def test_disturbed_and_missing_launches_accuse_nothing() -> None:
+    seen = lone(0.34, 0.01)
+    rest = [one for one in seen if one.nodes != seen[0].nodes]
+    assert slow_uplink(NODES, rest, TREE) is None
+
+
+def test_each_kind_is_planned_as_often_as_it_is_missing() -> None:
+    several = [one.why.split(", ")[1] for one in leaf_rounds(TREE, 1)]
+    assert several == [WITHIN, ACROSS] * (LEAST_LONE - 1)
+    assert not leaf_rounds(TREE, LEAST_LONE)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "leaves", "size"), [(names(4), 1, 4), (names(4), 4, 1), (names(6), 2, 3)]
+)
+def test_other_shapes_are_judged_by_their_rounds(nodes: list[str], leaves: int, size: int) -> None:
+    assert not two_by_two(nodes, tree(leaves, size))
+    assert slow_uplink(nodes, [], tree(leaves, size)) is None
+
+
+# Whose port loses is told from what both ends of its messages send again.
+
+SEGMENTS = 30_000
+
+
+def launch(number: int, nodes: tuple[str, ...], loses: dict[str, float], random=None):
+    """Each node sends to all others alike, and loses at both ports of a message."""
+    found = []
+    for node in nodes:
+        others = tuple(other for other in nodes if other != node)
+        share = loses.get(node, 0.0) + sum(loses.get(one, 0.0) for one in others) / len(others)
+        due = SEGMENTS * share
+        count = round(due) if random is None else int(random.poisson(due))
+        found.append(Resent(number, node, nodes, count, SEGMENTS))
+    return found
+
+
+def rounds(names: tuple[str, ...], loses: dict[str, float], several: int, random) -> list[Resent]:
+    """So many rounds of disjoint pairs, placed at random."""
+    found = []
+    for number in range(several):
+        placed = [str(name) for name in random.permutation(names)]
+        for pair in zip(placed[::2], placed[1::2], strict=True):
+            found += launch(number, pair, loses, random)
+    return found
+
+
+def test_a_suspect_whose_partners_met_nobody_else_is_not_told_from_them():
+    star = [
+        one
+        for n, pair in enumerate(("da", "db", "dc"))
+        for one in launch(n, tuple(pair), {"d": 0.01})
+    ]
+    found = {one.node: one for one in port_losses(star)}
+    assert found["a"].or_of == ("d",)
+    with_one_more = [*star, *launch(9, ("a", "b"), {})]
+    found = {one.node: one for one in port_losses(with_one_more)}
+    assert found["d"].or_of == ()
+    assert found["d"].share == pytest.approx(0.01, rel=0.01)
+
+
+def shares(several: list[Resent]) -> dict[str, float]:
+    return {one.node: one.share for one in port_losses(several)}
+
+
+def test_of_all_pairs_of_four_nodes_the_lossy_port_has_all_of_it():
+    pairs = itertools.combinations("abcd", 2)
+    several = [
+        one for number, pair in enumerate(pairs) for one in launch(number, pair, {"d": 0.01})
+    ]
+    found = {one.node: one for one in port_losses(several)}
+    assert found["d"].share == pytest.approx(0.01, rel=0.01)
+    assert max(found[name].share for name in "abc") < 1e-6
+    assert (found["d"].seen, found["d"].launches, found["d"].persists) == (3, 3, True)
+    assert found["d"].usual < 1e-6
+    assert found["d"].or_of == ()
+    assert found["d"].count == sum(one.count for one in several)
+
+
+@pytest.mark.parametrize("count", [4, 16, 64])
+def test_at_random_rounds_one_port_in_many_is_found(count):
+    random = np.random.default_rng(count)
+    names = tuple(f"n{number}" for number in range(count))
+    loses = {name: 1e-4 for name in names} | {"n2": 0.002}
+    found = shares(rounds(names, loses, 6, random))
+    assert max(found, key=found.get) == "n2"
+    assert found["n2"] == pytest.approx(0.002, rel=0.5)
+    assert sorted(found.values())[-2] < 0.001
+
+
+def test_two_lossy_ports_are_both_found():
+    random = np.random.default_rng(5)
+    names = tuple(f"n{number}" for number in range(8))
+    found = shares(rounds(names, {"n1": 0.01, "n6": 0.004}, 8, random))
+    assert found["n1"] == pytest.approx(0.01, rel=0.2)
+    assert found["n6"] == pytest.approx(0.004, rel=0.2)
+    assert max(share for name, share in found.items() if name not in ("n1", "n6")) < 5e-4
+
+
+def test_two_nodes_that_only_send_to_each_other_share_it_alike():
+    several = launch(1, ("a", "b"), {"a": 0.01}) + launch(2, ("c", "d"), {})
+    found = shares(several)
+    assert found["a"] == pytest.approx(found["b"]) == pytest.approx(0.005)
+    assert found["c"] == found["d"] == 0
+    either = {one.node: one.or_of for one in port_losses(several)}
+    assert (either["a"], either["b"]) == (("b",), ("a",))
+
+
+def test_what_a_switch_drops_under_many_senders_counts_only_where_nothing_else_tells():
+    crowded = [Resent(9, name, ("a", "b", "c"), 900 * (name == "a"), SEGMENTS) for name in "abc"]
+    pairs = [
+        one
+        for number, pair in enumerate(itertools.combinations("abc", 2))
+        for one in launch(number, pair, {})
+    ]
+    assert set(shares([*crowded, *pairs]).values()) == {0}
+    assert shares(crowded)["a"] > 0.01
+    assert shares([*crowded, *pairs[:2]])["a"] > 0.01
+
+
+def test_of_one_burst_nobody_says_that_it_persists():
+    quiet = [one for number in range(9) for one in launch(number, ("a", "b", "c"), {})]
+    burst = launch(9, ("a", "b", "c"), {"a": 0.05})
+    (found, *_) = port_losses([*quiet, *burst])
+    assert found.node == "a"
+    assert found.share > 0.001
+    assert (found.seen, found.launches, found.persists) == (1, 10, False)
+
+
+def test_without_three_nodes_or_without_segments_nothing_is_said():
+    assert port_losses(launch(1, ("a", "b"), {"a": 0.5})) == ()
+    assert port_losses([]) == ()
+    assert port_losses([Resent(1, "a", ("a", "b", "c"), 0, 0)]) == ()
+
+
+def test_what_one_node_loses_on_its_way_to_one_other_is_no_port():
+    random = np.random.default_rng(1)
+    sent = rounds(("a", "b", "c", "d"), dict.fromkeys("abcd", 1e-5), 12, random)
+    lossy = [
+        dataclasses.replace(one, count=one.count + round(0.02 * one.of))
+        if one.node == "a" and "c" in one.nodes
+        else one
+        for one in sent
+    ]
+    way, *ports = port_losses(lossy)
+    assert (way.node, way.to, way.nodes, way.persists) == ("a", "c", ("a", "c"), True)
+    assert way.share == pytest.approx(0.02, rel=0.05)
+    assert max(port.share for port in ports) < 1e-4
+    assert not any(port.to for port in port_losses(sent) if port.share > 1e-3)
+
+
+def test_a_port_that_loses_in_one_direction_is_no_way():
+    sent = [
+        Resent(number, one, pair, 600 * (one == "a"), SEGMENTS)
+        for number, pair in enumerate(itertools.combinations("abcd", 2))
+        for one in pair
+    ]
+    assert not any(port.to for port in port_losses(sent))
+
+
+def test_a_lossy_port_is_found_in_launches_of_a_thousand_nodes():
+    names = tuple(f"n{number}" for number in range(1000))
+    several = [
+        Resent(number, name, names, 900 if name == "n7" else 1, SEGMENTS)
+        for number in range(4)
+        for name in names
+    ]
+    worst = max(port_losses(several), key=lambda one: one.share)
+    assert (worst.node, worst.seen, worst.launches, worst.persists) == ("n7", 4, 4, True)

@@ -6,10 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from made_sites import written
+from reframe.utility import nodelist_abbrev
 
 from netproof.errors import NetproofError
-from netproof.site import slurm
-from netproof.site.slurm import SlurmNode, SlurmPartition
+from netproof.site import site, slurm
+from netproof.site.matrix import matrix
+from netproof.site.module_path import missing
+from netproof.site.slurm import SlurmNode, SlurmPartition, fold, unfold
 
 
 @pytest.mark.parametrize(
@@ -218,3 +222,118 @@ def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
 def test_a_site_says_in_its_access_that_jobs_share_nodes(option):
     access = ["--partition=shared", option, "--exclude=n1", "--share-of=1", "-sx"]
     assert slurm.options_in(access, slurm.SHARING) == [option]
+
+
+# Names of nodes are abbreviated as Slurm does.
+
+
+@pytest.mark.parametrize(
+    ("names", "folded"),
+    [
+        ([], ""),
+        (["node1"], "node1"),
+        (["node3", "node1", "node2", "node2", "node10"], "node[1-3,10]"),
+        (["n08", "n09", "n10", "n011"], "n[08-10,011]"),
+        (["rack1-n1", "rack1-n2", "rack2-n1"], "rack1-n[1-2],rack2-n1"),
+        (["login", "node2", "node1"], "node[1-2],login"),
+    ],
+)
+def test_names_that_differ_in_their_number_are_folded(names, folded):
+    assert fold(names) == folded
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["vm"], ["cn003", "cn004", "cn012"], ["r2n01.x", "r2n02.x"], ["a-1-b", "a-2-b", "login"]],
+)
+def test_what_reframe_folds_is_unfolded(names):
+    assert list(unfold(nodelist_abbrev(names))) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("login", ["login"]),
+        ("n[1-3,7],login", ["n1", "n2", "n3", "n7", "login"]),
+        ("n[08-10]", ["n08", "n09", "n10"]),
+        ("n[8-10]", ["n8", "n9", "n10"]),
+        ("r[1-2]n[01-02]", ["r1n01", "r1n02", "r2n01", "r2n02"]),
+    ],
+)
+def test_a_list_of_hosts_is_expanded_as_scontrol_show_hostnames_does(text, names):
+    assert list(unfold(text)) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            ",",
+            "a,",
+            "a,,b",
+            "a b",
+            "n[1-",
+            "n[]",
+            "n[2-1]",
+            "n[1-2-3]",
+            "n[x]",
+            "n]",
+            "(null)",
+        ),
+        *("n[1-1000000]", "n[1-999][1-999]", "n[1-60000],m[1-60000]"),
+    ],
+)
+def test_what_is_no_list_of_hosts_is_refused(text):
+    with pytest.raises(NetproofError, match="is no list of Slurm's hosts"):
+        unfold(text)
+
+
+# A shell without a module system, such as cron's, is noticed before anything is measured.
+
+
+@pytest.fixture(autouse=True)
+def shell_of_cron(monkeypatch):
+    monkeypatch.delenv("MODULEPATH", raising=False)
+
+
+@pytest.fixture
+def why(configuration, tmp_path):
+    """``why(system, modules, **more)``: what is missing for an environment with these modules."""
+
+    def asked(system: str, modules: list, **more: object) -> str:
+        configuration["systems"][0]["modules_system"] = system
+        configuration["environments"][0]["modules"] = modules
+        written(tmp_path, configuration | more)
+        gathered = site.gather(tmp_path)
+        return missing(gathered, "cluster", matrix(gathered, "cluster"))
+
+    return asked
+
+
+@pytest.mark.parametrize("system", ["tmod4", "lmod", "tmod32"])
+def test_without_modulepath_no_module_can_be_loaded_and_a_login_shell_is_the_remedy(why, system):
+    assert why(system, ["gcc/13", {"name": "mpich/4.2"}]) == (
+        "modules gcc/13, mpich/4.2 cannot be loaded: MODULEPATH is not set, as in cron's shell;"
+        " use a login shell: bash -lc '…'"
+    )
+
+
+def test_in_a_login_shell_nothing_is_missing(why, monkeypatch):
+    monkeypatch.setenv("MODULEPATH", "/opt/modules")
+    assert why("tmod4", ["mpich/4.2"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("system", "modules", "more"),
+    [
+        ("nomod", ["mpich/4.2"], {}),
+        ("spack", ["mpich/4.2"], {}),
+        ("tmod4", [], {}),
+        ("tmod4", [{"name": "mpich/4.2", "path": "/opt/modules"}], {}),
+        ("tmod4", ["mpich/4.2"], {"general": [{"resolve_module_conflicts": False}]}),
+    ],
+    ids=["no modules", "spack", "none needed", "a path of its own", "the job loads them"],
+)
+def test_what_needs_no_modulepath_is_not_asked_for_one(why, system, modules, more):
+    assert why(system, modules, **more) == ""

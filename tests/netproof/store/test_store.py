@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import hypothesis
-import pyarrow.parquet as pq
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -27,7 +26,7 @@ from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import FORMAT, INCOMING, MARKER
-from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
+from netproof.store.tables import PATH_COLUMNS, TABLES
 from netproof.verdict import confirmations, session_verdict
 from netproof.verdict.engine import Subject
 
@@ -206,40 +205,6 @@ def test_the_store_judges_nothing():
     imported = "; ".join(f"import netproof.store.{part}" for part in parts)
     asked = f"import sys; {imported}; sys.exit('netproof.verdict.judge' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
-
-
-@pytest.mark.slow
-def test_what_was_measured_again_has_rows_of_its_own(store):
-    ingest(store, SICK)
-    several = [one.measured.again for one in session.load(SICK).results if one.measured]
-    assert several
-    with questions.connect(store) as connection:
-        rows = connection.sql("select launches, len(nodes), faults from repeats").fetchall()
-        (points,) = connection.sql("select count(*) from repeat_curves").fetchall()
-    assert rows == [(len(one.launches), 2, list(one.faults)) for one in several]
-    assert points == (sum(len(curve.sizes) for one in several for curve in one.launches),)
-
-
-@pytest.mark.slow
-def test_there_is_a_row_for_each_case_launch_and_size(store):
-    done = ingest(store, FAULTY)
-    results = [result for result in session.load(FAULTY).results if result.case]
-    expected = {
-        (*(getattr(result.case, name) for name in KEY), launch.number, size): time
-        for result in results
-        if result.measured
-        for launch in result.measured.launches
-        for size, time in zip(launch.curve.sizes, launch.curve.time_us, strict=True)
-    }
-    rows = pq.read_table(store.path(done.stored) / "curves.parquet", partitioning=None).to_pylist()
-    found = {
-        (*(row[name] for name in KEY), row["launch"], row["size_bytes"]): row["time_us"]
-        for row in rows
-    }
-    assert found == expected
-    assert len(rows) == len(expected)
-    assert done.cases == len(results)
-    assert done.measured == sum(result.measured is not None for result in results)
 
 
 @pytest.mark.slow

@@ -125,22 +125,6 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     assert not confirmations.failed(subject, (), again, 9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["healthy.json", "sick.json", "two-switches.json"])
-def test_nothing_changes_where_the_site_refines_nothing(name):
-    for one in cases(name):
-        subject = subject_of(one, refine=None)
-        again = one.measured.again
-        assert confirmations.places(subject) == confirmations.closer_sizes(subject) == ()
-        assert confirmations.closer_findings(subject, again) == ()
-        assert confirmations.closer_settled(subject, None, 9)
-        findings = engine.along(subject)
-        ruled = confirmations.rule_all(subject, findings, again)
-        assert [(f.criterion, f.size, f.own_level) for f in ruled if f.criterion != "crashes"] == [
-            (f.criterion, f.size, f.level) for f in findings if f.criterion != "crashes"
-        ]
-
-
 def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
     subject = subject_of(result, spike)
     least = {

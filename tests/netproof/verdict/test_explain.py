@@ -6,11 +6,10 @@ import dataclasses
 import io
 import json
 from pathlib import Path
-from statistics import median
 from types import SimpleNamespace
 
 import pytest
-from made_starts import BYTES, START, with_starts
+from made_starts import with_starts
 from rich.console import Console
 
 from netproof.criteria import Finding, Level
@@ -291,16 +290,6 @@ def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
     return next(it for it in rows[0] if (it[0].environment, it[0].function) == where)
 
 
-def case_of(verdict: Verdict, environment: str, function: str) -> CaseVerdict:
-    (found,) = (
-        one
-        for one in verdict.cases
-        if (one.case.environment, one.case.function) == (environment, function)
-        and one.measured is not None
-    )
-    return found
-
-
 @pytest.mark.slow
 def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path)))
@@ -308,22 +297,6 @@ def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
     tcp, mpi = (of_cpu_rows(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))
     assert tcp[2] is None
     assert mpi[2] == pytest.approx(mpi[1].s_per_gb / tcp[1].s_per_gb)
-
-
-@pytest.mark.slow
-def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
-    verdict = judged(with_starts("sick", tmp_path))
-    measured = case_of(verdict, "mpich", "tcp").measured
-    by_node: dict[str, list[float]] = {}
-    for launch in measured.launches:
-        for use in launch.ranks:
-            by_node.setdefault(use.node, []).append(use.cpu_s)
-    most = max(by_node, key=lambda node: median(by_node[node]))
-    cost = of_cpu_rows(cpu_rows(verdict), "mpich", "tcp")[1]
-    assert cost.node == most
-    assert cost.cpu_s == pytest.approx(median(by_node[most]) - START["cpu_s"])
-    # Two nodes, and each byte leaves one and arrives at the other.
-    assert cost.s_per_gb == pytest.approx(cost.cpu_s * 1e9 / BYTES)
 
 
 @pytest.mark.slow

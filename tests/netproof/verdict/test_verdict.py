@@ -492,14 +492,3 @@ class TestStore:
 
         store = Store.create(tmp_path / "store")
         assert self.row(store, report(tmp_path, 1, formerly))["inconclusive"] is None
-
-    @pytest.mark.slow
-    def test_what_is_open_has_not_passed_for_whoever_looks_for_a_good_result(self, tmp_path):
-        key = ("testbed", "gige", "mpich", "imb", "Barrier", 2, "inter-node", "oneway")
-        store = Store.create(tmp_path / "store")
-        good, noisy = (
-            ingest(store, path).stored
-            for path in (report(tmp_path, 1), report(tmp_path, 2, disturbed))
-        )
-        assert key in questions.passed(store, good)
-        assert key not in questions.passed(store, noisy)

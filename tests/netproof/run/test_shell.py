@@ -1,4 +1,4 @@
-"""``counters.sh`` reads every source whole, in lines that srun leaves whole, at little cost."""
+"""``nptcp.sh``: a sender waits for its receiver, and no minutes for a host that is not there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,117 @@ import pytest
 from netproof.measurement.counters import Counters, counters
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
+NETWORK = """
+set -e
+ip link set lo up
+ip link add name one type veth peer name two
+ip link set one up
+ip link set two up
+ip -4 address add 198.18.77.1/24 dev one
+ip neighbour add 198.18.77.2 lladdr 02:00:00:00:00:02 dev one nud permanent
+set +e
+"""
+"""A network in which packets to 198.18.77.2 go nowhere."""
+PORT = "15077"
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """Shell text in a network of its own: what bash ended with, and what it said."""
+    for name in ("nptcp.sh", "load.sh"):
+        shutil.copy(SHELL / name, tmp_path)
+    script = tmp_path / "nptcp.sh"
+    text = script.read_text()
+    assert "CONNECT_S=20\n" in text
+    script.write_text(text.replace("CONNECT_S=20\n", "CONNECT_S=2\n"))
+    unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("this kernel gives us no network namespace")
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*unshare, "bash", "-c", NETWORK + command],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def end(rank: int, address: str) -> str:
+    arguments = f"run {address} {PORT} -u 64 -n 10 -o {rank}.np"
+    return f"SLURMD_NODENAME=n{rank} SLURM_PROCID={rank} bash ./nptcp.sh {arguments}"
+
+
+@pytest.mark.slow
+def test_a_sender_to_a_host_that_does_not_answer_is_ended_and_says_so(ran):
+    done = ran(end(1, "198.18.77.2"))
+    assert done.returncode == 68, done.stderr
+    assert "had no answer from 198.18.77.2 in " in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("later_s", ["0", "1"])
+def test_a_receiver_may_come_up_after_the_sender(ran, tmp_path, later_s):
+    receiver = end(0, "127.0.0.1")
+    done = ran(
+        f"(sleep {later_s}; {receiver}) & {end(1, '127.0.0.1')}; status=$?; wait; exit $status"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no answer" not in done.stderr
+    assert len((tmp_path / "1.np").read_text().splitlines()) > 5
+
+
+@pytest.mark.slow
+def test_where_nobody_ever_listens_the_sender_says_that_it_was_refused(ran, tmp_path):
+    script = tmp_path / "nptcp.sh"
+    script.write_text(script.read_text().replace('"$tries" -ge 200', '"$tries" -ge 5'))
+    done = ran(end(1, "127.0.0.1"))
+    assert done.returncode == 246
+    assert "no answer" not in done.stderr
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_what_insists_once_the_sender_has_ended(ran, tmp_path):
+    script = tmp_path / "nptcp.sh"
+    script.write_text(script.read_text().replace("CONNECT_S=2\n", "CONNECT_S=600\n"))
+    program = tmp_path / "bin" / "NPtcp"
+    program.parent.mkdir()
+    # A program that came and went before anybody looked.
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    run = "nptcp.sh run 127.0.0.1 15078"
+    done = ran(
+        f"PATH=$PWD/bin:$PATH SLURMD_NODENAME=n2 SLURM_PROCID=1 bash ./{run} -o 1.np; echo $?;"
+        f" for try in $(seq 100); do ps -e -o args | grep -q '^bash ./{run}' || exit 0; sleep 0.1;"
+        " done; exit 9"
+    )
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+
+
+@pytest.mark.slow
+def test_connections_are_listed_only_where_a_sender_has_no_figure_for_long(ran, tmp_path):
+    """To list them takes the kernel some ms, in which the sender's rate drops."""
+
+    def traced(address: str) -> str:
+        arguments = f"run {address} {PORT} -u 64 -n 10 -o 1.np"
+        own = "BASH_XTRACEFD=7 SLURMD_NODENAME=n2 SLURM_PROCID=1"
+        return f"{own} bash -x ./nptcp.sh {arguments} 7>trace"
+
+    done = ran(f"{end(0, '127.0.0.1')} & {traced('127.0.0.1')}; status=$?; wait; exit $status")
+    assert done.returncode == 0, done.stderr
+    trace = (tmp_path / "trace").read_text()
+    assert "insist_on_answer 127.0.0.1" in trace
+    assert "mapfile" not in trace
+    (tmp_path / "1.np").unlink()
+    assert ran(traced("198.18.77.2")).returncode == 68
+    assert "mapfile -t lines" in (tmp_path / "trace").read_text()
+
+
+# ``counters.sh`` reads every source whole, in lines that srun leaves whole, at little cost.
 
 LAUNCH = """
 . ./counters.sh
@@ -22,7 +133,7 @@ network_after n1 0
 """
 
 
-def ran(meanwhile: str, *, before: str = "", **env: str) -> str:
+def counted(meanwhile: str, *, before: str = "", **env: str) -> str:
     """Standard error of a launch in namespaces of its own."""
     unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode:
@@ -66,7 +177,7 @@ def test_what_a_carrier_does_between_two_launches_counts_with_the_second():
         f"{OWN_SYSFS} {up}; . ./counters.sh; set +e;"
         f" network_before n1; network_after n1 0 2>/dev/null; {flap}"
     )
-    found = read(ran("", before=first))
+    found = read(counted("", before=first))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
     assert found.value("n1", "interface", "one", "rx_bytes") == 0
 
@@ -78,7 +189,7 @@ def test_what_a_failed_launch_saw_counts_with_the_next_one():
         " network_before n1; ip link set two down; network_after n1 137 2>/dev/null;"
         " ip link set two up"
     )
-    found = read(ran("", before=first))
+    found = read(counted("", before=first))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
 
 
@@ -88,20 +199,20 @@ def test_a_node_that_described_itself_began_then():
     flap = "ip link set two down; ip link set two up"
     node = "SLURMD_NODENAME=n1 python3 -IS ./node.py node one >/dev/null"
     described = f"{OWN_SYSFS} {up}; {node}; {flap}"
-    found = read(ran("", before=described))
+    found = read(counted("", before=described))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
 
 
 def test_a_link_that_goes_and_comes_changes_its_carrier_twice():
     up = "ip link set one up; ip link set two up"
-    found = read(ran("ip link set two down; ip link set two up", before=f"{OWN_SYSFS} {up}"))
+    found = read(counted("ip link set two down; ip link set two up", before=f"{OWN_SYSFS} {up}"))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
     assert found.value("n1", "interface", "lo", "carrier_changes") == 0
 
 
 def test_without_a_sysfs_of_its_own_carriers_are_not_known():
     before = "ip link set lo up; ip link add name eth0 type veth peer name two;"
-    said = ran("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=before)
+    said = counted("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=before)
     found = read(said)
     # The machine has no interface two, and an lo of its own, which has seen other bytes.
     assert found.value("n1", "interface", "two", "carrier_changes") is None
@@ -110,14 +221,14 @@ def test_without_a_sysfs_of_its_own_carriers_are_not_known():
 
 
 def test_what_went_over_loopback_is_counted():
-    found = read(ran("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=OWN_SYSFS))
+    found = read(counted("bash -c 'echo hello > /dev/udp/127.0.0.1/9'", before=OWN_SYSFS))
     sent = found.value("n1", "interface", "lo", "tx_bytes")
     assert sent == found.value("n1", "interface", "lo", "rx_bytes") > 0
     assert found.value("n1", "tcp", "", "Tcp.RetransSegs") == 0
 
 
 def test_its_lines_are_short_and_the_cost_is_told():
-    said = ran(":", before=OWN_SYSFS)
+    said = counted(":", before=OWN_SYSFS)
     assert max(len(line) for line in said.splitlines()) < 1024
     assert 0 < read(said).of("n1").took_s < 1
 
@@ -136,7 +247,7 @@ echo 5 >$port/hw_counters/out_of_sequence
 
 
 def test_ports_are_read_whole():
-    said = ran("echo 1500 >$port/counters/port_xmit_data", before=INFINIBAND)
+    said = counted("echo 1500 >$port/counters/port_xmit_data", before=INFINIBAND)
     port = read(said).of("n1").source("infiniband", "mlx5_0/1")
     assert (port.layer, port.interfaces) == ("InfiniBand", ("ib0",))
     assert port.counted == {"counters/port_xmit_data": 500}
@@ -160,11 +271,11 @@ def test_drivers_are_asked_where_the_site_says_so_and_queues_left_out(tmp_path):
     program.chmod(0o755)
     (tmp_path / "count").write_text("1")
     asked = {"PATH": f"{tmp_path}:/usr/bin:/bin:/usr/sbin:/sbin", "netproof_rails": "eth1 eth2"}
-    said = ran(f"echo 4 >{tmp_path}/count", netproof_driver_counters="1", **asked)
+    said = counted(f"echo 4 >{tmp_path}/count", netproof_driver_counters="1", **asked)
     found = read(said)
     driver = found.of("n1").source("driver", "eth1")
     assert driver.counted == {"rx_discards_phy": 3}
     assert found.names[driver.read] == ("rx_discards_phy", "rx_prio3_pause")
     assert found.of("n1").absent["driver eth2"] == "ethtool -S: no stats available"
-    silent = read(ran(":", netproof_driver_counters="0", **asked))
+    silent = read(counted(":", netproof_driver_counters="0", **asked))
     assert "driver_counters" in silent.of("n1").absent["driver"]
