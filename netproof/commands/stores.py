@@ -121,8 +121,7 @@ def check(store: Path) -> int:
         for fault in found:
             terminal.say(fault, "red")
     count = len(sessions)
-    said = f"{counted(count, 'session')}: {count - damaged} verified, {damaged} damaged"
-    terminal.say(said)
+    terminal.say(f"{counted(count, 'session')}: {count - damaged} verified, {damaged} damaged")
     return FAILED if damaged else PASSED
 
 

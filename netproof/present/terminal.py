@@ -142,7 +142,6 @@ def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True
     from rich.text import Text
 
     # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
-    widths = table.widths
     heads = [heading.split("\n") for heading in table.head if head]
     lines: list[Row] = [
         [Cell(several[at] if at < len(several) else "", "strong") for several in heads]
@@ -151,7 +150,7 @@ def print_rows(table: DataTable, out: Console, rows: range, *, head: bool = True
     lines += [table.rows[row] for row in rows]
     segments, plain = [], ""
     for line in lines:
-        for at, (wide, cell) in enumerate(zip(widths, line, strict=True)):
+        for at, (wide, cell) in enumerate(zip(table.widths, line, strict=True)):
             text = visible(str(cell)).replace("\n", " ")
             before, after = " " * (wide - BETWEEN_COLUMNS - len(text)), " " * BETWEEN_COLUMNS
             if at not in table.numbers:
