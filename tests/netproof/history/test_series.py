@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from made_nights import by, without
 from made_series import NOISE, follow, quiet, stepped, steps
 
+from netproof.criteria.score import SCORE, ScoredSide
 from netproof.criteria.score import score as score_of
 from netproof.errors import NetproofError
 from netproof.history import changes, series
@@ -85,7 +86,7 @@ def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights
     found = read(nights)
     assert found.known.baseline == ScoreBaseline("gige", "mpich")
     both = [curves(nights, found.sessions[0], name) for name in ("other", "mpich")]
-    expected = score_of(*both, where="it", baseline="mpich")
+    expected = score_of(*(ScoredSide(each, "it", SCORE) for each in both))
     score = one(found, Quantity.SCORE, environment="other")
     assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
 

@@ -122,12 +122,11 @@ def test_scores_are_those_of_the_criteria(store):
     for row in rows:
         key = keyed(row)
         of_baseline = cases[(*key[:-2], BASELINE.partition, BASELINE.environment)]
-        expected = score.score(
-            [launch.curve for launch in cases[key].launches],
-            [launch.curve for launch in of_baseline.launches],
-            where="it",
-            baseline="baseline",
+        sides = (
+            score.ScoredSide([launch.curve for launch in one.launches], "it", score.SCORE)
+            for one in (cases[key], of_baseline)
         )
+        expected = score.score(*sides)
         assert row["score"] == pytest.approx(expected.value, rel=1e-12)
         common = (expected.common.count, expected.common.least, expected.common.largest)
         assert tuple(row["score_sizes"]) == common
