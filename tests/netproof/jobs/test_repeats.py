@@ -81,6 +81,17 @@ def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> R
     return dataclasses.replace(one, launches=(launch,) * count)
 
 
+def with_losses(measured: Measured) -> Measured:
+    """A tenth of what its launches sent was sent again, by a node's counters."""
+    names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
+    source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
+    counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
+    payload = Payload(None, "not asked")
+    return measured.with_launches(
+        [dataclasses.replace(one, counters=counters, payload=payload) for one in measured.launches]
+    )
+
+
 class TestUndecided:
     def test_what_is_beyond_a_reference_is_launched_on_before_it_counts(self, pingpong):
         one = asked(pingpong, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
@@ -90,16 +101,8 @@ class TestUndecided:
         assert not undecided([launched_on(one, 3)])
 
     def test_what_fails_by_what_its_nodes_counted_is_launched_on_no_more(self, pingpong):
-        names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
-        source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
-        counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
         limits = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
-        lossy = pingpong.with_launches(
-            [
-                dataclasses.replace(one, counters=counters, payload=Payload(None, "not asked"))
-                for one in pingpong.launches
-            ]
-        )
+        lossy = with_losses(pingpong)
         (finding,) = (
             one
             for one in engine.counted(asked(lossy).subject)
@@ -311,6 +314,12 @@ class TestSettled:
         two, three = (dataclasses.replace(launched_on(one, n), again=few) for n in (2, 3))
         assert one.key in undecided([two]).around
         assert not undecided([three])
+
+    def test_flags_of_a_case_that_failed_by_counters_are_settled_all_the_same(self, flagged):
+        one, _ = flagged
+        lossy = dataclasses.replace(one.subject, measured=with_losses(one.subject.measured))
+        one = dataclasses.replace(one, subject=lossy)
+        assert undecided([one]) == (set(), {one.key})
 
     def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
         one, again = flagged

@@ -125,6 +125,18 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     assert not confirmations.failed(subject, (), again, 9)
 
 
+def test_places_near_a_flagged_size_are_not_looked_at_as_they_are_measured_closer_anyway(result):
+    sizes = result.measured.curve.sizes
+    subject = subject_of(result, lambda size: 40.0 if size == 8192 else 3.0 if size == 256 else 1.0)
+    flagged = {one.size for one in confirmations.flagged(engine.smoothness(subject))} - {None}
+    assert 8192 in flagged
+    assert 256 not in flagged
+    found = [one.size for one in confirmations.places(subject)]
+    near = {size for size in sizes for at in flagged if at / 2 <= size <= 2 * at}
+    assert found
+    assert near.isdisjoint(found)
+
+
 def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
     subject = subject_of(result, spike)
     least = {
