@@ -145,9 +145,9 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     A quantity is decided when its interval over undisturbed launches lies within its bounds, or
     wholly outside; a repeated case needs at least as many repeat launches as confirming takes. It
     stays inconclusive if by then every launch was disturbed, or a healthy twin was too slow for a
-    comparison. A case that failed by one quantity is decided as a whole. One that failed by its
-    nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
-    need nothing. Once a case has failed, the others of its environment are repeated no more often
+    comparison. A case that failed by one quantity, or by its nodes' counters, is decided as a
+    whole, flagged sizes included: on a network that loses packets these take minutes. Comparisons
+    with such a case need nothing. Once a case has failed, the others of its environment are repeated no more often
     than confirming takes: it is red, however certain they are. In cases that have not failed,
     ``confirmations.settled`` decides flagged sizes, and ``confirmations.closer_settled`` places
     between sizes. A case compared with others of the job, such as TCP's or other functions', is
@@ -155,13 +155,12 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     """
     subjects = engine.by_place({one.key: one.repeated for one in asked})
     alone = [one for one in asked if not one.compares]
-    counted = {one.key for one in alone if _fails_by_counters(one.repeated)}
-    red = counted | {one.key for one in alone if failed(one, subjects)}
+    red = {one.key for one in alone if _fails_by_counters(one.repeated) or failed(one, subjects)}
     red_environments = {one.case.environment for one in alone if one.key in red}
     whole = {one.key for one in asked if one.compares and _comparison_is_open(one)}
     around = set()
     for one in alone:
-        if one.key in red - counted:
+        if one.key in red:
             continue
         subject, flags = one.repeated, one.flags()
         confirm = subject.settings.confirm
@@ -169,11 +168,9 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
         if one.case.environment in red_environments:
             most = confirm.launches
         settled = not flags or confirmations.settled(subject, flags, one.again, most)
-        if one.key not in red:
-            settled = settled and confirmations.closer_settled(subject, one.again, most)
-        if not settled:
+        if not (settled and confirmations.closer_settled(subject, one.again, most)):
             around.add(one.key)
-        if one.key in red or len(one.launches) >= most:
+        if len(one.launches) >= most:
             continue
         enough = len(one.launches) >= confirm.launches
         if one.launches and not enough:
