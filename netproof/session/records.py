@@ -4,7 +4,8 @@ A run makes the folder before its first job. Each test writes a record of its ow
 all, and ReFrame's report refers to it by path and SHA-256. Each case of a record, and each launch
 of pairs, is a file in a folder of the record's name, to which the record refers by SHA-256: no file
 grows with both the nodes and the cases. Where ReFrame left no report, since the run goes on or was
-killed, the records are read alone: what no record has was not measured.
+killed, the records are read alone: what no record has was not measured. A report of a run that was
+ended lacks what no check had read, and gets it from there.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ A case that was not measured has none: the list has why.
 JOB_RECORD = "record.json"
 """Record that a job's program leaves in its folder once all is decided, repeats included."""
 
-ENDED_EARLY = "the run has left no report: it goes on, or was ended"
+ENDED_EARLY = "the run goes on, or was ended before its last test"
 
 
 def make_folder(reports: Path) -> Path:
@@ -233,6 +234,21 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
                 test[MEASURED] = cases[_key(test)][MEASURED]
 
 
+def completed(document: dict[str, Any], report: Path) -> dict[str, Any]:
+    """Return a resolved report; of a run that ReFrame ended, with all that its records have."""
+    tests = [test for run in document["runs"] for test in run["testcases"]]
+    folders = {Path(test[KEY]["path"]).parent for test in tests if KEY in test}
+    if not folders or all(test.get("result") != "abort" for test in tests):
+        return document
+    known = {_name(test): test for test in tests if test.get("result") != "abort"}
+    several = []
+    for folder in sorted(folders):
+        (run,) = document_of(report.parent / folder)["runs"]
+        several += [known.pop(_name(test), test) for test in run["testcases"]]
+    several += known.values()
+    return {**document, "runs": [{"num_cases": len(several), "testcases": several}]}
+
+
 @contextmanager
 def _of_records(path: Path) -> Iterator[None]:
     """Raise NetproofError, with the path, for a record whose values are of another form."""
@@ -364,6 +380,10 @@ def _failed(case: Mapping[str, Any]) -> dict[str, Any]:
         "fail_phase": "performance" if measured else "sanity",
         "fail_reason": case.get("why", f"{ENDED_EARLY} before references were looked at"),
     }
+
+
+def _name(test: Mapping[str, Any]) -> tuple[Any, ...]:
+    return test.get("unique_name"), test["partition"], test["environ"]
 
 
 def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:

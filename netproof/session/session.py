@@ -268,9 +268,9 @@ def _document(path: Path) -> dict[str, Any]:
         codec.decode(list[dict[str, Any]], run.get("testcases"), f"{place}: testcases")
     try:
         records.resolve(document, path)
+        return records.completed(document, path)
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from None
-    return document
 
 
 def place_of(path: Path) -> Path:

@@ -154,6 +154,24 @@ def test_without_a_report_each_case_is_measured_and_the_run_has_not_ended(tmp_pa
     assert (ended.result, ended.reason) == ("fail", records.ENDED_EARLY)
 
 
+def test_a_run_that_reframe_ended_has_what_its_jobs_measured_and_no_check_read(tmp_path):
+    own = apart(tmp_path)
+    report = tmp_path / "run-0.json"
+    document = json.loads(report.read_text())
+    (run,) = document["runs"]
+    read, ended = run["testcases"][:3], run["testcases"][3]
+    run["testcases"] = [*read, {**ended, "result": "abort", "fail_reason": "ForceExitError"}]
+    run["num_cases"] = 4
+    report.write_text(json.dumps(document))
+    found = session.load(report)
+    assert [one.measured for one in found.results] == [
+        one.measured for one in session.load(own).results
+    ]
+    assert {one.result for one in found.results} >= {"pass"}
+    assert records.ENDED_EARLY in found.results[-1].reason
+    assert str(found.path) == str(report)
+
+
 def test_what_no_check_compared_with_its_references_has_failed(tmp_path):
     own = apart(tmp_path, report=False)
     for path in own.glob("test_*.json"):
