@@ -102,10 +102,10 @@ _ETHERNET = {10: "Ethernet", 100: "Fast Ethernet", 1000: "Gigabit Ethernet"}
 
 
 def _partition(switch, **more):
-    # Messages take 25 ms at most, and bandwidths are judged from what a link carries in a
+    # Messages take 12 ms at most, and bandwidths are judged from what a link carries in a
     # millisecond: with a slower link a run takes longer, and not ten times as long.
     per_second = switch.link_mbps * 125000
-    largest = min(524288, 1 << (per_second // 40).bit_length() - 1)
+    largest = min(524288, 1 << (per_second // 80).bit_length() - 1)
     fast = switch.link_mbps >= 1000
     ethernet = _ETHERNET.get(switch.link_mbps, f"{switch.link_mbps} Mbit/s Ethernet")
     switches = f"switches, {len(switch.leaves)} and a spine" if switch.leaves else "switch"
