@@ -22,30 +22,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from netproof.commands import options
 from netproof.commands.reframe import measure
-from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError, shortened
-from netproof.history import history_verdict as history
 from netproof.intake import disk, trust
 from netproof.present.document import Sentences
-from netproof.present.html.report import Report
-from netproof.present.verdict import junit as as_junit
-from netproof.present.verdict import outcome, remarks, undecided
 from netproof.present.wording import duration, first, visible
-from netproof.session import plan, session
+from netproof.session import plan
 from netproof.session.plan import SkipReason
-from netproof.session.session import Session
 from netproof.site import folders, module_path, slurm
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, nodes_of, of_site
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
-from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED, session_verdict
-from netproof.verdict.judge import reason_of
-from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import StoredResults, failures, sentences_of_skipped
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
+
+if TYPE_CHECKING:
+    from netproof.session.session import Session
+    from netproof.verdict.session_verdict import JudgedSession
 
 LATEST = "latest"
 """Link to the newest night's report, beside the reports."""
@@ -170,6 +166,9 @@ def summary(night: Night) -> str:
     lines = [headline(night), ""]
     lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
     if night.judged is not None:
+        from netproof.present.verdict import remarks, undecided
+        from netproof.verdict.verdict import failures, sentences_of_skipped
+
         verdict = night.judged.verdict
         skipped = [
             [one for one in verdict.skipped if one[1].planned == planned]
@@ -201,15 +200,19 @@ def headline(night: Night) -> str:
     took = duration((night.ended - night.started).total_seconds())
     word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
     if night.judged is not None:
+        from netproof.present.verdict import outcome
+
         word += f", {outcome(night.judged.verdict, len(night.worse))}"
     return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
 
 
 def _junit(night: Night) -> bytes:
+    from netproof.present.verdict import junit
+
     verdict = None if night.judged is None else night.judged.verdict
     seconds = (night.ended - night.started).total_seconds()
     began, more = night.started.isoformat(), {"worse": night.worse, "faults": night.faults}
-    return as_junit(night.system, verdict, began, seconds, **more)
+    return junit(night.system, verdict, began, seconds, **more)
 
 
 @contextmanager
@@ -285,14 +288,19 @@ def _go(night: Night) -> None:
                 lock=[lock],
                 patience_s=60 * night.patience_min,
             )
-        _insist_on_a_job(session.load(report))
-        _judge(night, store, report, partial=bool(leaving or partition))
+        from netproof.session import session
+
+        measured = session.load(report)
+        _insist_on_a_job(measured)
+        _judge(night, store, measured, partial=bool(leaving or partition))
 
 
 def _insist_on_a_job(measured: Session) -> None:
     """Raise NetproofError where no job came to Slurm: that says nothing of a network."""
     tried = [one for one in measured.results if one.kind == "launches" and one.result != "skip"]
     if tried and all(one.result == "fail" and one.phase in _NOT_SUBMITTED for one in tried):
+        from netproof.verdict.judge import reason_of
+
         reasons = list(dict.fromkeys(map(reason_of, tried)))[:_MOST_REASONS]
         raise NetproofError(
             f"no job of {len(tried)} was submitted: {'; '.join(reasons)}; look whether they are"
@@ -325,18 +333,25 @@ def _choose(night: Night, expected: Matrix, store: Store) -> dict[PlannedJob, Sk
     return leaving
 
 
-def _judge(night: Night, store: Store, report: Path, *, partial: bool) -> None:
+def _judge(night: Night, store: Store, measured: Session, *, partial: bool) -> None:
     """Store, judge, compare with history, report; judge a session that the store refuses too.
 
     ``partial``: whether it is not of all that is expected on the system.
     """
+    from netproof.diagnosis.diagnosis import ingest
+    from netproof.history import history_verdict as history
+    from netproof.present.html.page import write
+    from netproof.present.html.report import MAIN, Report
+    from netproof.verdict import session_verdict
+    from netproof.verdict.verdict import StoredResults
+
     kept = past = None
     with _noting(night):
-        done = ingest(store, report, system=night.system, full=night.full)
+        done = ingest(store, measured.path, system=night.system, full=night.full)
         kept, night.noted = done.stored, tuple(filter(None, [done.ahead]))
         night.stored = kept.name
     night.judged = judged = session_verdict.judge_session(
-        session.load(report),
+        measured,
         system=night.system,
         full=night.full,
         # Skipped and unrequested cases are shown from earlier nights.
@@ -349,10 +364,7 @@ def _judge(night: Night, store: Store, report: Path, *, partial: bool) -> None:
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted += past.sentences()[len(worse) :]
-    from netproof.present.html.page import write
-    from netproof.present.html.report import MAIN
-
-    folder = night.reports / (night.stored or report.stem)
+    folder = night.reports / (night.stored or measured.path.stem)
     folder.parent.mkdir(parents=True, exist_ok=True)
     write(Report(judged, nights=None if past is None else past.nights), folder)
     # The link moves when the pages are whole.

@@ -16,9 +16,6 @@ from pathlib import Path
 from statistics import median, variance
 from typing import Any
 
-import numpy as np
-import scipy
-
 from netproof.criteria.settings import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.measurement import interval, twin
@@ -29,7 +26,6 @@ from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.site.partition import Partition
-from netproof.verdict import judge
 from netproof.verdict.limits import TIME_AT, Limits, variables
 from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
 
@@ -278,6 +274,8 @@ def derived(
     same configuration. Raises as ``results_of``.
     """
     results = results_of(sessions, system, partition)
+    from netproof.verdict import judge
+
     unsettled = [judge.unsettled_of(stored) for stored in sessions]
     cases: Results = {}
     for several in results:
@@ -413,6 +411,8 @@ def scatter(sessions: Sequence[Sequence[float]]) -> Scatter:
 
     The scatter of launches is subtracted between sessions, two at least.
     """
+    import numpy as np
+
     logs = [np.log(launches) for launches in sessions]
     freedom = sum(len(one) - 1 for one in logs)
     within = 0.0
@@ -444,6 +444,8 @@ def outcomes(
     bound. If the ``first`` ones do not pass, launches are added until it does, or as many are made
     as ``confirm`` allows.
     """
+    import numpy as np
+
     random = np.random.default_rng(seed)
     counts = dict.fromkeys(Side, 0)
     ends = (bound, math.inf) if bound < 1 else (0.0, bound)
@@ -491,6 +493,8 @@ def plan(
     """
     if not 0 < margin < 1:
         raise NetproofError(f"a margin of {margin:g} is no share: give 0.05 for a twentieth")
+    import scipy
+
     distance = -math.log(1 - margin)
     error = scattering.of_median(launches)
     needed = (2 * float(scipy.special.ndtri(1 - RISK)) * error / distance) ** 2
