@@ -128,10 +128,12 @@ def summary(judged: JudgedSession) -> tuple[tuple[str, ...], str]:
     """Return the headlines of all culprits, and what to do first; those of a stored verdict."""
     if judged.stored is not None and judged.changed is None:
         return judged.stored.culprits, judged.stored.next_step
-    unsettled = judged.verdict.status != PASSED and partitions_of(judged)
-    diagnoses = diagnose(judged) if unsettled else ()
-    headlines = (culprit.headline for one in diagnoses for culprit in one.culprits)
-    return tuple(headlines), next_step(judged.verdict, diagnoses)
+    unsettled = () if judged.verdict.status == PASSED else partitions_of(judged)
+    views = (PartitionView(judged, name) for name in unsettled)
+    # All else of a diagnosis takes as long again.
+    found = [(find_culprits(view), tuple(_next_steps(view))) for view in views]
+    headlines = (culprit.headline for culprits, _ in found for culprit in culprits)
+    return tuple(headlines), next_step(judged.verdict, found)
 
 
 def ingest(
@@ -172,15 +174,17 @@ def ingest(
     return storing.ingest(store, report, why_unsettled, verdict)
 
 
-def next_step(verdict: Verdict, diagnoses: Sequence[Diagnosis]) -> str:
-    """Return what to do first; empty if nothing."""
-    steps = [culprit.advice for one in diagnoses for culprit in one.culprits[:1]]
+def next_step(
+    verdict: Verdict, partitions: Sequence[tuple[Sequence[Culprit], Sequence[str]]]
+) -> str:
+    """Return what to do first, by each partition's culprits and next steps; empty if nothing."""
+    steps = [culprit.advice for culprits, _ in partitions for culprit in culprits[:1]]
     missing = [one.case for one in verdict.cases if NOT_IN_SESSION in one.faults]
     if 2 * len(missing) > len(verdict.cases):
         places = {f"{one.system}:{one.partition}" for one in missing}
         what = places.pop() if len(places) == 1 else missing[0].system
         steps += [f"'netproof run {what}' measures what this session does not have"]
-    steps += [step for one in diagnoses for step in one.next_steps]
+    steps += [step for _, several in partitions for step in several]
     return next(iter(steps), "")
 
 

@@ -247,7 +247,7 @@ class PartitionView:
         self.all_lose = [
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
         ]
-        self.described = [one for one in made.nodes if one.partition == partition]
+        self.described = made.by_partition.get(partition, [])
         self.requeued = [one for one in made.requeued if one.partition == partition]
         names = {node for one in self.pairs for node in one.rounds.nodes}
         names |= {node for one in self.coverage for node in one.measured}

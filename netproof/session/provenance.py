@@ -16,11 +16,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netproof import codec
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, grouped
 from netproof.session.node_facts import (
     CLOCK_FILE,
     NODE_FILES,
@@ -112,6 +113,11 @@ class Provenance:
     slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
     requeued: tuple[Requeued, ...] = ()
     beyond_nodes: tuple[str, ...] = ()
+
+    @cached_property
+    def by_partition(self) -> Mapping[str, list[Node]]:
+        """Return the nodes of each partition, each in each job."""
+        return grouped((one.partition, one) for one in self.nodes)
 
     @property
     def differences(self) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ def judge(made: Provenance, partitions: Mapping[str, Partition]) -> tuple[NodeFi
     """
     found: list[NodeFinding] = []
     for name, partition in partitions.items():
-        nodes = [one for one in made.nodes if one.partition == name]
+        nodes = [*made.by_partition.get(name, ())]
         # In the order in which Slurm took the jobs.
         nodes.sort(key=lambda one: (one.jobid.isdecimal(), len(one.jobid), one.jobid))
         if nodes:

@@ -235,7 +235,8 @@ def _verdict(report: Report) -> Iterator[Block]:
     diagnoses = diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else ()
     yield state(verdict)
     yield _chips(verdict, Counter(states.values()))
-    if verdict.status != PASSED and (step := diagnosis.next_step(verdict, diagnoses)):
+    found = [(one.culprits, one.next_steps) for one in diagnoses]
+    if verdict.status != PASSED and (step := diagnosis.next_step(verdict, found)):
         yield f"Next: {step}."
     yield Cell("What was tested", "heading")
     yield tested(report)
