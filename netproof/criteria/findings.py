@@ -354,8 +354,8 @@ AtSizes = dict[int, tuple[float, tuple[int, ...]]]
 
 def common_sizes(sizes: Iterable[int]) -> CommonSizes:
     """Return the summary of sizes in bytes, one at least."""
-    different = sorted({*sizes})
-    return CommonSizes(len(different), different[0], different[-1])
+    different = {*sizes}
+    return CommonSizes(len(different), min(different), max(different))
 
 
 def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:

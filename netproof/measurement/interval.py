@@ -114,7 +114,7 @@ def pseudomedian(values: Sequence[float]) -> float:
     The estimate of Hodges and Lehmann (Annals of Mathematical Statistics 34, 1963). Of ratios of
     two alike things it is their median, and scatters less than that of the values.
     """
-    return math.exp(median(_means_of_pairs(values)))
+    return math.exp(median(_means_of_pairs(tuple(values))))
 
 
 def of_pseudomedian(values: Sequence[float]) -> Interval | None:
@@ -125,12 +125,14 @@ def of_pseudomedian(values: Sequence[float]) -> Interval | None:
     """
     if len(values) < FEWEST_RANKED:
         return of_median(values)
-    means = _means_of_pairs(values)
+    means = _means_of_pairs(tuple(values))
     left_out = _signed_ranks_left_out(len(values))
     return math.exp(means[left_out - 1]), math.exp(means[-left_out])
 
 
-def _means_of_pairs(values: Sequence[float]) -> list[float]:
+# A case's variables have first their values, and then their intervals.
+@lru_cache(maxsize=16)
+def _means_of_pairs(values: tuple[float, ...]) -> list[float]:
     """Return the means of pairs of logarithms, each with itself too, in order (Walsh averages)."""
     logs = [math.log(value) for value in values]
     return sorted((one + other) / 2 for at, one in enumerate(logs) for other in logs[at:])

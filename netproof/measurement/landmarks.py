@@ -109,19 +109,26 @@ def readings(curve: Curve, reasons: dict[str, str], peak_from: int = 0) -> dict[
         least, peak_size = peak / 2, curve.sizes[rates.index(peak, first)]
         half = next(size for size, rate in zip(curve.sizes, rates, strict=True) if rate >= least)
         found |= zip(of_peak, (peak, peak_size, half), strict=True)
-    for name, size in RATES.items():
-        place = bisect_left(curve.sizes, size)
-        if curve.sizes[place : place + 1] == (size,):
+    for name, place in _places(curve.sizes)[1].items():
+        if place is not None:
             found[name] = rates[place]
         else:
-            reasons[name] = f"{size} bytes was not measured"
+            reasons[name] = f"{RATES[name]} bytes was not measured"
     return found
+
+
+@lru_cache(maxsize=256)
+def _places(sizes: tuple[int, ...]) -> tuple[slice, dict[str, int | None]]:
+    """Return which sizes make the latency, and the place of the size of each of ``RATES``."""
+    short = slice(bisect_left(sizes, 1), bisect_left(sizes, LATENCY_BELOW))
+    places = {size: place for place, size in enumerate(sizes)}
+    return short, {name: places.get(size) for name, size in RATES.items()}
 
 
 def latency_us(curve: Curve, reasons: dict[str, str]) -> float | None:
     """Return the median time of messages of 1 to 63 bytes; None, with the reason in ``reasons``."""
-    short = slice(bisect_left(curve.sizes, 1), bisect_left(curve.sizes, LATENCY_BELOW))
-    times = [time for time in curve.time_us[short if curve.sizes != (0,) else slice(1)] if time > 0]
+    short = slice(1) if curve.sizes == (0,) else _places(curve.sizes)[0]
+    times = [time for time in curve.time_us[short] if time > 0]
     if not times:
         reasons["latency_us"] = f"no time above 0 for a message of 1 to {LATENCY_BELOW - 1} bytes"
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from statistics import median
 from typing import Any
 
@@ -172,10 +172,10 @@ def messages(time_us: Mapping[int, float], link: Link) -> dict[int, float]:
     """
     if link.least == link.most or len(time_us) == 1:
         return dict.fromkeys(time_us, link.most)
-    points = [(size, time, link.wire_us(size)) for size, time in time_us.items()]
+    points = [*zip(time_us.values(), _on_wire(link, (*time_us,)), strict=True)]
     slopes = [
-        median((time - before) / (wire - shorter) for _, before, shorter in points[:place])
-        for place, (_, time, wire) in enumerate(points)
+        median((time - before) / (wire - shorter) for before, shorter in points[:place])
+        for place, (time, wire) in enumerate(points)
         if place > 0
     ]
     found = {}
@@ -194,11 +194,17 @@ def explained_us(
     ``crossed``: ``messages`` of the configuration with this time, over ``own``. Those on the other
     one's link change in proportion to ``most``. Nothing is added where one crosses no link.
     """
-    if own is None or slower is None:
+    if own is None or slower is None or own == slower:
         return dict.fromkeys(crossed, 0.0)
+    wires = (_on_wire(link, (*crossed,)) for link in (slower, own))
     added = {}
-    for size, count in crossed.items():
+    for (size, count), slow_us, own_us in zip(crossed.items(), *wires, strict=True):
         there = max(slower.least, count * slower.most / own.most)
-        more = there * slower.wire_us(size) - count * own.wire_us(size)
-        added[size] = max(0.0, more)
+        added[size] = max(0.0, there * slow_us - count * own_us)
     return added
+
+
+@lru_cache(maxsize=256)
+def _on_wire(link: Link, sizes: tuple[int, ...]) -> list[float]:
+    """Return ``wire_us`` at sizes that most cases over a link have in common."""
+    return [*map(link.wire_us, sizes)]

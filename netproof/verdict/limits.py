@@ -63,7 +63,7 @@ def of_references(entries: Mapping[str, Any]) -> dict[str, Limits]:
     found = {
         name: Limits.of_entry(entry)
         for name, entry in entries.items()
-        if isinstance(entry, list | tuple) and entry[0] != XFAIL
+        if isinstance(entry, list | tuple) and entry[0] != XFAIL and {*entry[1:3]} != {None}
     }
     return {name: limit for name, limit in found.items() if limit.asserted}
 

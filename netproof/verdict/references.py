@@ -208,14 +208,12 @@ def _is_entry(entry: Any) -> bool:
         return False
     if entry[:1] == [XFAIL]:
         return len(entry) == 3 and isinstance(entry[1], str) and _is_entry(entry[2])
-    numbers = (int, float)
-    return (
-        len(entry) == 4
-        and isinstance(entry[0], numbers)
-        and all(bound is None or isinstance(bound, numbers) for bound in entry[1:3])
-        and not any(isinstance(one, bool) for one in entry)
-        and isinstance(entry[3], str)
-    )
+    # Of YAML's own types, True being no number.
+    value, *bounds, unit = map(type, entry) if len(entry) == 4 else 4 * [None]
+    return value in _NUMBERS and unit is str and {*bounds} <= {*_NUMBERS, type(None)}
+
+
+_NUMBERS = (int, float)
 
 
 _Update = dict[str | int, Any]
