@@ -38,7 +38,6 @@ from netproof.site import folders
 from netproof.site.slurm import fold
 from netproof.verdict import PASSED, session_verdict
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.engine import Key
 from netproof.verdict.judge import unsettled_of
 from netproof.verdict.nodes import NodeFindingKind
 from netproof.verdict.session_verdict import JudgedSession
@@ -46,8 +45,9 @@ from netproof.verdict.stored import document
 from netproof.verdict.verdict import NOT_IN_SESSION, Verdict
 
 if TYPE_CHECKING:
+    from netproof.site.matrix import Matrix
     from netproof.store import Store
-    from netproof.store.ingest import Ingested
+    from netproof.store.ingest import Ingested, LeftOpen
 
 NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 3
 """Exit statuses of a diagnosis."""
@@ -148,30 +148,35 @@ def ingest(
     """
     from netproof.store import ingest as storing
 
-    def verdict(read: session.Session, sha256: str) -> bytes:
-        # Warnings are folded when it is read, since that depends on other sessions.
-        judged = session_verdict.judge_session(read, system=system, full=full, fold=0)
-        culprits, step = summary(judged)
-        return document(
-            judged.verdict,
-            judged.matrix,
-            folders.of_references(),
-            partition=(system or "").partition(":")[2],
-            full=full,
-            report_sha256=sha256,
-            culprits=culprits,
-            next_step=step,
-        )
-
-    def why_unsettled(read: session.Session) -> dict[Key, tuple[str, ...]]:
-        """Return why the figures of cases are not usable, by case."""
+    def judge(read: session.Session, sha256: str) -> tuple[LeftOpen, bytes | str]:
+        """Return why the figures of cases are not usable, and the verdict or why there is none."""
+        known: tuple[Matrix, Verdict] | None = None
+        answer: bytes | str
         try:
-            return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
+            # Warnings are folded when it is read, since that depends on other sessions.
+            judged = session_verdict.judge_session(read, system=system, full=full, fold=0)
+            known = judged.matrix, judged.verdict
+            culprits, step = summary(judged)
+            answer = document(
+                judged.verdict,
+                judged.matrix,
+                folders.of_references(),
+                partition=(system or "").partition(":")[2],
+                full=full,
+                report_sha256=sha256,
+                culprits=culprits,
+                next_step=step,
+            )
+        except NetproofError as error:
+            answer = str(error)
+        try:
+            found = unsettled_of(read, known)
         except NetproofError:
             # With settings of another netproof they are stored all the same.
-            return {}
+            found = {}
+        return {key: () if usable else why for key, (why, usable) in found.items()}, answer
 
-    return storing.ingest(store, report, why_unsettled, verdict)
+    return storing.ingest(store, report, judge)
 
 
 def next_step(

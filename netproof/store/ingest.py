@@ -45,6 +45,9 @@ _OF_SOFTWARE = ("netproof", "slurm", "git_revision", "git_changed")
 _plain = TypeAdapter(Any).dump_python
 """Return dataclasses with all their fields, as ``asdict`` does in three times the time."""
 
+AT_ONCE = 250
+"""Cases whose rows are made at once: those of 10,000 take 2 GB, and as Arrow's columns a tenth."""
+
 _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
 
 
@@ -70,15 +73,14 @@ class Ingested:
 def ingest(
     store: Store,
     report: Path,
-    left_open: Callable[[Session], LeftOpen],
-    verdict: Callable[[Session, str], bytes],
+    judged: Callable[[Session, str], tuple[LeftOpen, bytes | str]],
 ) -> Ingested:
     """Put a session's report into the store; a second time changes nothing.
 
-    ``verdict``: returns the stored form of the verdict on a session, with the SHA-256 of its
-    report; where it raises NetproofError, the session is stored without one. Raise NetproofError,
-    with the store as it was, where the report is damaged, is still being written, or differs from
-    the one that the store has of this session.
+    ``judged``: returns what a session's verdict leaves open, and its stored form, with the SHA-256
+    of the report, or why it is stored without one. Raise NetproofError, with the store as it was,
+    where the report is damaged, is still being written, or differs from the one that the store has
+    of this session.
     """
     try:
         sha256 = _sha256(report)
@@ -88,7 +90,10 @@ def ingest(
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = place(read)
-        tables = tables_of(read, sha256, left_open(read))
+        verdict: bytes | str = b""
+        if new := not store.path(stored).exists():
+            left_open, verdict = judged(read, sha256)
+            tables = tables_of(read, sha256, left_open)
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
@@ -97,19 +102,16 @@ def ingest(
         raise NetproofError(f"{report}: cannot be read: {error.strerror}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise NetproofError(f"{report}: is no whole report of ReFrame's: {error!r}") from error
-    new, not_judged = not store.path(stored).exists(), ""
+    not_judged = verdict if isinstance(verdict, str) else ""
     if new:
-        try:
-            others[VERDICT] = verdict(read, sha256)
-        except NetproofError as error:
-            not_judged = str(error)
+        others |= {} if isinstance(verdict, str) else {VERDICT: verdict}
         new = store.put(stored, tables, others)
     if not new and (known := report_sha256(store, stored)) != sha256:
         raise NetproofError(
             f"{report}: the store has session {stored.name} from another report (SHA-256"
             f" {known[:12]}…, this one has {sha256[:12]}…), and a stored session never changes"
         )
-    (header,) = tables["sessions"].to_pylist(maps_as_pydicts="strict")
+    (header,) = store.table(stored, "sessions").to_pylist(maps_as_pydicts="strict")
     return Ingested(
         stored,
         new,
@@ -152,13 +154,13 @@ def tables_of(stored: Session, sha256: str, left_open: LeftOpen) -> dict[str, pa
     Raise NetproofError, naming the case or the column, where something is missing or is not what it
     should be, and for a session in which cases passed and none was measured: a dry run.
     """
-    rows: Rows = {name: [] for name in TABLES}
+    tests: list[dict[str, Any]] = []
     attempts: Counter[tuple[Any, ...]] = Counter()
     final: dict[tuple[Any, ...], tuple[Case, CheckResult]] = {}
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
             own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
-            rows["tests"].append({"number": number, "test": result.name, **own})
+            tests.append({"number": number, "test": result.name, **own})
             continue
         # A case that ReFrame ran again stands as it ended.
         attempts[result.case.key()] += 1
@@ -172,14 +174,17 @@ def tables_of(stored: Session, sha256: str, left_open: LeftOpen) -> dict[str, pa
         raise NetproofError(
             f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
         )
-    for case, result in sorted(
-        final.values(), key=lambda one: tuple(_columns(one[0], KEY).values())
-    ):
-        _case(rows, case, attempts[case.key()], result, left_open.get(case.key()))
     gathered = stored.provenance
-    rows["nodes"] = _plain(gathered.nodes)
-    rows["sessions"] = [_session(stored, results, gathered, sha256)]
-    return {name: _table(name, rows[name], stored.path) for name in TABLES}
+    session_row = _session(stored, results, gathered, sha256)
+    once = {"tests": tests, "nodes": _plain(gathered.nodes), "sessions": [session_row]}
+    parts = [{name: _table(name, once.get(name, []), stored.path) for name in TABLES}]
+    cases = sorted(final.values(), key=lambda one: tuple(_columns(one[0], KEY).values()))
+    for start in range(0, len(cases), AT_ONCE):
+        rows: Rows = {name: [] for name in TABLES}
+        for case, result in cases[start : start + AT_ONCE]:
+            _case(rows, case, attempts[case.key()], result, left_open.get(case.key()))
+        parts.append({name: _table(name, rows[name], stored.path) for name in TABLES})
+    return {name: pa.concat_tables(part[name] for part in parts) for name in TABLES}
 
 
 def _columns(record: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
+from netproof.criteria.findings import REFERENCE
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
@@ -379,14 +380,17 @@ def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
     ]
 
 
-def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
+def unsettled_of(
+    session: Session, judged: tuple[Matrix, Verdict] | None = None
+) -> dict[Key, tuple[tuple[str, ...], bool]]:
     """Return the open questions of each measured case of a session, by its key, a sentence each.
 
     With any, a case makes no reference, no baseline and no change. Also whether its figures are
     usable, as after a failure of undisturbed launches. The session is judged by itself, with its
-    own site's settings. Raises NetproofError where these cannot be used.
+    own site's settings; ``judged``: its matrix and verdict of today, which is taken where these are
+    the same. Raises NetproofError where the settings cannot be used.
     """
-    ran, subjects, baselines = last_results(session), {}, []
+    ran, subjects, baselines, alike = last_results(session), {}, [], judged is not None
     for key, result in ran.items():
         if result.measured is None:
             continue
@@ -401,20 +405,33 @@ def unsettled_of(session: Session) -> dict[Key, tuple[tuple[str, ...], bool]]:
         subjects[key] = own
         if extras.get("baseline"):
             baselines.append(ScoreBaseline(result.partition, extras["baseline"]))
-    several = list(subjects.values())
-    along = confirmations.findings_along(several)
-    across = engine.across(several, baselines[0] if baselines else None)
+        if judged is not None and alike:
+            now = subject(result, judged[0])
+            alike = all(getattr(now, it) == getattr(own, it) for it in _OF_SITE)
+    baseline = baselines[0] if baselines else None
+    if judged is not None and alike and judged[0].whole and judged[0].baseline == baseline:
+        criteria = {
+            one.case.key(): [it for it in one.findings if it.criterion != REFERENCE]
+            for one in judged[1].cases
+        }
+    else:
+        several = list(subjects.values())
+        along, across = confirmations.findings_along(several), engine.across(several, baseline)
+        criteria = {key: [*along[key], *across.get(key, ())] for key in subjects}
     found = {}
     for key, own in subjects.items():
-        by_criteria = (*along[key], *across.get(key, ()))
         by_run = _of_run(own.case, ran[key])
-        one = dataclasses.replace(by_run, findings=(*by_run.findings, *by_criteria))
+        one = dataclasses.replace(by_run, findings=(*by_run.findings, *criteria[key]))
         questions = [it.reason for it in one.findings if it.level is Level.INCONCLUSIVE]
         noise = own.disturbances
         if noise:
             questions.append(f"the machine was disturbed: {'; '.join(noise)}")
         found[key] = tuple(questions), not questions or (one.failed and not noise)
     return found
+
+
+_OF_SITE = ("switch", "settings", "known")
+"""What of a case's subject is of the site's configuration."""
 
 
 def concerns(result: CheckResult) -> bool:
