@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 
@@ -19,10 +20,9 @@ PROGRAMS = {
     "power": "power",
     "pair-power": "pair_power",
     "store-flips": "store_flips",
-    "scale-sessions": "scale_sessions",
-    "scale-nodes": "scale_nodes",
+    "scale": "scale",
 }
-"""Programs, and their modules: an evaluation by plants on the testbed, or a ``main``."""
+"""Programs and their modules: an evaluation by plants, or ``add_options`` and ``run``."""
 
 
 def main(arguments: list[str]) -> int:
@@ -31,11 +31,15 @@ def main(arguments: list[str]) -> int:
         print(f"usage: ci/evaluate NAME ...; NAME is one of {', '.join(PROGRAMS)}", file=sys.stderr)
         return CANNOT
     name, *rest = arguments
+    module = importlib.import_module(f"ci.evaluation.{PROGRAMS[name]}")
+    parser = argparse.ArgumentParser(
+        prog=f"ci/evaluate {name}", description=module.__doc__, allow_abbrev=False
+    )
     try:
-        module = importlib.import_module(f"ci.evaluation.{PROGRAMS[name]}")
-        if hasattr(module, "EVALUATION"):
-            return command.main(module.EVALUATION, rest)
-        return module.main(rest) or 0
+        if evaluation := getattr(module, "EVALUATION", None):
+            return command.run(evaluation, command.options_of(evaluation, parser, rest))
+        module.add_options(parser)
+        return module.run(parser.parse_args(rest))
     except (NetproofError, OSError) as error:
         print(f"ci/evaluate {name}: {error}", file=sys.stderr)
         return CANNOT

@@ -12,6 +12,7 @@ from typing import Any
 
 from ci.evaluation.engine import (
     FORMAT,
+    RUNS,
     Campaign,
     Evaluation,
     begin,
@@ -45,22 +46,8 @@ def number(kind: type, least: float) -> Any:
     return read_number
 
 
-def add_numbers(group: Any, kind: type, least: float, *several: tuple[str, Any, str]) -> None:
-    """Add settings that are numbers: each as name, default, help."""
-    for name, default, what in several:
-        group.add_argument(
-            f"--{name}",
-            type=number(kind, least),
-            default=default,
-            metavar="N",
-            help=f"{what} (default: {default:g})",
-        )
-
-
-def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=f"ci/evaluate {evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
-    )
+def add_options(evaluation: Evaluation, parser: argparse.ArgumentParser) -> None:
+    """Add the options of an evaluation."""
     where = parser.add_mutually_exclusive_group(required=True)
     for name, what in (
         ("out", "begin one in a new folder"),
@@ -71,38 +58,40 @@ def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
         if evaluation.rejudges or name != "judge-again":
             where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
     settings = parser.add_argument_group("with --out")
-    add_numbers(settings, int, 0, *evaluation.counts)
-    if kinds := list(faults(evaluation.name)):
+
+    def add(kind: type, least: float, name: str, default: float, what: str) -> None:
+        said = f"{what} (default: {default:g})"
         settings.add_argument(
-            "--kinds",
-            nargs="+",
-            choices=kinds,
-            default=kinds,
-            metavar="KIND",
-            help=f"only these: {', '.join(kinds)}",
+            f"--{name}", type=number(kind, least), default=default, metavar="N", help=said
         )
-    evaluation.add_options(settings)
+
+    for plant in {plant.counted: plant for plant in evaluation.plants.values()}.values():
+        what = "each kind of fault" if plant.counted == RUNS else plant.said
+        add(int, 0, plant.counted, plant.least_runs, f"runs: {what}")
+    if kinds := list(faults(evaluation.name)):
+        said = f"only these: {', '.join(kinds)}"
+        settings.add_argument(
+            "--kinds", nargs="+", choices=kinds, default=kinds, metavar="KIND", help=said
+        )
+    evaluation.add_settings(settings)
     settings.add_argument("--seed", type=int, help="of all that is drawn; drawn by default")
-    add_numbers(
-        *(settings, float, 0.01),
-        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
-        ("quiet-seconds", 5.0, "seconds over which that is measured"),
-        ("quiet-limit", 600.0, "seconds to wait for it"),
-        ("run-limit", 3600.0, "seconds after which a run is ended"),
-    )
-    return parser
+    add(float, 0.01, "quiet-share", 0.05, "share of the CPUs that others may use before a run")
+    add(float, 0.01, "quiet-seconds", 5.0, "seconds over which that is measured")
+    add(float, 0.01, "quiet-limit", 600.0, "seconds to wait for it")
+    add(float, 0.01, "run-limit", 3600.0, "seconds after which a run is ended")
 
 
-def _options(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, Any]:
+def options_of(
+    evaluation: Evaluation, parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> dict[str, Any]:
     """Parse the options; an existing evaluation has its settings and takes none."""
-    parser = _parser(evaluation)
+    add_options(evaluation, parser)
     options = vars(parser.parse_args(arguments))
     if not options["out"]:
         defaults = vars(parser.parse_args(["--out", "."]))
-        given = [name for name, value in options.items() if value != defaults[name]]
-        other = [name for name in given if name not in WHERE]
-        if other:
-            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
+        for name, value in options.items():
+            if value != defaults[name] and name not in WHERE:
+                parser.error(f"--{name.replace('_', '-')} goes with --out")
     return options
 
 
@@ -114,9 +103,8 @@ def _end_once(number: int, _frame: Any) -> None:
     raise Ended(signal.Signals(number).name)
 
 
-def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
+def run(evaluation: Evaluation, options: dict[str, Any]) -> int:
     """Begin, resume, print or rejudge an evaluation; return MET, MISSED, or CANNOT if ended."""
-    options = _options(evaluation, arguments)
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # An evaluation under nohup ignores the hangup.
         if signal.getsignal(one) is not signal.SIG_IGN:
@@ -127,8 +115,8 @@ def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
         if folders["out"]:
             if options["seed"] is None:
                 options["seed"] = random.SystemRandom().randrange(1, 2**31)
-            runs = evaluation.plan(options)
-            begin(folder, Campaign(options, runs, code_digest(), this_machine(), FORMAT))
+            code, host = code_digest(), this_machine()
+            begin(folder, Campaign(options, evaluation.plan(options), code, host, FORMAT))
         if folders["out"] or folders["resume"]:
             go_on(evaluation, folder)
         campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)

@@ -1,29 +1,22 @@
-"""Planted faults of a switch, its links and its nodes, against ``netproof diagnose``'s answers."""
+"""Planted faults of a switch, its links and its nodes, against ``netproof diagnose``'s answers.
+
+Each run is a smoke run of one switch with one fault, or rounds of pairs alone. The diagnosis has to
+name the planted fault with its place, and nothing else; on a healthy testbed it may name nothing. A
+run that broke is not judged, and repeated.
+"""
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
+from argparse import _ArgumentGroup
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci.evaluation import command, engine
-from ci.evaluation.engine import (
-    HEALTHY,
-    Answer,
-    Evaluation,
-    Grade,
-    Measured,
-    Plant,
-    Result,
-    Run,
-    not_judged,
-    short,
-)
-from ci.evaluation.table import AT_MOST
-from ci.evaluation.testbed import SITE, CannotRunError, site_environments
+from ci.evaluation import engine
+from ci.evaluation.engine import HEALTHY, Answer, Evaluation, Grade, Plant, Run, not_judged, short
+from ci.evaluation.missed_faults import WITH_IMB
 from ci.testbed.faults import LEAF, NODE, SWITCH
 from netproof.commands.sessions import PAIRS
 from netproof.diagnosis.causes import TEXTS
@@ -58,53 +51,32 @@ _OUTCOMES = {
 
 
 class DiagnosedFaults(Evaluation):
-    """Runs of the testbed with one planted fault each, against ``netproof diagnose``'s answers.
-
-    Each run is a smoke run of one switch, or rounds of pairs alone. The diagnosis has to name the
-    planted fault with its place, and nothing else; on a healthy testbed it may name nothing. A run
-    that broke is not judged, and repeated.
-    """
+    """Runs of the testbed with one planted fault each, by what their diagnosis names."""
 
     name = "diagnose-campaign"
     verb = "diagnose"
-    counts = (
-        ("runs", 10, "runs of each kind of fault"),
-        ("healthy", 30, "runs without a fault"),
-    )
-    heads = (
-        *("planted", "on", "runs"),
-        *(Grade.RIGHT, Grade.HALF, Grade.MISSED, Grade.FALSE, Grade.NOT_JUDGED),
-        *("inconclusive", f"not right{AT_MOST}", "median s", "longest s"),
-    )
+    grades = (Grade.RIGHT, Grade.HALF, Grade.MISSED, Grade.FALSE, Grade.NOT_JUDGED)
 
-    def add_options(self, parser: argparse._ArgumentGroup) -> None:
+    def add_settings(self, parser: _ArgumentGroup) -> None:
         """Add what a run measures."""
         parser.add_argument(
             "--pairs",
             action="store_true",
             help="a run measures rounds of pairs alone, as netproof diagnose --measure does",
         )
-        parser.add_argument(
-            "--flap-within",
-            type=command.number(float, 0.01),
-            metavar="N",
-            help="seconds after the first launch in which a link goes down for 2 s (default:"
-            f" {FLAP_WITHIN_S:g}, with --pairs {FLAP_WITHIN_PAIRS_S:g}, which are over sooner)",
-        )
 
     def drawn(self, number: int, kind: str, seed: int, settings: Mapping[str, Any]) -> Run:
         """Draw environments, place and fault; a healthy run is like a kind, without its fault."""
-        drawn = random.Random(seed)
+        drawn, healthy = random.Random(seed), kind == HEALTHY
         kinds = [name for name in KINDS if name in settings["kinds"]]
-        plant = KINDS[kind if kind != HEALTHY else drawn.choice(kinds)]
-        measured = Measured.ONE_IMB if settings["pairs"] else plant.measured
-        several = environments()[measured]
-        if not several:
-            raise CannotRunError(f"{SITE}: no MPI environment has IMB, which measures all nodes")
-        if measured is not Measured.ALL_IMB:
+        plant = KINDS[drawn.choice(kinds) if healthy else kind]
+        several = plant.environments
+        if settings["pairs"]:
+            several = tuple(one for one in several if one in WITH_IMB)
+        if settings["pairs"] or not plant.together:
             several = (drawn.choice(several),)
-        places = (drawn.choice(plant.places()),) if kind != HEALTHY else ()
-        fault = dict(drawn.choice(plant.faults)) if kind != HEALTHY else {}
+        places = () if healthy else (drawn.choice(plant.places()),)
+        fault = {} if healthy else dict(drawn.choice(plant.faults))
         return Run(number, kind, seed, several, plant.topology, plant.switch, places, fault)
 
     def name_of(self, run: Run) -> str:
@@ -115,9 +87,7 @@ class DiagnosedFaults(Evaluation):
 
     def begin_s(self, run: Run, settings: Mapping[str, Any]) -> float:
         """Draw when a link goes down."""
-        within_s = settings["flap_within"]
-        if within_s is None:
-            within_s = FLAP_WITHIN_PAIRS_S if settings["pairs"] else FLAP_WITHIN_S
+        within_s = FLAP_WITHIN_PAIRS_S if settings["pairs"] else FLAP_WITHIN_S
         return random.Random(run.seed).uniform(0, within_s)
 
     def site(self, run: Run, folder: Path) -> dict[str, str]:
@@ -156,22 +126,10 @@ class DiagnosedFaults(Evaluation):
                 f"netproof diagnose ended with {status} and says {outcome.value!r} of"
                 f" {partition['partition']}, with {len(culprits)} culprits"
             )
-        said = [culprit["sentence"] for culprit in culprits]
+        said, by = [culprit["sentence"] for culprit in culprits], ()
         if outcome is DiagnosisOutcome.INCONCLUSIVE:
-            said = [f"inconclusive: {'; '.join(partition['incomplete'])}"]
-        return Answer(_worth(run, culprits), tuple(map(short, said)), outcome=outcome.value)
-
-    def cells(self, results: Sequence[Result]) -> dict[str, str]:
-        """Return the switches of a kind, and how many diagnoses were inconclusive."""
-        undecided = DiagnosisOutcome.INCONCLUSIVE.value
-        return {
-            "on": ", ".join(sorted({one.run.switch for one in results})),
-            "inconclusive": str(sum(one.judged.outcome == undecided for one in results)),
-        }
-
-    def of_settings(self, settings: Mapping[str, Any]) -> str:
-        """Return what a run measures."""
-        return "Rounds of pairs" if settings["pairs"] else "Smoke runs"
+            said, by = [f"inconclusive: {'; '.join(partition['incomplete'])}"], (outcome.value,)
+        return Answer(_worth(run, culprits), tuple(map(short, said)), by)
 
 
 EVALUATION = DiagnosedFaults()
@@ -180,17 +138,6 @@ EVALUATION = DiagnosedFaults()
 def place_of(run: Run) -> str:
     """Return where a run's fault is, empty without one."""
     return next(iter(run.places), "")
-
-
-def environments() -> dict[Measured, tuple[str, ...]]:
-    """Return the site's MPI environments for runs: all, and those with IMB."""
-    features = site_environments()
-    with_imb = tuple(name for name, several in features.items() if "imb" in several)
-    return {
-        Measured.ANY: tuple(features),
-        Measured.ONE_IMB: with_imb,
-        Measured.ALL_IMB: with_imb,
-    }
 
 
 def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Grade:

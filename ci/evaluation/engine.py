@@ -6,7 +6,6 @@ run has a folder with its result, so that an interrupted one can resume.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import os
@@ -16,6 +15,7 @@ import shutil
 import tempfile
 import textwrap
 import time
+from argparse import _ArgumentGroup
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ from netproof.errors import NetproofError
 from netproof.intake import disk
 
 TABLE = Path(__file__).with_name("plants.yaml")
-FORMAT = 2
+FORMAT = 3
 CAMPAIGN_FILE, RESULT_FILE, REPORT = "campaign.json", "result.json", "run-0.json"
 SENTENCE = 200
 """Longest sentence in characters; the rest is cut."""
@@ -53,7 +53,6 @@ class Grade(StrEnum):
     GREEN = "green"
     RED = "red"
     RIGHT = "right"
-    NAMED = "named"
     HALF = "half right"
     OTHERWISE = "red otherwise"
     WRONG = "wrong"
@@ -66,31 +65,20 @@ class Grade(StrEnum):
 _topology = cache(topology_reading.load)
 
 
-class Measured(StrEnum):
-    """MPI environments that ``netproof diagnose`` is asked about.
-
-    ``ANY``: one, drawn from all; ``ONE_IMB``: one, drawn from those with IMB, since the others
-    measure two nodes only; ``ALL_IMB``: all with IMB, for faults that only all nodes together show.
-    """
-
-    ANY = "one of all"
-    ONE_IMB = "one with IMB"
-    ALL_IMB = "all with IMB"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Plant:
     """A row of plants.yaml: what is planted where, and the right answer.
 
     ``said``: in words; ``counted``: the option that says how many runs it has; ``topology``: file
-    of the testbed, below the checkout; ``place``: kind of place of ``switch``, one drawn by the
-    diagnoses, and all of them by others; ``faults``: keys and values for ``testbed plant``;
-    ``seconds``: duration of a temporary fault; ``environments``: one, drawn, is measured;
-    ``variables``: planted settings of its library, by environment; ``slow``: time that slow_mpi.c
-    adds to calls instead, where ``{latency_us}`` is their latency, only in ``program`` and not
-    where the variable ``unless`` has the ``best`` value; ``checks``: pattern for ReFrame's ``-n``,
-    empty for all; ``least_runs`` and ``least_good``: the aim, of how many judged runs which share
-    has the good grade.
+    of the testbed, below the checkout; ``load``: program that runs alongside; ``place``: kind of
+    place of ``switch``, one drawn by the diagnoses, and all of them by others; ``faults``: keys and
+    values for ``testbed plant``; ``seconds``: duration of a temporary fault; ``environments``: one,
+    drawn, is measured, or all ``together``, by default those with IMB; ``variables``: planted
+    settings of its library, by environment; ``slow``: time that slow_mpi.c adds to calls instead,
+    where ``{latency_us}`` is their latency, only in ``program`` and not where the variable
+    ``unless`` has the ``best`` value; ``checks``: pattern for ReFrame's ``-n``, empty for all. The
+    aim: of ``least_runs`` judged ones a share of ``least_good`` has a grade of ``good``, the first
+    of which is as it should be, and one of ``most_inconclusive`` at most is inconclusive.
 
     Diagnoses: ``causes`` are right, ``wider`` ones less precise; ``misleads``: MPI is set to the
     management network. Verdicts: a case of this ``benchmark``, ``function``, any if empty, and path
@@ -105,10 +93,12 @@ class Plant:
     counted: str = RUNS
     topology: str = "ci/testbed/topology.yaml"
     switch: str = "gige"
+    load: str = ""
     place: str = NODE
     faults: tuple[Mapping[str, Any], ...] = ({},)
     seconds: float | None = None
-    environments: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ("intelmpi", "mpich")
+    together: bool = False
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     slow: str = ""
     program: str = ""
@@ -116,7 +106,8 @@ class Plant:
     checks: str = ""
     least_runs: int = 10
     least_good: float = 0.9
-    measured: Measured = Measured.ONE_IMB
+    good: tuple[Grade, ...] = (Grade.RIGHT,)
+    most_inconclusive: float = 1.0
     causes: tuple[str, ...] = ()
     wider: tuple[str, ...] = ()
     misleads: bool = False
@@ -185,17 +176,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Answer:
-    """Grade of an answer, and its sentences.
-
-    ``by``: criteria that named the fault; ``outcome``: a diagnosis' own; ``steps``: eager limits
-    found at their sizes, and all.
-    """
+    """Grade of an answer, its sentences, and the criteria that named the fault."""
 
     found: Grade
     said: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
-    outcome: str = ""
-    steps: tuple[int, int] = (0, 0)
 
 
 def not_judged(reason: str) -> Answer:
@@ -239,11 +224,8 @@ class Evaluation:
     name = ""
     verb = "verdict"
     """The netproof command that answers."""
-    counts: tuple[tuple[str, int, str], ...] = ((RUNS, 10, "runs of each kind"),)
-    """Options that are counts: name, default, help."""
-    good = Grade.RIGHT
-    heads: tuple[str, ...]
-    """Columns of the table: the row's name, grades, ``cells``, and those that each table has."""
+    grades: tuple[Grade, ...]
+    """Grades of its answers, in the order of the table."""
     repeats_broken = True
     rejudges = True
 
@@ -252,7 +234,7 @@ class Evaluation:
         """All kinds of runs."""
         return plants(self.name)
 
-    def add_options(self, parser: argparse._ArgumentGroup) -> None:
+    def add_settings(self, parser: _ArgumentGroup) -> None:
         """Add the options of a new evaluation besides counts and kinds."""
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
@@ -270,8 +252,12 @@ class Evaluation:
         ]
 
     def drawn(self, number: int, kind: str, seed: int, settings: Mapping[str, Any]) -> Run:
-        """Return a run of a kind, with all that its seed draws."""
-        raise NotImplementedError
+        """Return a run of a kind, with its fault at each place, and all that its seed draws."""
+        plant = self.plants[kind]
+        several = plant.environments
+        if several and not plant.together:
+            several = (random.Random(seed).choice(several),)
+        return plant.drawn(number, kind, seed, several)
 
     def name_of(self, run: Run) -> str:
         """Describe a run in words."""
@@ -279,12 +265,14 @@ class Evaluation:
 
     def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
         """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
-        if any(plant.slow for plant in self.plants.values()):
+        several = [self.plants[run.kind] for run in runs]
+        if any(plant.slow for plant in several):
             machine.compiled_slow_mpi(folder)
-
-    def load(self, run: Run, settings: Mapping[str, Any], folder: Path) -> list[str]:
-        """Return the arguments of the program alongside a run, none without one."""
-        return []
+        missing = loads.missing_packages()
+        if missing and any(plant.load for plant in several):
+            raise CannotRunError(
+                f"a program alongside takes what is not here: apt-get install {' '.join(missing)}"
+            )
 
     def begin_s(self, run: Run, settings: Mapping[str, Any]) -> float:
         """Return the seconds after the first launch after which a temporary fault begins."""
@@ -350,13 +338,6 @@ class Evaluation:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             return not_judged(f"what netproof {self.verb} printed cannot be read: {error!r}")
 
-    def aim(self, plant: Plant, judged: Sequence[Answer]) -> str | None:
-        """Return a sentence if the judged runs of a kind miss their aim."""
-        good = sum(one.found is self.good for one in judged)
-        if good < plant.least_good * len(judged):
-            return f"{plant.said}: {good} of {len(judged)} {self.good}"
-        return None
-
     def missed(self, campaign: Campaign, results: Sequence[Result]) -> list[str]:
         """Return a sentence for each aim that was missed or that takes more runs."""
         sentences = []
@@ -365,13 +346,15 @@ class Evaluation:
         if broken := len(results) - len(self.counting(results)):
             sentences.append(f"{broken} runs were not judged; --resume makes them again")
         for kind, plant in self.plants.items():
-            judged = [one.judged for one in self.counting(results) if one.run.kind == kind]
-            if len(judged) < plant.least_runs:
-                sentences.append(
-                    f"{plant.said}: {len(judged)} of the {plant.least_runs} runs that it takes"
-                )
-            sentence = self.aim(plant, judged)
-            sentences += [sentence] if sentence else []
+            judged = [one.judged.found for one in self.counting(results) if one.run.kind == kind]
+            runs, good = len(judged), sum(one in plant.good for one in judged)
+            undecided = judged.count(Grade.INCONCLUSIVE)
+            if runs < plant.least_runs:
+                sentences.append(f"{plant.said}: {runs} of the {plant.least_runs} runs it takes")
+            if good < plant.least_good * runs:
+                sentences.append(f"{plant.said}: {good} of {runs} {' or '.join(plant.good)}")
+            if undecided > plant.most_inconclusive * runs:
+                sentences.append(f"{plant.said}: {undecided} of {runs} inconclusive")
         return sentences
 
     def counting(self, results: Sequence[Result]) -> list[Result]:
@@ -379,42 +362,19 @@ class Evaluation:
         broken = Grade.NOT_JUDGED if self.repeats_broken else None
         return [one for one in results if one.judged.found is not broken]
 
-    def is_wrong(self, result: Result) -> bool:
-        """Check whether a result counts as wrong in the table."""
-        return result.judged.found is not self.good
-
-    def is_odd(self, result: Result) -> bool:
-        """Check whether a result is listed below the table."""
-        return self.is_wrong(result)
-
-    def groups(self, results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
-        """Yield the table's rows: a name and its results."""
-        for kind, plant in self.plants.items():
-            yield plant.said, [one for one in results if one.run.kind == kind]
-
-    def cells(self, results: Sequence[Result]) -> dict[str, str]:
-        """Return the cells of a row that only this table has, by their heads."""
-        return {}
-
-    def notes(self, results: Sequence[Result]) -> list[str]:
-        """Return sentences below the table."""
-        return []
-
-    def of_settings(self, settings: Mapping[str, Any]) -> str:
-        """Return the first words of the description: what was run."""
-        return "Smoke runs"
-
 
 def short(sentence: str) -> str:
     """Cut a sentence to SENTENCE characters at most."""
     return textwrap.shorten(sentence, SENTENCE, placeholder=" …")
 
 
-def numbered(drawn: random.Random, items: list[Any], first: Sequence[Any] = ()) -> Iterator[tuple]:
-    """Yield number, item and seed of each run: ``first``, then ``items`` in a drawn order."""
-    drawn.shuffle(items)
-    for number, item in enumerate([*first, *items], 1):
-        yield number, item, drawn.randrange(1, 2**31)
+def numbered(
+    drawn: random.Random, kinds: list[str], first: Sequence[str] = ()
+) -> Iterator[tuple[int, str, int]]:
+    """Yield number, kind and seed of each run: ``first``, then ``kinds`` in a drawn order."""
+    drawn.shuffle(kinds)
+    for number, kind in enumerate([*first, *kinds], 1):
+        yield number, kind, drawn.randrange(1, 2**31)
 
 
 def begin(folder: Path, campaign: Campaign) -> None:
@@ -502,9 +462,13 @@ def attempt(
         # Wait before planting: a planted busy CPU is not noise.
         machine.wait_until_quiet(settings)
         with ExitStack() as stack:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
-            arguments = evaluation.load(run, settings, scratch)
-            load = stack.enter_context(loads.running(arguments)) if arguments else None
+            # A compiler that is killed may have just written there.
+            scratch = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+            )
+            load = None
+            if plant.load:
+                load = stack.enter_context(loads.running(plant.load, run.seed, Path(scratch)))
             result = dataclasses.replace(result, before=os.getloadavg())
             waited = machine.pressure_seconds()
             print(

@@ -338,24 +338,14 @@ def _computed(task: tuple[Cells, float]) -> tuple[str, ...]:
     return task[0](task[1])
 
 
-def tables(made: Sequence[Row], done: Sequence[tuple[str, ...]]) -> str:
-    """Return the rows as Markdown, a table for each kind."""
-    lines = []
-    for name, head in HEADS.items():
-        of_it = [
-            (*first, *cells)
-            for (table, first, *_), cells in zip(made, done, strict=True)
-            if table == name
-        ]
-        lines += [*markdown([head, *of_it]), ""]
-    return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="ci/evaluate history-benchmark", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
-    size = SMOKE if parser.parse_args(arguments).smoke else FULL
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the tables."""
+    size = SMOKE if options.smoke else FULL
     made = rows(size)
     noises = list(dict.fromkeys(noise for _, _, noise, _ in made))
     with multiprocessing.Pool(os.cpu_count()) as processes:
@@ -365,5 +355,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{noise}: threshold {threshold:.3g}", file=sys.stderr)
         tasks = [(cells, thresholds[noise]) for _, _, noise, cells in made]
         done = processes.map(_computed, tasks, chunksize=1)
-    print(tables(made, done))
+    for name, head in HEADS.items():
+        cells_of = zip(made, done, strict=True)
+        of_it = [(*first, *cells) for (table, first, *_), cells in cells_of if table == name]
+        print("\n".join(markdown([head, *of_it])), end="\n\n")
     return 0

@@ -1,7 +1,6 @@
 """Programs that take CPUs away from a measurement, until they are killed.
 
-Each is a process group started by ``running``; it ends with the process that started it, however
-that ends.
+Each is started by ``running``, and ends with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -14,106 +13,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
+from typing import Any
 
 from netproof.commands.reframe import ending_with_this_process
 from netproof.errors import NetproofError
 
-COMPILER = "gcc"
-PROGRAMS = {COMPILER: "gcc", "as": "binutils", "setpriv": "util-linux"}
+PROGRAMS = {"gcc": "gcc", "as": "binutils", "setpriv": "util-linux"}
 """Programs of the compiler's load, and their Debian packages."""
 FUNCTIONS = 1000
 """Functions in the compiled file: some seconds of work."""
-ENDING_S = 10.0
-"""Seconds within which a killed group has to be gone."""
-
-
-class Load:
-    """A running load: a process group."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-
-    @property
-    def group(self) -> int:
-        """Number of its process group."""
-        return self._process.pid
-
-    def cpu_seconds(self) -> float:
-        """Return the group's CPU seconds. Raises NetproofError if it ended by itself."""
-        used = group_cpu_seconds(self.group)
-        if self._process.poll() is not None:
-            raise NetproofError(
-                "the program alongside the run ended by itself, with status"
-                f" {self._process.returncode}"
-            )
-        return used
-
-
-@contextmanager
-def running(arguments: Sequence[str]) -> Iterator[Load]:
-    """Run a load by this module's arguments, and end all of it.
-
-    Raises NetproofError if a process of it cannot be ended.
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ci.evaluation.load", *arguments],
-        cwd=Path(__file__).resolve().parents[2],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-        preexec_fn=ending_with_this_process(),
-    )
-    try:
-        yield Load(process)
-    finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + ENDING_S
-    # The number stays the group's for as long as it has a process, be it a zombie.
-    while left := group(process.pid):
-        if time.monotonic() > deadline:
-            raise NetproofError(f"a program alongside the run cannot be ended: processes {left}")
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        time.sleep(0.01)
-    process.wait()
-
-
-def group(number: int) -> list[int]:
-    """Return the processes of a group that are not zombies."""
-    return [
-        pid
-        for pid, fields in _processes()
-        if int(fields[2]) == number and fields[0] not in ("Z", "X")
-    ]
-
-
-def group_cpu_seconds(number: int) -> float:
-    """Return CPU seconds of a process group, with children that it waited for."""
-    ticks = sum(
-        sum(int(field) for field in fields[11:15])
-        for _, fields in _processes()
-        if int(fields[2]) == number
-    )
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    """Yield each process number, and the fields of its ``stat`` from the state on (proc(5))."""
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            text = Path(f"/proc/{name}/stat").read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        yield int(name), text[text.rindex(")") + 2 :].split()
+BURST_S, PAUSE_S = 2.0, 2.0
+"""Mean seconds of a burst, and of the pause before it; both are exponentially distributed."""
+FUNCTION = """double f{which}(double *x, const double *y, int n) {{
+  double sum = 0;
+  for (int i = 0; i < n; i++) {{
+    x[i] = x[i] * {a}.5 + y[(i * {b}) % n];
+    if (x[i] > {c}) sum += x[i] / (y[i] + {a}); else sum -= y[i];
+  }}
+  return sum;
+}}
+"""
 
 
 def take_cpu(cpu: int) -> None:
@@ -123,73 +45,41 @@ def take_cpu(cpu: int) -> None:
         pass
 
 
-def bursts(seed: int, burst_s: float, pause_s: float) -> Iterator[tuple[float, float]]:
-    """Begin and end of each burst in seconds from the start, for ever.
-
-    Bursts and the pauses before them are exponentially distributed about the means given.
-    """
-    drawn = random.Random(seed)
-    at = 0.0
+def bursts(seed: int) -> Iterator[tuple[float, float]]:
+    """Yield begin and end of each burst in seconds from the start, for ever."""
+    drawn, at = random.Random(seed), 0.0
     while True:
-        begin = at + drawn.expovariate(1 / pause_s)
-        at = begin + drawn.expovariate(1 / burst_s)
+        begin = at + drawn.expovariate(1 / PAUSE_S)
+        at = begin + drawn.expovariate(1 / BURST_S)
         yield begin, at
 
 
-def take_bursts(cpus: Sequence[int], seed: int, burst_s: float, pause_s: float) -> None:
-    """Use all CPUs at the same times, in bursts that ``seed`` draws, for ever."""
-    begun, end_with_this_process = time.monotonic(), ending_with_this_process()
-    for cpu in cpus[1:]:
-        if os.fork() == 0:
-            end_with_this_process()
-            _burst_on(cpu, begun, bursts(seed, burst_s, pause_s))
-    _burst_on(cpus[0], begun, bursts(seed, burst_s, pause_s))
-
-
-def _burst_on(cpu: int, begun: float, drawn: Iterator[tuple[float, float]]) -> None:
+def take_bursts(cpu: int, seed: int, begun: float) -> None:
+    """Use one CPU in bursts that ``seed`` draws, for ever; ``begun``: monotonic time of start."""
     os.sched_setaffinity(0, {cpu})
-    for begin, end in drawn:
+    for begin, end in bursts(seed):
         time.sleep(max(begun + begin - time.monotonic(), 0.0))
         while time.monotonic() < begun + end:
             pass
 
 
-def missing_packages() -> list[str]:
-    """Return Debian's packages of the compiler's load that are missing here."""
-    return sorted({package for name, package in PROGRAMS.items() if shutil.which(name) is None})
-
-
-def source(seed: int, number: int, functions: int = FUNCTIONS) -> str:
-    """Return a C file of ``functions`` loops over arrays, with constants that the seed draws."""
-    drawn = random.Random(f"{seed}/{number}")
-    texts = []
-    for which in range(functions):
-        a, b, c = (drawn.randrange(1, 1 << 16) for _ in range(3))
-        texts.append(
-            f"double f{which}(double *x, const double *y, int n) {{\n"
-            "  double sum = 0;\n"
-            "  for (int i = 0; i < n; i++) {\n"
-            f"    x[i] = x[i] * {a}.5 + y[(i * {b}) % n];\n"
-            f"    if (x[i] > {c}) sum += x[i] / (y[i] + {a}); else sum -= y[i];\n"
-            "  }\n"
-            "  return sum;\n"
-            "}\n"
-        )
-    return "".join(texts)
-
-
 def compile_on(folder: str, seed: int) -> None:
-    """Compile one generated C file after the other in ``folder``, for ever.
+    """Compile one generated C file of loops over arrays after the other in ``folder``, for ever.
 
     Raises CalledProcessError if the compiler fails.
     """
-    for number in count():
-        file = Path(folder, "generated.c")
-        file.write_text(source(seed, number))
+    drawn, file = random.Random(seed), Path(folder, "generated.c")
+    while True:
+        file.write_text(
+            "".join(
+                FUNCTION.format(which=which, **{key: drawn.randrange(1, 1 << 16) for key in "abc"})
+                for which in range(FUNCTIONS)
+            )
+        )
         subprocess.run(
             # The children of gcc end with it, as gcc does with this process.
             [
-                *(COMPILER, "-wrapper", "setpriv,--pdeathsig,KILL", "-O2", "-c"),
+                *("gcc", "-wrapper", "setpriv,--pdeathsig,KILL", "-O2", "-c"),
                 *("-o", f"{folder}/generated.o", str(file)),
             ],
             env={**os.environ, "TMPDIR": folder},
@@ -205,9 +95,64 @@ LOADS: dict[str, Callable[..., None]] = {
 }
 
 
-def words(load: str, **settings: object) -> list[str]:
-    """Return the arguments of ``running`` for a load with these arguments of its function."""
-    return [load, json.dumps(settings)]
+def settings_of(load: str, seed: int, folder: Path) -> list[dict[str, Any]]:
+    """Return the arguments of each process of a load: bursts take all CPUs at the same times."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if load == "one-cpu":
+        return [{"cpu": random.Random(seed).choice(cpus)}]
+    if load == "bursts":
+        return [{"cpu": cpu, "seed": seed, "begun": time.monotonic()} for cpu in cpus]
+    return [{"folder": str(folder), "seed": seed}]
+
+
+def missing_packages() -> list[str]:
+    """Return Debian's packages of the compiler's load that are missing here."""
+    return sorted({package for name, package in PROGRAMS.items() if shutil.which(name) is None})
+
+
+class Load:
+    """A running load, by its processes, each with a group of its own."""
+
+    def __init__(self, processes: list[subprocess.Popen[bytes]]) -> None:
+        self.processes = processes
+
+    def cpu_seconds(self) -> float:
+        """Return its CPU seconds, those of ended children too. Raises NetproofError if it ended."""
+        ticks = 0
+        for one in self.processes:
+            if one.poll() is not None:
+                raise NetproofError(
+                    f"the program alongside the run ended by itself, with status {one.returncode}"
+                )
+            # proc(5): the name, in brackets, may have spaces.
+            fields = Path(f"/proc/{one.pid}/stat").read_text().rpartition(") ")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def running(load: str, seed: int, folder: Path) -> Iterator[Load]:
+    """Run a load of this module by its name, and kill all of it."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for settings in settings_of(load, seed, folder):
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "ci.evaluation.load", load, json.dumps(settings)],
+                    cwd=Path(__file__).resolve().parents[2],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    start_new_session=True,
+                    preexec_fn=ending_with_this_process(),
+                )
+            )
+        yield Load(processes)
+    finally:
+        for one in processes:
+            # Without any process that is left, also of one that ended, there is no group.
+            with suppress(ProcessLookupError):
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
 
 
 if __name__ == "__main__":

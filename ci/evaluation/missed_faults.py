@@ -1,4 +1,9 @@
-"""Faults of an MPI library or of links, against the verdict of the session that has them."""
+"""Faults of an MPI library or of links, against the verdict of the session that has them.
+
+Each run is a smoke run of one switch with two environments, or with one if references of the
+campaign's healthy runs judge it. A case of the faulty library has to fail by a sentence that names
+an affected size; without a fault nothing may fail. A run that broke is repeated.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +11,16 @@ import os
 import random
 import re
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ci.evaluation import engine, false_reds
 from ci.evaluation import testbed as machine
-from ci.evaluation.engine import (
-    REPORT,
-    Answer,
-    Evaluation,
-    Grade,
-    Result,
-    Run,
-    not_judged,
-    short,
-)
-from ci.evaluation.table import AT_MOST
+from ci.evaluation.engine import REPORT, Answer, Evaluation, Grade, Run, not_judged, short
 from ci.evaluation.testbed import ROOT, CannotRunError
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE
@@ -48,24 +41,12 @@ DERIVING = "deriving"
 
 
 class MissedFaults(Evaluation):
-    """Runs of the testbed, each with a fault of an MPI library or of links, against their verdicts.
-
-    Each run is a smoke run of one switch with two environments, or with one if references of the
-    campaign's healthy runs judge it. A case of the faulty library has to fail by a sentence that
-    names an affected size; without a fault nothing may fail. A run that broke is repeated.
-    """
+    """Faults of an MPI library or of links, by the sentences of a verdict."""
 
     name = "missed-faults"
-    counts = (
-        ("runs", 10, "runs of each fault"),
-        ("healthy", 10, "runs without a fault, and as many by derived references"),
-        ("deriving", 8, "runs without a fault that make those, at least 3"),
-    )
-    good = Grade.NAMED
-    heads = (
-        *("planted", "runs", Grade.NAMED, Grade.OTHERWISE, Grade.INCONCLUSIVE, Grade.MISSED),
-        *(Grade.FALSE, Grade.NOT_JUDGED),
-        *(f"not named{AT_MOST}", "named by", "median s", "longest s"),
+    grades = (
+        *(Grade.RIGHT, Grade.OTHERWISE, Grade.INCONCLUSIVE, Grade.MISSED, Grade.FALSE),
+        Grade.NOT_JUDGED,
     )
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
@@ -125,11 +106,6 @@ class MissedFaults(Evaluation):
         # An inconclusive run makes no references.
         return _of_healthy(measured, certain=run.kind == DERIVING)
 
-    def cells(self, results: Sequence[Result]) -> dict[str, str]:
-        """Return how often each criterion named the fault."""
-        criteria = Counter(chain.from_iterable(one.judged.by for one in results)).most_common()
-        return {"named by": ", ".join(f"{name} {count}" for name, count in criteria) or "-"}
-
 
 EVALUATION = MissedFaults()
 
@@ -143,7 +119,7 @@ def derived(folder: Path) -> tuple[Path, float]:
     reports = [
         folder / one.run.folder / REPORT
         for one in engine.read(EVALUATION, folder)[1]
-        if one.run.kind == DERIVING and one.judged.found is Grade.NAMED
+        if one.run.kind == DERIVING and one.judged.found is Grade.RIGHT
     ]
     if len(reports) < LEAST_SESSIONS:
         raise CannotRunError(
@@ -184,7 +160,7 @@ def _of_healthy(cases: Sequence[Mapping[str, Any]], *, certain: bool) -> Answer:
     ]
     if certain and undecided:
         return Answer(Grade.INCONCLUSIVE, tuple(map(short, undecided)))
-    return Answer(Grade.NAMED)
+    return Answer(Grade.RIGHT)
 
 
 def _of_fault(run: Run, cases: Sequence[Mapping[str, Any]]) -> Answer:
@@ -201,7 +177,7 @@ def _of_fault(run: Run, cases: Sequence[Mapping[str, Any]]) -> Answer:
     named = list(_findings(concerned, fault.sizes, Level.FAIL))
     if named:
         criteria = tuple(sorted({finding["criterion"] for finding in named}))
-        return Answer(Grade.NAMED, tuple(short(one["why"]) for one in named), criteria)
+        return Answer(Grade.RIGHT, tuple(short(one["why"]) for one in named), criteria)
     failed = [why for case in faulty for why in _failures(case)]
     if failed:
         return Answer(Grade.OTHERWISE, tuple(map(short, failed)))

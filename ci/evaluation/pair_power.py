@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
-from ci.evaluation.table import markdown
+from ci.evaluation.table import exact_interval, markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import UPLINK_OF, Kind, PairObservation, PairTable, Topology
 from netproof.pairs.rounds import Mode, next_round, rounds_of_all, tournament
@@ -350,12 +349,6 @@ def results(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def exact_interval(hits: int, runs: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of a share (Clopper and Pearson, Biometrika 26, 1934)."""
-    interval = binomtest(hits, runs).proportion_ci(0.95, "exact")
-    return interval.low, interval.high
-
-
 def needed(rounds: Sequence[int | None], share: float = 0.99) -> int | None:
     """Return the rounds after which a share of the runs were there; None: never."""
     ordered = sorted(math.inf if number is None else number for number in rounds)
@@ -467,21 +460,23 @@ def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
     file.write_text(vl_convert.vegalite_to_svg(specification, vl_version=version))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Simulate, or print results."""
-    parser = argparse.ArgumentParser(prog="ci/evaluate pair-power", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="portions with this in their name")
     parser.add_argument("--seconds", type=float, default=math.inf, help="limit of a portion")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--chart", type=Path)
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulate, or print results."""
     if options.tables:
         print("\n".join(tables(results(options.folder))))
     if options.chart:
         chart(results(options.folder), options.chart)
     if options.tables or options.chart:
-        return
+        return 0
     # It takes hours, beside other work.
     os.nice(19)
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -496,3 +491,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f" right in {cell(result)} rounds; {result['wrong']} wrong",
                 flush=True,
             )
+    return 0

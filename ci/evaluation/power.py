@@ -16,15 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from ci.evaluation.table import markdown
+from ci.evaluation.table import counted, markdown
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE
 from netproof.criteria.registry import BY_FINDING
 from netproof.measurement.case import Case
-from netproof.present import terminal
 from netproof.session import session as sessions
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
@@ -295,7 +292,12 @@ def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Co
     )
 
 
-def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
+def show(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table."""
+    print("\n".join(markdown([heading, *rows])), end="\n\n")
+
+
+def print_planted(recorded: Sequence[Recorded]) -> bool:
     """Print the table of planted changes; return whether all were found often enough."""
     rows, enough = [], True
     for plant in plants(recorded[0].matrix):
@@ -319,15 +321,16 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
             )
         counts, by = _found(plant, without)
         enough = enough and counts["sessions"] >= FOUND_OF_TEN * len(recorded)
-        said = ", ".join(f"{name} {count}" for name, count in by.most_common()) or "-"
         reds = f"{counts['sessions']} of {len(recorded)}"
         cases, undecided = f"{counts['flagged']} of {counts['cases']}", str(counts["undecided"])
-        rows.append((plant.name, judged_by, reds, nothing_planted, undecided, cases, said))
+        rows.append(
+            (plant.name, judged_by, reds, nothing_planted, undecided, cases, counted(by.elements()))
+        )
     heading = (
         *("planted", "references", "sessions red", "red with nothing planted"),
         *("only inconclusive", "cases red", "by"),
     )
-    _print_markdown(heading, rows, out)
+    show(heading, rows)
     return enough
 
 
@@ -356,7 +359,7 @@ def _found(plant: Plant, recorded: Sequence[Recorded]) -> tuple[Counter[str], Co
     return counts, by
 
 
-def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
+def print_growing(recorded: Sequence[Recorded]) -> None:
     """Print from which size on growing changes are found, and criteria that find none."""
     against: Counter[str] = Counter()
     rows = []
@@ -371,15 +374,13 @@ def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
             cells.append(f"{counts['sessions']}{asks}{by}" if counts["cases"] else "-")
         rows.append((name, *cells))
     times = [f"{factor:g} times" for factor in FACTORS]
-    _print_markdown((f"slower, red of {len(recorded)}", *times), rows, out)
+    show((f"slower, red of {len(recorded)}", *times), rows)
     none = [name for name in (*BY_FINDING, REFERENCE) if not against[name]]
-    found = ", ".join(f"{name} {count}" for name, count in against.most_common())
-    out.print(f"Cases that each criterion was against: {found or 'none'}.", soft_wrap=True)
-    out.print(f"Against none of them: {', '.join(none) or 'no criterion'}.", soft_wrap=True)
-    out.print()
+    print(f"Cases that each criterion was against: {counted(against.elements())}.")
+    print(f"Against none of them: {', '.join(none) or 'no criterion'}.\n")
 
 
-def print_false(recorded: Sequence[Recorded], out: Console) -> None:
+def print_false(recorded: Sequence[Recorded]) -> None:
     """Print cases by level and criterion with nothing planted."""
     levels: dict[str, Counter[str]] = defaultdict(Counter)
     for one in recorded:
@@ -391,12 +392,10 @@ def print_false(recorded: Sequence[Recorded], out: Console) -> None:
         (name, *(str(counted[level.value]) for level in order))
         for name, counted in sorted(levels.items())
     ]
-    _print_markdown(("criterion, nothing planted", *map(str, order)), rows, out)
+    show(("criterion, nothing planted", *map(str, order)), rows)
 
 
-def print_stated(
-    recorded: Sequence[Recorded], tries: int, chance: random.Random, out: Console
-) -> None:
+def print_stated(recorded: Sequence[Recorded], tries: int, chance: random.Random) -> None:
     """Print how often changes that one session states as found are found in another."""
     examined = [power.Examined(one.session, one.matrix, one.references) for one in recorded]
     tried: dict[tuple[Degradation, float], list[bool]] = defaultdict(list)
@@ -417,18 +416,11 @@ def print_stated(
         for (change, share), several in sorted(tried.items())
     ]
     heading = ("change", "of what was stated", "tried", f"found (aim at 1: {SURE:.0%})")
-    _print_markdown(heading, rows, out)
+    show(heading, rows)
 
 
-def _print_markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], out: Console) -> None:
-    for line in markdown([heading, *rows]):
-        out.print(line, soft_wrap=True)
-    out.print()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables; return 0 if the aims are met, 1 if one is missed."""
-    parser = argparse.ArgumentParser(prog="ci/evaluate power", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument(
         "--only", choices=("planted", "growing", "stated"), help="one of the tables"
@@ -436,19 +428,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, as for netproof verdict")
     parser.add_argument("--tries", type=int, default=200, metavar="N", help="stated changes tried")
     parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
-    asked = parser.parse_args(arguments)
-    seed = random.randrange(2**32) if asked.seed is None else asked.seed
-    out = terminal.console()
-    recorded = [_read(path, asked.system) for path in asked.reports]
-    out.print(f"{len(recorded)} sessions, seed {seed}\n")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the tables; return 0 if the aims are met, 1 if one is missed."""
+    seed = random.randrange(2**32) if options.seed is None else options.seed
+    recorded = [_read(path, options.system) for path in options.reports]
+    print(f"{len(recorded)} sessions, seed {seed}\n")
     enough = True
-    if asked.only in (None, "planted"):
-        print_false(recorded, out)
-        enough = print_planted(recorded, out)
-    if asked.only in (None, "growing"):
-        print_growing(recorded, out)
-    if asked.only in (None, "stated") and len(recorded) > 1:
-        print_stated(recorded, asked.tries, random.Random(seed), out)
+    if options.only in (None, "planted"):
+        print_false(recorded)
+        enough = print_planted(recorded)
+    if options.only in (None, "growing"):
+        print_growing(recorded)
+    if options.only in (None, "stated") and len(recorded) > 1:
+        print_stated(recorded, options.tries, random.Random(seed))
     return 0 if enough else 1
 
 

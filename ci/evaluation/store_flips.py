@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -103,7 +103,7 @@ def places(folder: Path, report: Path) -> list[Place]:
     ]
 
 
-def run(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Counter[str]]:
+def flipped(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Counter[str]]:
     """Damage files of a session's copies in ``folder`` one by one, and restore each.
 
     What is read otherwise, or refused without the file's name, goes to standard error.
@@ -157,17 +157,17 @@ def _write(path: Path, content: bytes, written: float) -> None:
     os.utime(path, (written, written))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table of all files; return 0 if nothing was read otherwise."""
-    parser = argparse.ArgumentParser(
-        prog="ci/evaluate store-flips", description=__doc__.splitlines()[0]
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("report", type=Path, help="of a session that passed, beside its folder")
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table of all files; return 0 if nothing was read otherwise."""
     with tempfile.TemporaryDirectory() as folder:
-        effects = run(Path(folder), options.report, tries=options.tries, seed=options.seed)
+        effects = flipped(Path(folder), options.report, tries=options.tries, seed=options.seed)
     effects["all"] = total = sum(effects.values(), Counter())
     rows = [[kind, *(str(one[name]) for name in COLUMNS)] for kind, one in effects.items()]
     print("\n".join(markdown([("file", *COLUMNS), *rows])))

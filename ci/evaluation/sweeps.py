@@ -1,19 +1,20 @@
-"""Sweeps of settings whose best value is known, against what ``netproof measure`` recommends."""
+"""Sweeps of settings whose best value is known, against what ``netproof measure`` recommends.
+
+Each run plants a value worse than those of the sweep, in a library, on the nodes or not at all, and
+`netproof measure tune` sweeps. It has to recommend the value planted as best, and nothing where no
+value differs. A run that broke is not judged, and repeated.
+"""
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ci.evaluation import engine
-from ci.evaluation.engine import Answer, Evaluation, Grade, Plant, Result, Run, not_judged, short
-from ci.evaluation.table import AT_MOST
+from ci.evaluation.engine import Answer, Evaluation, Grade, Plant, Run, not_judged, short
 
-LEAST_STEPS = 15 / 16
-"""Aim: share of eager limits found at their sizes."""
 DONE, CANNOT_TELL = 0, 2
 """Exit statuses of ``netproof measure tune``."""
 DISTURBED = """for partition in site_configuration["systems"][0]["partitions"]:
@@ -25,35 +26,12 @@ KINDS = engine.plants("tune-campaign")
 
 
 class Sweeps(Evaluation):
-    """Sweeps of settings on the testbed whose best value is known, against what they recommend.
-
-    Each run plants a value worse than those of the sweep, in a library, on the nodes or not at all,
-    and `netproof measure tune` sweeps. It has to recommend the value planted as best, and nothing
-    where no value differs. A run that broke is not judged, and repeated.
-    """
+    """Sweeps of settings on the testbed whose best value is known, by what they recommend."""
 
     name = "tune-campaign"
     verb = "measure tune"
-    heads = (
-        *("planted", "swept", "runs"),
-        *(Grade.RIGHT, Grade.WRONG, Grade.MISSED, Grade.INCONCLUSIVE, Grade.NOT_JUDGED),
-        *(f"not right{AT_MOST}", "median s", "longest s"),
-    )
+    grades = (Grade.RIGHT, Grade.WRONG, Grade.MISSED, Grade.INCONCLUSIVE, Grade.NOT_JUDGED)
     rejudges = False
-
-    def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
-        """Plan runs of each kind, in an order that ``seed`` draws; environments take turns."""
-        drawn, several = random.Random(settings["seed"]), []
-        for name in KINDS:
-            if name in settings["kinds"]:
-                there = KINDS[name].environments
-                first = drawn.randrange(len(there))
-                turns = range(first, first + settings["runs"])
-                several += [(name, there[turn % len(there)]) for turn in turns]
-        return tuple(
-            KINDS[name].drawn(number, name, seed, (environment,))
-            for number, (name, environment), seed in engine.numbered(drawn, several)
-        )
 
     def site(self, run: Run, folder: Path) -> dict[str, str]:
         """Allow for the programs of a delay line, if the fault is one."""
@@ -95,41 +73,8 @@ class Sweeps(Evaluation):
             return _steps(kind, sweep)
         return _recommendation(kind, sweep["recommended"])
 
-    def aim(self, plant: Plant, judged: Sequence[Answer]) -> str | None:
-        """Nine of ten right, all where no value is best, and 15 of 16 steps."""
-        seen, tried = _seen(judged)
-        if not tried:
-            return super().aim(plant, judged)
-        if seen < LEAST_STEPS * tried:
-            return f"{plant.said}: {seen} of {tried} seen where they are"
-        return None
-
-    def cells(self, results: Sequence[Result]) -> dict[str, str]:
-        """Return the swept parameter, in words."""
-        kind = KINDS[results[0].run.kind]
-        of = f"of {kind.function}" if kind.function else f"over {kind.protocol.upper()}"
-        return {"swept": f"{kind.parameter} {of}"}
-
-    def notes(self, results: Sequence[Result]) -> list[str]:
-        """Return how many steps were seen."""
-        found = []
-        for name, kind in KINDS.items():
-            judged = [one.judged for one in results if one.run.kind == name]
-            if kind.steps and judged:
-                seen, tried = _seen(judged)
-                found.append(f"{kind.said}: {seen} of {tried} seen there or at the next size.")
-        return found
-
-    def of_settings(self, settings: Mapping[str, Any]) -> str:
-        """Return what a run is."""
-        return "Sweeps"
-
 
 EVALUATION = Sweeps()
-
-
-def _seen(several: Sequence[Answer]) -> tuple[int, int]:
-    return sum(one.steps[0] for one in several), sum(one.steps[1] for one in several)
 
 
 def _recommendation(kind: Plant, best: Mapping[str, Any] | None) -> Answer:
@@ -154,14 +99,14 @@ def _winners(kind: Plant, sweep: Mapping[str, Any]) -> Answer:
 def _steps(kind: Plant, sweep: Mapping[str, Any]) -> Answer:
     """Check that each limit shows between the right sizes, or their neighbours."""
     sizes = [size for size, _ in sweep["values"][0]["by_size"]]
-    seen_at, seen = [], 0
+    seen_at, seen = list[str](), 0
     steps = {step["value"]: step["sizes"] for step in sweep["eager_steps"]}
     for value in kind.values:
         between = steps[value]
         seen += between is not None and _near(int(value), between[1], sizes)
         seen_at.append(f"{value}: {'none' if between is None else f'{between[0]} to {between[1]}'}")
     found = Grade.RIGHT if seen == len(kind.values) else Grade.MISSED
-    return Answer(found, (short(", ".join(seen_at)),), steps=(seen, len(kind.values)))
+    return Answer(found, (short(", ".join(seen_at)),))
 
 
 def _near(limit: int, above: int, sizes: Sequence[int]) -> bool:

@@ -20,8 +20,6 @@ from typing import IO, Any
 
 from ci.testbed.state import DEFAULT as STATE
 from netproof.errors import NetproofError
-from netproof.site import site
-from netproof.site.site import JUDGE_ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"
@@ -191,15 +189,6 @@ def has_launch(node: str) -> bool:
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     # The job's own script is a step too, with a word instead of a number.
     return any(re.fullmatch(r"\d+\.\d+", step) for step in asked.stdout.split())
-
-
-def site_environments() -> dict[str, list[str]]:
-    """Return the features of the site's MPI environments by their names, sorted."""
-    configuration = site.load(SITE)
-    (system,) = configuration["systems"]
-    several = {name for partition in system["partitions"] for name in partition["environs"]}
-    features = {one["name"]: one["features"] for one in configuration["environments"]}
-    return {name: features[name] for name in sorted(several - {JUDGE_ENVIRONMENT})}
 
 
 def altered_site(folder: Path, alteration: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from made_site import written_site
 
 from ci.evaluation import engine
 from ci.evaluation.engine import Grade
-from ci.evaluation.false_reds import CONDITIONS, EVALUATION, ONE_CPU
+from ci.evaluation.false_reds import EVALUATION
 
 pytestmark = pytest.mark.nightly
 
@@ -35,7 +35,7 @@ for environment in site_configuration["environments"]:
 def test_a_run_alongside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
     site = written_site(tmp_path, CHANGES)
     folder = tmp_path / "campaign"
-    counts = [f"--{one}={int(one == ONE_CPU)}" for one in CONDITIONS]
+    counts = [f"--{one}={int(one == 'one-cpu')}" for one in EVALUATION.plants]
     ran = run(
         tmp_path,
         *("python", "-m", "ci.evaluation", "false-reds"),

@@ -15,7 +15,7 @@ from ci.evaluation.engine import Answer
 @pytest.fixture
 def fake(monkeypatch):
     """Runs without a testbed: ``fake["measure"]`` says what becomes of each, in its folder."""
-    made: dict = {"runs": [], "measure": lambda run, folder: Answer(made["evaluation"].good)}
+    made: dict = {"runs": [], "measure": lambda run, folder: Answer(made["evaluation"].grades[0])}
 
     def measure(evaluation, run, settings, folder, lock):
         made["runs"].append(run.number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,8 @@ SETTINGS = {
 
 def planned(evaluation: Evaluation, *options: str, seed: int = 3) -> tuple[Run, ...]:
     """The runs of a new evaluation with these options."""
-    return evaluation.plan(
-        command_line._options(evaluation, ["--out", ".", f"--seed={seed}", *options])
-    )
+    words = ["--out", ".", f"--seed={seed}", *options]
+    return evaluation.plan(command_line.options_of(evaluation, argparse.ArgumentParser(), words))
 
 
 def campaign(*runs: Run, **settings: Any) -> Campaign:

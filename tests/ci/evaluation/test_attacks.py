@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.evaluation import attack_files, attack_inputs, attacks
+from ci.evaluation import attacks
 from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,43 +36,26 @@ def test_a_small_number_of_every_attack_is_refused_or_read_right():
         assert int(mib) <= attacks.MIB
 
 
-@pytest.fixture
-def known(tmp_path):
-    return attacks.attacks(tmp_path)
-
-
-def faked(attack, judge):
-    return dataclasses.replace(attack, judge=judge)
-
-
-def test_another_error_than_netproofs_own_is_wrong(known):
-    def judge(given):
+def test_another_error_than_netproofs_own_is_wrong():
+    def judge(text, origin):
         raise TypeError("odd")
 
-    given = attack_inputs.Input("", "made")
-    assert attacks.outcome(faked(known["patterns"], judge), given) == "TypeError: odd"
+    assert attacks.outcome(judge, "", "made") == "TypeError: odd"
 
 
-def test_an_error_that_quotes_all_of_a_line_is_wrong(known):
-    def judge(given):
+def test_an_error_that_quotes_all_of_a_line_is_wrong():
+    def judge(text, origin):
         raise NetproofError("9" * 10_000)
 
-    given = attack_inputs.Input("", "made")
-    assert attacks.outcome(faked(known["patterns"], judge), given).startswith("an error of 10,000")
+    assert attacks.outcome(judge, "", "made").startswith("an error of 10,000")
 
 
-def test_what_had_to_be_refused_and_was_read_is_wrong(known):
-    text = attack_files._some_checks((ROOT / "reference-values" / "testbed.yaml").read_text())
-    given = attack_inputs.Input(text, "testbed.yaml", must_refuse=True)
-    assert attacks.outcome(known["references"], given) == "was read, and has to be refused"
-
-
-def test_a_value_that_stands_nowhere_is_wrong(known, monkeypatch):
+def test_a_value_that_stands_nowhere_is_wrong(monkeypatch):
     path = ROOT / "tests" / "data" / "netpipe" / "3.7.2" / "tcp.out"
-    given = attack_inputs.Input(path.read_text(), str(path))
-    assert attacks.outcome(known["NetPIPE file"], given) == attack_inputs.RIGHT
+    given, judge = (path.read_text(), str(path)), attacks.of_program("NetPIPE file").judge
+    assert judge(*given) == attacks.RIGHT
     # A reader that took another line's time.
-    believed = attack_inputs._believed
+    believed = attacks._believed
 
     def lying(text, path):
         def row(one):
@@ -84,42 +67,41 @@ def test_a_value_that_stands_nowhere_is_wrong(known, monkeypatch):
             for ended, kind, table in believed(text, path)
         ]
 
-    monkeypatch.setattr(attack_inputs, "_believed", lying)
-    assert "and read was" in attacks.outcome(known["NetPIPE file"], given)
+    monkeypatch.setattr(attacks, "_believed", lying)
+    assert "and read was" in judge(*given)
 
 
-def test_the_same_seed_makes_the_same_inputs(known):
-    for attack in known.values():
-        one, other = ([attack.make(random.Random(5)).text for _ in range(3)] for _ in range(2))
+def test_the_same_seed_makes_the_same_inputs(tmp_path):
+    for name in attacks.MUTATED:
+        make = attacks.attack_of(name, tmp_path).make
+        one, other = ([make(random.Random(5)) for _ in range(3)] for _ in range(2))
         assert one == other
 
 
 @pytest.mark.slow
-def test_an_input_that_never_ends_is_given_up(known, monkeypatch):
+def test_an_input_that_never_ends_is_given_up(monkeypatch):
     monkeypatch.setattr(attacks, "ENDLESS_SECONDS", 0.2)
     before = signal.signal(signal.SIGPROF, attacks._give_up)
 
-    def judge(given):
+    def judge(text, origin):
         while True:
             pass
 
-    given = attack_inputs.Input("", "made")
     try:
-        assert attacks.outcome(faked(known["patterns"], judge), given) == "_Endless: "
+        assert attacks.outcome(judge, "", "made") == "_Endless: "
     finally:
         signal.signal(signal.SIGPROF, before)
 
 
-def test_a_site_s_value_that_nobody_said_is_wrong(known, monkeypatch):
-    load = attack_files.site.load
+def test_a_site_s_value_that_nobody_said_is_wrong(tmp_path, monkeypatch):
+    load, judge = attacks.site.load, attacks.of_sites(tmp_path).judge
+    text = (ROOT / "site-config" / "example.py").read_text()
+    assert judge(text, "two partitions") == attacks.WRITTEN
 
     def lying(path):
         found = load(path)
         found["systems"][0]["partitions"][0]["extras"]["mtu"] = 9001
         return found
 
-    name, text = next(iter(attack_files._site_texts().items()))
-    given = attack_inputs.Input(text, name)
-    assert attacks.outcome(known["site file"], given) == attack_inputs.RIGHT
-    monkeypatch.setattr(attack_files.site, "load", lying)
-    assert "9001" in attacks.outcome(known["site file"], given)
+    monkeypatch.setattr(attacks.site, "load", lying)
+    assert "9001" in judge(text, "two partitions")

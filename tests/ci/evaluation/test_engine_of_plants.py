@@ -36,7 +36,7 @@ def run_of(kind: str, number: int = 1) -> Run:
 
 
 MTU, CLEAN, FLAP = run_of("mtu"), run_of(HEALTHY, 2), run_of("link-flap")
-FLAPS = {"pairs": True, "flap_within": 0.01}
+FLAPS = {"pairs": True}
 
 
 def begin(folder: Path, *runs: Run, **changes: object) -> None:
@@ -185,7 +185,7 @@ def test_a_run_that_is_not_judged_counts_for_no_aim():
     made = [result(run, Grade.RIGHT) for run in runs[:9]] + [result(runs[9], Grade.NOT_JUDGED)]
     assert EVALUATION.missed(campaign(*runs), made)[:2] == [
         "1 runs were not judged; --resume makes them again",
-        f"{plant.said}: 9 of the 10 runs that it takes",
+        f"{plant.said}: 9 of the 10 runs it takes",
     ]
     assert EVALUATION.missed(campaign(*runs), made[:-1])[0] == "9 of 10 runs were made"
 
@@ -203,7 +203,7 @@ def test_a_folder_with_anything_in_it_is_no_place_for_a_new_one(tmp_path):
         begin(tmp_path, MTU)
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", '{"format": 2}', '{"format": 9}'])
+@pytest.mark.parametrize("text", [None, "", "{}", '{"format": 3}', '{"format": 9}'])
 def test_a_folder_without_a_whole_plan_is_refused(tmp_path, text):
     if text is not None:
         (tmp_path / "campaign.json").write_text(text)
@@ -284,7 +284,7 @@ INTERRUPTED = f"""
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from runs_without_testbed import NoTestbed
-from ci.evaluation import command, diagnosed_faults, engine, false_reds, testbed
+from ci.evaluation import __main__ as command, diagnosed_faults, engine, testbed
 
 class Assignment(NoTestbed):
     def lift(self): print("lifted", flush=True)
@@ -296,9 +296,9 @@ def measure(*_):
 
 engine.Testbed, engine.measure = Assignment, measure
 testbed.wait_until_quiet = lambda settings: None
-sys.exit(command.main(eval(sys.argv[1]).EVALUATION, sys.argv[2:]))
+sys.exit(command.main(sys.argv[1:]))
 """
-ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in false_reds.CONDITIONS]
+ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in false_reds.EVALUATION.plants]
 
 
 def processes_about(folder: Path) -> list[str]:
@@ -316,9 +316,9 @@ def processes_about(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("way", "module", "asked"),
     [
-        (signal.SIGINT, "false_reds", ONE_COMPILER),
-        (signal.SIGTERM, "diagnosed_faults", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
-        (signal.SIGHUP, "diagnosed_faults", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
+        (signal.SIGINT, "false-reds", ONE_COMPILER),
+        (signal.SIGTERM, "diagnose-campaign", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
+        (signal.SIGHUP, "diagnose-campaign", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
     ],
 )
 def test_an_evaluation_that_gets_a_signal_to_end_leaves_nothing_behind(
@@ -334,10 +334,10 @@ def test_an_evaluation_that_gets_a_signal_to_end_leaves_nothing_behind(
     ) as ours:
         assert "load average" in ours.stdout.readline()
         assert ours.stdout.readline() == "measuring\n"
-        assert module != "false_reds" or len(processes_about(folder)) >= 2
+        assert module != "false-reds" or len(processes_about(folder)) >= 2
         ours.send_signal(way)
         out, errors = ours.communicate(timeout=30)
-    lifted = "" if module == "false_reds" else "lifted\n"
+    lifted = "" if module == "false-reds" else "lifted\n"
     assert (ours.returncode, out) == (2, f"{lifted}restored\n")
     assert f"ended by {way.name}; go on with --resume {folder}" in errors
     assert processes_about(folder) == []
@@ -350,15 +350,6 @@ CPUS = sorted(os.sched_getaffinity(0))
 WAIT_S = 20.0
 
 
-def arguments(load: str, folder: Path) -> list[str]:
-    settings = {
-        "one-cpu": {"cpu": CPUS[-1]},
-        "bursts": {"seed": 1, "burst_s": 0.2, "pause_s": 0.05, "cpus": CPUS},
-        "compiler": {"seed": 1, "folder": str(folder)},
-    }
-    return machine_load.words(load, **settings[load])
-
-
 def wait_for(what, seconds: float = WAIT_S) -> None:
     deadline = time.monotonic() + seconds
     while not what():
@@ -366,47 +357,57 @@ def wait_for(what, seconds: float = WAIT_S) -> None:
         time.sleep(0.02)
 
 
+def is_there(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
+@pytest.mark.parametrize("load", machine_load.LOADS)
 def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
-    with machine_load.running(arguments(load, tmp_path)) as running:
-        wait_for(lambda: running.cpu_seconds() > 0.2)
-        assert machine_load.group(running.group)
-        if load == "one-cpu":
-            assert os.sched_getaffinity(running.group) == {CPUS[-1]}
-            own = os.getpriority(os.PRIO_PROCESS, 0)
-            assert os.getpriority(os.PRIO_PROCESS, running.group) == own
-    assert machine_load.group(running.group) == []
+    with machine_load.running(load, 1, tmp_path) as running:
+        wait_for(lambda: running.cpu_seconds() > 0.1)
+        started = [one.pid for one in running.processes]
+        assert len(started) == (len(CPUS) if load == "bursts" else 1)
+        if load != "compiler":
+            wait_for(lambda: all(len(os.sched_getaffinity(one)) == 1 for one in started))
+    assert not any(map(is_there, started))
+    wait_for(lambda: processes_about(tmp_path) == [], 5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
+@pytest.mark.parametrize("load", machine_load.LOADS)
 def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(load, tmp_path):
     starter = subprocess.Popen(
         [
             *(sys.executable, "-c"),
-            "import sys, time\nfrom ci.evaluation import load as machine_load\n"
-            "with machine_load.running(sys.argv[1:]) as load:\n"
-            "    print(load.group, flush=True)\n    time.sleep(60)",
-            *arguments(load, tmp_path),
+            "import sys, time\nfrom pathlib import Path\n"
+            "from ci.evaluation import load as machine_load\n"
+            "with machine_load.running(sys.argv[1], 1, Path(sys.argv[2])) as load:\n"
+            "    while load.cpu_seconds() < 0.1:\n        time.sleep(0.02)\n"
+            "    print(*[one.pid for one in load.processes], flush=True)\n    time.sleep(60)",
+            *(load, tmp_path),
         ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
     )
-    group = int(starter.stdout.readline())
-    wait_for(lambda: machine_load.group_cpu_seconds(group) > 0.1)
+    started = [*map(int, starter.stdout.readline().split())]
+    assert started
     starter.kill()
     starter.wait()
     starter.stdout.close()
-    wait_for(lambda: not machine_load.group(group), 5)
+    wait_for(lambda: not any(map(is_there, started)) and processes_about(tmp_path) == [], 5)
 
 
-def test_bursts_are_drawn_by_the_seed_and_have_the_means_that_were_asked_for():
-    drawn = list(islice(machine_load.bursts(7, 2.0, 0.5), 4000))
-    assert drawn == list(islice(machine_load.bursts(7, 2.0, 0.5), 4000))
-    assert drawn[:3] != list(islice(machine_load.bursts(8, 2.0, 0.5), 3))
+def test_bursts_are_drawn_by_the_seed_and_have_their_means():
+    drawn = list(islice(machine_load.bursts(7), 4000))
+    assert drawn == list(islice(machine_load.bursts(7), 4000))
+    assert drawn[:3] != list(islice(machine_load.bursts(8), 3))
     lengths = [end - begin for begin, end in drawn]
-    assert sum(lengths) / len(lengths) == pytest.approx(2.0, rel=0.1)
-    assert drawn[-1][1] / len(drawn) == pytest.approx(2.5, rel=0.1)
+    assert sum(lengths) / len(lengths) == pytest.approx(machine_load.BURST_S, rel=0.1)
+    both = machine_load.BURST_S + machine_load.PAUSE_S
+    assert drawn[-1][1] / len(drawn) == pytest.approx(both, rel=0.1)
     assert all(begin > end for (_, end), (begin, _) in pairwise(drawn))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.evaluation import attack_inputs
+from ci.evaluation import attacks
 from netproof.benchmarks import outputs
 from netproof.benchmarks.interface import Table
 from netproof.errors import NetproofError, ParseError
@@ -203,17 +203,16 @@ def test_a_foreign_line_within_it_is_refused_or_changes_nothing(name):
         assert {(one.function, one.curve()) for _, one in found} <= whole
 
 
-@pytest.mark.parametrize("reader", attack_inputs.READERS)
+@pytest.mark.parametrize("reader", attacks.READERS)
 @given(st.randoms(use_true_random=False))
 def test_a_mutated_output_is_refused_or_right(reader, draw):
-    origins = attack_inputs.origins_of(reader)
-    made = attack_inputs.of_texts({one: Path(one).read_text() for one in origins})(draw)
+    attack = attacks.of_program(reader)
+    text, origin = attack.make(draw)
     try:
-        outcome = attack_inputs.of_reader(made, origins)
+        outcome = attack.judge(text, origin)
     except NetproofError:
         return
-    right = (attack_inputs.REFUSED, attack_inputs.RIGHT, attack_inputs.WRITTEN)
-    assert outcome in right, made.text
+    assert outcome in (attacks.REFUSED, attacks.RIGHT, attacks.WRITTEN), text
 
 
 @pytest.mark.parametrize(

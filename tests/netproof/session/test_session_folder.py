@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.evaluation import scale_sessions, store_flips
-from ci.evaluation.scale_sessions import Recorded
+from ci.evaluation import scale, store_flips
+from ci.evaluation.scale import Recorded
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -22,7 +22,7 @@ from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-REFERENCES = scale_sessions.ROOT / "reference-values" / "testbed.yaml"
+REFERENCES = scale.ROOT / "reference-values" / "testbed.yaml"
 RECORDED = DATA / "sessions" / "two-switches.json"
 WHERE = ("system", "partition", "environ")
 
@@ -123,10 +123,10 @@ def test_each_case_of_a_job_has_a_file_of_its_own(tmp_path):
 
 @pytest.mark.slow
 def test_flips_and_cuts_of_any_file_are_refused_or_change_no_verdict(tmp_path, monkeypatch):
-    own = scale_sessions.make(tmp_path, Recorded(scale_sessions.SMALL), 1, REFERENCES)
+    own = scale.make(tmp_path, Recorded(scale.SMALL), 1, REFERENCES)
     for name, value in own.environment().items():
         monkeypatch.setenv(name, value)
-    effects = store_flips.run(tmp_path / "copies", own.report, tries=90, seed=20061)
+    effects = store_flips.flipped(tmp_path / "copies", own.report, tries=90, seed=20061)
     assert {name: one for name, one in effects.items() if one["otherwise"]} == {}
     assert {one["tries"] for one in effects.values()} == {6}
     assert {name for name, one in effects.items() if one["refused"] < 6} == {"report"}

@@ -1,16 +1,17 @@
-"""CPU seconds and peak memory of each verb, and how they grow with a session's cases.
+"""CPU seconds of the verbs by a session's cases, and of what is done for each node of a launch.
 
-Run ``python -m ci.evaluation.scale_sessions --session REPORT`` by hand, with a report of
-``ci/quickstart``. Its partition is copied under further names, nodes and jobs included, until a
-session has so many cases; each copy has records of its own, and a site's configuration expects all
-of them. Earlier nights are the same session on other days. Each verb runs once in a process of its
-own, and is refused where its exit status says that it could not answer. The exponent is that of the
-seconds over the counts from 1,000 on: 1 is linear.
+``--session`` is best a report of ``ci/quickstart``. Its partition is copied under further names,
+nodes and jobs included, until a session has so many cases; each copy has records of its own, and a
+site's configuration expects all of them. Earlier nights are the same session on other days. Each
+verb runs once in a process of its own, and is refused where its exit status says that it could not
+answer. With ``--nodes``, a recorded node's counters are those of all nodes, with other digits on
+each. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import math
 import os
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,12 +28,23 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from netproof import codec
-from netproof.criteria.settings import set_by_sites
-from netproof.session import records
+import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
+from ci.evaluation.table import markdown
+from ci.evaluation.testbed import ROOT
+from netproof import codec
+from netproof.benchmarks import registry
+from netproof.criteria.settings import Settings, set_by_sites
+from netproof.errors import NetproofError
+from netproof.measurement.counters import Counters, counters
+from netproof.pairs.accusation import judge
+from netproof.pairs.model import PairObservation
+from netproof.pairs.rounds import Mode, next_round, tournament
+from netproof.session import records
+from netproof.verdict import traffic
+
 SMALL = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
+COUNTERS = ROOT / "tests/data/jobs/netpipe-twin/tcp-inter-node-oneway.1.err"
 COUNTS = (62, 500, 1000, 5000, 10_000)
 LINEAR_FROM = 1000
 RECORD = "netproof_record"
@@ -40,6 +53,8 @@ IN_RECORDS = (MEASURED, "netproof_case", "netproof_provenance", "netproof_transp
 """Keys of a test that its record has, where the recorded report has them itself."""
 JOBS = 100_000
 """Job numbers of one copy."""
+ROUNDS, LAUNCHES = 4, 2
+NOISE = 0.05
 
 
 class Recorded:
@@ -183,8 +198,6 @@ def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:
 
 def _site(folder: Path, recorded: Recorded, copies: int) -> None:
     """Write a configuration that expects the cases of all copies."""
-    from netproof.benchmarks import registry
-
     environments: dict[str, dict[str, Any]] = {}
     partitions: dict[str, dict[str, Any]] = {}
     for values in recorded.measured.values():
@@ -250,18 +263,15 @@ VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
 """Arguments and answers of each verb, in an order in which each finds what it needs."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """CPU seconds of a verb, and the most memory in MB."""
-
-    seconds: float
-    megabytes: float
+Costs = dict[str, list[tuple[float, ...]]]
+"""CPU seconds of verbs or steps, with the most memory in MB if it is known, for each count."""
 
 
-def run(session: Session, verb: str) -> Cost:
-    """Run a verb in a process of its own. Raises SystemExit where it had no answer.
+def cost(session: Session, verb: str) -> tuple[float, float]:
+    """Run a verb in a process of its own; return its CPU seconds and the most memory in MB.
 
-    A process begins with the memory of the one that starts it: that has to be small.
+    A process begins with the memory of the one that starts it, some 120 MB: no figure is below
+    that. Raises NetproofError where the verb had no answer.
     """
     arguments, answers = VERBS[verb]
     command = [str(Path(sys.executable).with_name("netproof")), *arguments(session)]
@@ -274,8 +284,82 @@ def run(session: Session, verb: str) -> Cost:
         output.seek(0)
         if child.returncode not in answers:
             said = output.read()[-2000:]
-            raise SystemExit(f"{' '.join(command)} ended with {child.returncode}:\n{said}")
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+            raise NetproofError(f"{' '.join(command)} ended with {child.returncode}:\n{said}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+
+
+def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
+    """Return the cases of the sessions, and each verb's CPU seconds and MB of each."""
+    recorded = Recorded(options.session)
+    references = options.references or ROOT / "reference-values" / f"{recorded.system}.yaml"
+    costs: Costs = defaultdict(list)
+    counts = list[int]()
+    for count in options.cases:
+        with tempfile.TemporaryDirectory(dir=options.keep) as scratch:
+            own = options.keep or Path(scratch)
+            # What is made need not outlive a power failure.
+            with mock.patch.object(os, "fsync"):
+                session = make(own / f"cases-{count}", recorded, count, references, options.nights)
+            counts.append(session.cases)
+            for verb in VERBS:
+                if verb in options.verbs:
+                    costs[verb].append(cost(session, verb))
+                    print(f"{session.cases} {verb} {costs[verb][-1][0]:.1f}", file=sys.stderr)
+    return counts, costs
+
+
+def text_of(names: Sequence[str]) -> str:
+    """Return a step's standard error with the counters of all nodes."""
+    lines = [one for one in COUNTERS.read_text().splitlines() if "netproof counters on" in one]
+    first, random = lines[0].partition("\t")[0], np.random.default_rng(1)
+    made = []
+    for name in names:
+        digits = str(random.integers(10, 99))
+        for line in (line for line in lines if line.startswith(f"{first}\t")):
+            numbers = re.sub(r"(?<=\s)(\d)(?=\d{4})", rf"\g<1>{digits}", line.partition("\t")[2])
+            made.append(f"netproof counters on {name}\t{numbers}")
+    return "\n".join(made) + "\n"
+
+
+def rounds(names: Sequence[str]) -> list[PairObservation]:
+    """Measure some rounds, in which the first node is slow."""
+    random = np.random.default_rng(2)
+    return [
+        PairObservation(number, pair, rate_mb_s=100 * slow * random.lognormal(0, NOISE))
+        for number in range(ROUNDS)
+        for pair in tournament(names, number)
+        for slow in [0.5 if names[0] in pair else 1.0]
+    ]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of some work, and the least CPU seconds of three times."""
+    seconds = []
+    for _ in range(3):
+        begun = time.process_time()
+        found = work()
+        seconds.append(time.process_time() - begun)
+    return found, min(seconds)
+
+
+def of_nodes(counts: Sequence[int]) -> tuple[Sequence[int], Costs]:
+    """Return the numbers of nodes, and CPU seconds of each step for each."""
+    # As each command has it.
+    gc.set_threshold(200_000, 50, 100)
+    costs: Costs = defaultdict(list)
+    for count in counts:
+        names = [f"node{number:05}" for number in range(count)]
+        text, pairs = text_of(names), rounds(names)
+        read, seconds = timed(lambda: counters(Path("launch.err"), text, names))  # noqa: B023
+        assert isinstance(read, Counters)
+        costs["read a launch's counters"].append((seconds,))
+        _, seconds = timed(lambda: next_round(Mode.QUICK, names, pairs, judge(pairs, names)))  # noqa: B023
+        costs["decide a round"].append((seconds,))
+        seen = [traffic.Seen("one", read, ("eth0",), Settings.of_site({}, 0), True)] * LAUNCHES
+        steps = traffic.standing_out, traffic.totals, traffic.carriers_in_rounds, traffic.all_lose
+        _, seconds = timed(lambda: [step(seen) for step in steps])  # noqa: B023
+        costs[f"name who stands out in {LAUNCHES} launches"].append((seconds,))
+    return counts, costs
 
 
 def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
@@ -287,47 +371,34 @@ def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
     ]
     if len({x for x, _ in points}) < 2:
         return math.nan
-    x0, y0 = (sum(values) / len(points) for values in zip(*points, strict=True))
-    return sum((x - x0) * (y - y0) for x, y in points) / sum((x - x0) ** 2 for x, _ in points)
+    return float(np.polyfit(*zip(*points, strict=True), 1)[0])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print CPU seconds and peak memory of each verb for each number of cases."""
-    parser = argparse.ArgumentParser(prog="scale_sessions", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+
+    def numbers(text: str) -> list[int]:
+        return [*map(int, text.split(","))]
+
     parser.add_argument("--session", type=Path, default=SMALL, help="report to copy")
     parser.add_argument("--references", type=Path, help="default: those of the checkout")
-    parser.add_argument("--cases", type=lambda text: [*map(int, text.split(","))], default=COUNTS)
+    parser.add_argument("--cases", type=numbers, default=COUNTS, metavar="N,...")
     parser.add_argument("--nights", type=int, default=3, help="of the history (default: 3)")
-    parser.add_argument("--verbs", type=lambda text: text.split(","), default=[*VERBS])
+    parser.add_argument("--verbs", nargs="+", choices=VERBS, default=[*VERBS], metavar="VERB")
     parser.add_argument("--keep", type=Path, help="leave the sessions in this new folder")
-    asked = parser.parse_args(arguments)
-    unknown = [verb for verb in asked.verbs if verb not in VERBS]
-    if unknown:
-        parser.error(f"no verb {', '.join(unknown)}; there are: {', '.join(VERBS)}")
-    recorded = Recorded(asked.session)
-    references = asked.references or ROOT / "reference-values" / f"{recorded.system}.yaml"
-    costs: dict[str, list[Cost]] = defaultdict(list)
-    counts: list[int] = []
-    for count in asked.cases:
-        with tempfile.TemporaryDirectory(dir=asked.keep) as scratch:
-            own = Path(scratch) if asked.keep is None else asked.keep
-            # What is made need not outlive a power failure.
-            with mock.patch.object(os, "fsync"):
-                session = make(own / f"cases-{count}", recorded, count, references, asked.nights)
-            counts.append(session.cases)
-            for verb in VERBS:
-                if verb in asked.verbs:
-                    costs[verb].append(run(session, verb))
-                    print(f"{session.cases} {verb} {costs[verb][-1].seconds:.1f}", file=sys.stderr)
+    parser.add_argument("--nodes", type=numbers, metavar="N,...", help="steps by nodes, not verbs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print CPU seconds, and of verbs the peak memory, by cases or nodes."""
+    counts, costs = of_nodes(options.nodes) if options.nodes else of_verbs(options)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"CPU seconds and peak MB by cases; load average {load}")
-    print(f"| verb | {' | '.join(map(str, counts))} | exponent |")
-    print("| --- |" + " ---: |" * (len(counts) + 1))
-    for verb, several in costs.items():
-        cells = [f"{one.seconds:.1f} / {one.megabytes:,.0f}" for one in several]
-        grows = exponent(counts, [one.seconds for one in several])
-        print(f"| {verb} | {' | '.join(cells)} | {grows:.2f} |")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"CPU seconds{'' if options.nodes else ' / peak MB'}; load average {load}\n")
+    rows = [("", *map(str, counts), "exponent")]
+    for name, several in costs.items():
+        cells = (
+            " / ".join((f"{each[0]:.2f}", *(f"{mb:,.0f}" for mb in each[1:]))) for each in several
+        )
+        rows.append((name, *cells, f"{exponent(counts, [one[0] for one in several]):.2f}"))
+    print("\n".join(markdown(rows)))
+    return 0
