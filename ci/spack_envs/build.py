@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ci.spack_envs import fabrics, lock, toolchains
+from ci.spack_envs import consistency, fabrics, lock
 from ci.spack_envs.program import Spack
 from netproof.errors import NetproofError
 from netproof.intake import disk
@@ -86,7 +86,7 @@ def build(
             (own / RECORDS / "failed.json").unlink(missing_ok=True)
             log.write_text("", encoding="utf-8")
             _concretize(combination, program, log, now, wanted, folder)
-            _insist(toolchains.lock_faults(combination, folder))
+            _insist(consistency.compiler_faults(combination, folder))
             _insist(fabrics.lock_faults(combination, site, folder))
             if not wanted.install:
                 return Outcome(combination.name, "concretized", time.monotonic() - begun, log)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
 import signal
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +18,7 @@ from rich.table import Table as Columns
 from rich.text import Text
 from ruamel.yaml import YAML
 
-from ci.spack_envs import build, consistency, program, release
-from ci.spack_envs.trying import in_a_job, tried_faults
+from ci.spack_envs import build, consistency, program, release, smoke
 from netproof.errors import NetproofError
 from netproof.present.terminal import console
 from netproof.site import spack
@@ -44,7 +46,7 @@ NO_SITE = "none"
 def main(arguments: list[str]) -> int:
     """Run one verb."""
     options = _parser().parse_args(arguments)
-    options.folder = spack.FOLDER
+    options.folder, options.given = spack.FOLDER, arguments
     signal.signal(signal.SIGTERM, _interrupt)
     # In the background of a shell, this process and its children would ignore interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -105,7 +107,7 @@ def build_all(options: argparse.Namespace) -> int:
     chosen = [table.named(name) for name in options.names] or list(table.build)
     _insist_on_consistency(options.folder)
     if options.slurm is not None:
-        return in_a_job(options)
+        return _in_a_job(options)
     found = program.find()
     if not options.any_release:
         release.insist(found.release, options.folder)
@@ -209,7 +211,7 @@ def check(options: argparse.Namespace) -> int:
             if found.word in ("stale", "failed"):
                 faults.append(f"{combination.name}: {found.reason}")
             elif found.record is not None:
-                faults += tried_faults(combination, found.record.site, options)
+                faults += smoke.tried_faults(combination, found.record.site, options)
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0
@@ -324,6 +326,10 @@ def _add_build_options(building: argparse.ArgumentParser) -> None:
     building.add_argument(
         "--slurm", metavar="OPTIONS", help="build in a Slurm job with these options of sbatch"
     )
+    # The job has the words of its command line, with this one after them.
+    building.add_argument(
+        "--in-job", dest="slurm", action="store_const", const=None, help=argparse.SUPPRESS
+    )
     building.add_argument(
         "--locked",
         action="store_true",
@@ -349,6 +355,28 @@ def _positive(text: str) -> int:
 
 def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _in_a_job(options: argparse.Namespace) -> int:
+    """Run the same command as a Slurm job, wait, show its output; return its exit status.
+
+    Raises NetproofError without sbatch, or without output.
+    """
+    sbatch = shutil.which("sbatch")
+    if sbatch is None:
+        raise NetproofError("there is no sbatch on PATH: --slurm needs Slurm")
+    log = spack.builds(options.folder) / "slurm-build.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    own = [str(Path(__file__).resolve().parents[1] / "spack-envs"), *options.given]
+    own += ["--in-job", f"--jobs={options.jobs}"]
+    words = [sbatch, "--wait", "--job-name=spack-envs", "--nodes=1"]
+    words += [f"--cpus-per-task={options.jobs}", f"--output={log}", *shlex.split(options.slurm)]
+    ended = subprocess.run([*words, f"--wrap={shlex.join(own)}"], check=False).returncode
+    if not log.exists():
+        raise NetproofError(f"the job left no {log}; sbatch ended with {ended}")
+    print(log.read_text(encoding="utf-8"), end="")
+    return ended
 
 
 def _owner(place: Path) -> str:

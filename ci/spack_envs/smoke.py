@@ -1,18 +1,17 @@
-"""Run each MPI program of an environment on 2 ranks by its library."""
+"""Try a built environment: its fabrics, its packages' own tests, and its programs on 2 ranks."""
 
 from __future__ import annotations
 
-import contextlib
+import argparse
 import functools
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ci.spack_envs import fabrics, lock
+from ci.spack_envs import build, fabrics, lock, program
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import MpiBenchmark
 from netproof.errors import NetproofError
@@ -25,9 +24,43 @@ LARGEST = 64
 """Bytes of the largest message, since speed does not matter here."""
 SECONDS = 300
 """Time limit of a program, with the queue."""
+ENDING_S = 10
+"""Seconds after which a program that does not end is killed."""
+TIMED_OUT = (124, 137)
+"""Exit statuses of timeout(1) for a program that took too long, and for one that it killed."""
 
 
-def faults(combination: Combination, site: str, slurm: str | None, folder: Path) -> list[str]:
+def tried_faults(combination: Combination, site: str, options: argparse.Namespace) -> list[str]:
+    """Check the fabrics of a built environment and run its programs; return the faults."""
+    folder = options.folder
+    for fabric, reason in spack.mpi(combination, site, folder).absent.items():
+        print(f"{combination.name}: without {fabric}: {reason}")
+    faults = fabrics.lock_faults(combination, site, folder)
+    faults += fabrics.library_faults(combination, site, folder)
+    if not faults:
+        print(f"{combination.name}: the fabrics that are required are there")
+    faults += _own_tests(combination, folder)
+    tried = faults_of_programs(combination, site, options.slurm, folder)
+    if not tried:
+        print(f"{combination.name}: {programs()} ran with 2 ranks")
+    return faults + tried
+
+
+def _own_tests(combination: Combination, folder: Path) -> list[str]:
+    """Run the packages' own smoke tests; return the faults."""
+    found = program.find()
+    own = spack.build_folder(combination, folder)
+    log = own / spack.RECORDS / "smoke.log"
+    log.write_text("", encoding="utf-8")
+    if found.run(log, "-e", str(own), "test", "run", "--fail-first", "netpipe"):
+        return [f"{combination.name}: {build.first_error(log)} (log: {log})"]
+    print(f"{combination.name}: smoke tests passed")
+    return []
+
+
+def faults_of_programs(
+    combination: Combination, site: str, slurm: str | None, folder: Path
+) -> list[str]:
     """Run an environment's programs; return a sentence for each failure.
 
     ``slurm``: options of srun; None for the MPI library's own mpiexec, on this machine.
@@ -171,42 +204,26 @@ def _insist_on_library(program: Path, prefix: Path) -> None:
 
 def _run(command: list[str], place: Path, variables: dict[str, str]) -> str:
     """Return a program's output. Raises NetproofError with its last line if it fails."""
+    # It ends the launcher by SIGTERM first, so that that ends remote ranks.
+    limited = ["timeout", f"--kill-after={ENDING_S}", str(SECONDS), *command]
     with (place / "smoke.log").open("a", encoding="utf-8") as log:
         print(f"$ {shlex.join(command)}", file=log, flush=True)
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=place,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise NetproofError(f"{shlex.join(command)}: {error.strerror}") from error
-        try:
-            out, errors = process.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            raise NetproofError(f"{shlex.join(command)} took over {SECONDS} s") from None
-        finally:
-            if process.poll() is None:
-                _end(process)
-        log.write(out + errors)
-    if process.returncode:
-        said = (errors or out).strip().splitlines() or ["nothing"]
+        ran = subprocess.run(
+            limited,
+            cwd=place,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        log.write(ran.stdout + ran.stderr)
+    if ran.returncode in TIMED_OUT:
+        raise NetproofError(f"{shlex.join(command)} took over {SECONDS} s")
+    if ran.returncode:
+        said = (ran.stderr or ran.stdout).strip().splitlines() or ["nothing"]
         raise NetproofError(
-            f"{shlex.join(command)} ended with {process.returncode}: {said[-1]}"
+            f"{shlex.join(command)} ended with {ran.returncode}: {said[-1]}"
             f" (log: {place / 'smoke.log'})"
         )
-    return out
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a launcher and its ranks: first by SIGTERM, so that it ends remote ranks."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=10)
+    return ran.stdout

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ci.spack_envs import build, fabrics, lock, release, toolchains
+from ci.spack_envs import build, consistency, fabrics, lock, release
 from netproof.site import spack
 from netproof.site.spack import Combination, load
 
@@ -271,7 +271,7 @@ def test_it_has_the_versions_the_compilers_and_the_fabrics_that_are_required(kep
     for app in load(FOLDER / "common.yaml", "common")["definitions"][0]["apps"]:
         name, _, version = app.split()[0].partition("@")
         assert roots[name]["version"] == version
-    assert toolchains.lock_faults(combination, folder) == []
+    assert consistency.compiler_faults(combination, folder) == []
     said = fabrics.in_lock(kept / "spack.lock", mpi.package)
     assert fabrics.faults(kept.name, mpi, said, insist=True) == []
 
@@ -320,7 +320,7 @@ def locked(folder: Path, combination: Combination, name: str) -> Path:
 def test_recorded_locks_are_of_the_compilers_that_they_have_to_be(folder, combination, name):
     path = locked(folder, combination, name)
     assert len(lock.built_by(path)) >= 3
-    assert toolchains.lock_faults(combination, folder) == []
+    assert consistency.compiler_faults(combination, folder) == []
 
 
 def test_what_is_below_may_be_of_another_compiler(folder):
@@ -335,7 +335,7 @@ def test_what_is_below_may_be_of_another_compiler(folder):
             dependency["hash"] = "other"
     path.write_text(json.dumps(content))
     assert ("libfabric", "c", "llvm") in lock.built_by(path)
-    assert toolchains.lock_faults(combination, folder) == []
+    assert consistency.compiler_faults(combination, folder) == []
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.spack_envs import command, consistency, toolchains
+from ci.spack_envs import command, consistency
 from netproof.site import spack
 from netproof.site.spack import SCHEMA, SpackFileError, includes, load
 
@@ -95,7 +95,7 @@ def test_each_mpi_pins_one_version_and_comments_on_its_variants(path):
     assert requirement.startswith("@")
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
     *variants, toolchain = requirement.split()[1:]
-    assert toolchain == toolchains.UNDER_TEST
+    assert toolchain == consistency.UNDER_TEST
     for variant in variants:
         name = variant.split("=")[0].lstrip("+~")
         assert any(name in line for line in comments), variant
