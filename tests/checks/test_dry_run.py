@@ -82,7 +82,7 @@ def test_an_environment_with_one_protocol_has_netpipe_measured_over_that(run, tm
     shutil.copy(ROOT / "site-config" / "settings.py", folder)
     original = ROOT / "site-config" / "testbed.py"
     (folder / "testbed.py").write_text(ONE_PROTOCOL.replace("SITE", str(original)))
-    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-t", "netpipe")
+    checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks" / "netpipe.py"))
     ran = run(tmp_path, *checks, "--dry-run", RFM_CONFIG_PATH=str(folder))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     made = [one.case for one in session.load(tmp_path / "run-0.json").results if one.case]
@@ -135,16 +135,7 @@ def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp
 
 # A run skips the cases that it is to skip, says so, and skips nothing else.
 
-DRY = (
-    "reframe",
-    "--system",
-    "testbed:gige",
-    "-c",
-    str(ROOT / "checks"),
-    "-p",
-    "mpich",
-    "--dry-run",
-)
+DRY = ("reframe", "--system", "testbed:gige", "-p", "mpich", "--dry-run", "-c")
 TURN = SkipReason("last measured 2026-11-18", planned=True)
 
 
@@ -153,11 +144,12 @@ def expected():
     return matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
 
 
-def leaves(run, folder: Path, cases: list[Case], *options: str) -> session.Session:
-    """A dry run that leaves these cases."""
+def leaves(run, folder: Path, cases: list[Case], file: str, *options: str) -> session.Session:
+    """A dry run of the checks of a file that leaves these cases."""
     folder.mkdir(exist_ok=True)
     plan.write_left(folder / "left.json", dict.fromkeys(cases, TURN))
-    ran = run(folder, *DRY, *options, NETPROOF_LEFT=str(folder / "left.json"))
+    checks = str(ROOT / "checks" / file)
+    ran = run(folder, *DRY, checks, *options, NETPROOF_LEFT=str(folder / "left.json"))
     assert ran.returncode == 0, ran.stdout
     return session.load(folder / "run-0.json")
 
@@ -170,7 +162,7 @@ def test_a_job_and_what_waits_for_it_are_left_and_a_job_of_which_a_case_stays_ru
     ]
     four = [case for case in imb if case.ranks == 4]
     (one,) = [case for case in imb if case.function == "Alltoall" and case.ranks == 2]
-    stored = leaves(run, tmp_path, [*four, one])
+    stored = leaves(run, tmp_path, [*four, one], "imb.py")
     skipped = [result for result in stored.results if result.result == "skip"]
     assert {result.skipped.why for result in skipped} == {TURN.why}
     assert sorted(result.case.key() for result in skipped if result.case) == sorted(
@@ -189,7 +181,7 @@ def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_p
     full = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"], all_functions=True)
     job = PlannedJob("gige", "mpich", "imb", 2, default=False)
     cases = [case for case in full.cases if job_of(case, 2) == job]
-    stored = leaves(run, tmp_path, cases, "-R")
+    stored = leaves(run, tmp_path, cases, "imb.py", "-c", str(ROOT / "checks" / "full"))
     skipped = {result.case.key() for result in stored.results if result.skipped and result.case}
     assert skipped == {case.key() for case in cases}
     assert any(result.case and result.case.function == "PingPong" for result in stored.results)
@@ -197,7 +189,8 @@ def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_p
 
 def test_a_list_that_cannot_be_read_fails_every_job(run, tmp_path):
     (tmp_path / "left.json").write_text("[{")
-    ran = run(tmp_path, *DRY, NETPROOF_LEFT=str(tmp_path / "left.json"))
+    checks = str(ROOT / "checks" / "imb.py")
+    ran = run(tmp_path, *DRY, checks, NETPROOF_LEFT=str(tmp_path / "left.json"))
     assert ran.returncode == 1
     failed = [r for r in session.load(tmp_path / "run-0.json").results if r.result == "fail"]
     assert failed
@@ -209,6 +202,6 @@ def test_nodes_are_measured_in_pairs_unless_all_that_measures_them_is_left(run, 
     here = [case for case in imb if case.environment == "mpich"]
     for cases, result in ((here, "pass"), (imb, "skip")):
         # Both environments; one of them measures it.
-        stored = leaves(run, tmp_path / result, cases, "-p", "intelmpi")
+        stored = leaves(run, tmp_path / result, cases, "pairs.py", "-p", "intelmpi")
         (job,) = [one for one in stored.results if one.name.startswith("PairJob")]
         assert (job.environment, job.result) == ("mpich", result)

@@ -23,7 +23,7 @@ def unwrapped(text: str) -> str:
 def test_a_missing_reference_file_fails_with_its_name(run, tmp_path):
     ran = run(
         tmp_path,
-        *(*GIGE, str(ROOT / "checks"), "-p", "mpich", "-n", "ImbPingPong", "-r"),
+        *(*GIGE, str(ROOT / "checks" / "imb.py"), "-p", "mpich", "-n", "ImbPingPong", "-r"),
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
     assert ran.returncode != 0
@@ -46,7 +46,7 @@ def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
 
 
 def test_an_earlier_session_is_not_gone_on_with_and_reframe_says_why(run, tmp_path):
-    checks = (*GIGE, str(ROOT / "checks"), "-p", "mpich", "-n", "ImbPingPong", "-r")
+    checks = (*GIGE, str(ROOT / "checks" / "imb.py"), "-p", "mpich", "-n", "ImbPingPong", "-r")
     run(tmp_path, *checks, RFM_REFERENCE_PREFIX=str(tmp_path))
     ran = run(tmp_path, *checks, "--restore-session=run-0.json", "--failed")
     assert ran.returncode == 1
@@ -54,7 +54,7 @@ def test_an_earlier_session_is_not_gone_on_with_and_reframe_says_why(run, tmp_pa
 
 
 def test_nothing_selected_is_not_passed(run, tmp_path):
-    ran = run(tmp_path, *GIGE, str(ROOT / "checks"), "-n", "NoSuchCheck", "-r")
+    ran = run(tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), "-n", "NoSuchCheck", "-r")
     assert ran.returncode == 0
     assert "Ran 0/0" in ran.stdout
     judged = run(tmp_path, *VERDICT)
@@ -81,7 +81,7 @@ def test_what_the_references_do_not_name_fails_before_anything_runs(run, tmp_pat
     several = "|".join(missing)
     ran = run(
         tmp_path,
-        *(*GIGE, str(ROOT / "checks"), "-p", "intelmpi", "-n", f"^({several})"),
+        *(*GIGE, str(ROOT / "checks" / "imb.py"), "-p", "intelmpi", "-n", f"^({several})"),
         "--dry-run",
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
@@ -144,7 +144,7 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
 
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
     """The two runs are dry ones: what matters is what their reports name."""
-    dry = (*GIGE, str(ROOT / "checks"), "-n", "ImbPingPong", "--dry-run")
+    dry = (*GIGE, str(ROOT / "checks" / "imb.py"), "-n", "ImbPingPong", "--dry-run")
     site = tmp_path / "site"
     site.mkdir()
     shutil.copy(ROOT / "site-config" / "settings.py", site)
@@ -181,7 +181,9 @@ def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path)
     original = ROOT / "site-config" / "testbed.py"
     (site / "testbed.py").write_text(UNUSABLE.replace("SITE", str(original)))
     selected = ("-p", "mpich", "-n", "ImbPingPong", "-r")
-    ran = run(tmp_path, *GIGE, str(ROOT / "checks"), *selected, RFM_CONFIG_PATH=str(site))
+    ran = run(
+        tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), *selected, RFM_CONFIG_PATH=str(site)
+    )
     assert ran.returncode != 0
     judged = run(tmp_path, *VERDICT, RFM_CONFIG_PATH=str(site))
     assert judged.returncode == 1
