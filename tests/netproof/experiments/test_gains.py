@@ -125,9 +125,15 @@ def test_of_a_setting_that_changes_nothing_nothing_is_recommended():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("values", [VALUES[:1], VALUES[:3]])
-@pytest.mark.parametrize("own", [0.0, 0.1])
-@pytest.mark.parametrize("wild", [1.0, 4.0])
+@pytest.mark.parametrize(
+    ("values", "own", "wild"),
+    [
+        (VALUES[:1], 0.0, 1.0),
+        (VALUES[:3], 0.1, 1.0),
+        (VALUES[:1], 0.1, 4.0),
+        (VALUES[:3], 0.0, 4.0),
+    ],
+)
 def test_of_algorithms_that_change_nothing_hardly_any_table_has_a_winner(values, own, wild):
     """Whether sizes scatter by themselves or launches as a whole, or one value more."""
     tables = [
