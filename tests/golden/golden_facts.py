@@ -236,12 +236,16 @@ COMPARED = (
 """Outputs to compare, the configuration in their paths, and the link between two ranks."""
 
 
+OUTPUTS = ("osu", "imb", "netpipe", "curves", "spack", "public")
+"""Folders of recorded outputs that are judged each by itself."""
+
+
 def judged_files() -> Iterator[Fact]:
     """Judge every recorded output by itself, and some compared with each other."""
     several = {}
     for path in sorted(DATA.glob("*/**/*.*")):
-        name, outputs = str(path.relative_to(DATA)), ("osu", "imb", "netpipe", "curves", "spack")
-        if name.split("/")[0] in outputs and path.is_file() and path.suffix not in (".md", ".json"):
+        name = str(path.relative_to(DATA))
+        if name.split("/")[0] in OUTPUTS and path.is_file() and path.suffix not in (".md", ".json"):
             several[name] = files.judge([path], bidirectional="both-ways" in name)
     for glob, pattern, rate in COMPARED:
         named, paths = file_names.Pattern(pattern), sorted(DATA.glob(glob))

@@ -9,7 +9,6 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from netproof.benchmarks import outputs
 from netproof.commands.cli import app
 
 PUBLIC = Path(__file__).parents[2] / "data" / "public"
@@ -38,23 +37,47 @@ def findings(curve: dict, criterion: str) -> list[dict]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "file", "size", "value", "advice"),
+    ("file", "said", "advice"),
     [
-        ("decline-sendrecv", "sendrecv.out", 1048576, 3.93, "the protocol of large messages"),
-        ("decline-exchange", "exchange.out", 1048576, 3.15, "the protocol of large messages"),
-        ("decline-to-device", "osu_bw.out", 1048576, 2.20, "copies of GPU memory"),
+        (
+            "decline-sendrecv/sendrecv.out",
+            "and stays down from 1048576 bytes on: 3.93 times less",
+            "the protocol of large messages",
+        ),
+        (
+            "decline-to-device/osu_bw.out",
+            "and stays down from 1048576 bytes on: 2.2 times less",
+            "copies of GPU memory",
+        ),
+        (
+            "zigzag/osu_allreduce.out",
+            "messages of 8192, 32768 and 131072 bytes took longer than larger ones, most at 131072",
+            "the library's choice of algorithm (--mca coll of Open MPI",
+        ),
+        (
+            "small-alltoall/osu_alltoall.out",
+            "messages of 4 to 64 bytes took longer than larger ones, most at 64 bytes: one took"
+            " 22500 µs, 34 times the 662.3 µs of one of 128 bytes",
+            "the library's choice of algorithm",
+        ),
+        (
+            "one-machine/osu_bcast.out",
+            "a message of 64 bytes took 3.08 µs",
+            "Look at other load on the node, at where the ranks are bound",
+        ),
+        (
+            "device-copies/osu_bw.out",
+            "messages of 32 to 128 bytes took longer than larger ones, most at 128 bytes",
+            "thresholds for copies of GPU memory",
+        ),
     ],
 )
-def test_a_rate_that_falls_and_stays_down_warns(folder, file, size, value, advice):
-    status, said = judge(folder, file)
-    assert status == 0
-    assert f"WARN {PUBLIC / folder / file}" in said
-    assert f"and stays down from {size} bytes on: {value:.3g} times less" in said
-    assert advice in said
-    assert ONE in said
-    (decline,) = findings(*curves(folder, file), "decline")
-    assert (decline["size_bytes"], decline["sizes_bytes"][-1]) == (size, 4194304)
-    assert decline["value"] == pytest.approx(value, abs=0.01)
+def test_a_finding_names_its_range_and_its_advice_the_layer(file, said, advice):
+    """Levels and figures are in the golden file."""
+    printed = judge(".", file)[1]
+    assert said in printed
+    assert advice in printed
+    assert ONE in printed
 
 
 @pytest.mark.parametrize(
@@ -108,57 +131,6 @@ def test_a_copy_that_moved_nothing_is_too_fast_and_no_yardstick():
         for one in curves("too-fast", files, "--as", "{provider}/{benchmark}")
     }
     assert levels == {"cxi": "pass", "lnx": "fail"}
-
-
-@pytest.mark.parametrize(
-    ("folder", "file", "status", "count", "said", "advice"),
-    [
-        # Advice looks at what was measured, and the range has all sizes.
-        (
-            "zigzag",
-            "osu_allreduce.out",
-            0,
-            3,
-            "messages of 8192, 32768 and 131072 bytes took longer than larger ones, most at 131072",
-            "the library's choice of algorithm (--mca coll of Open MPI",
-        ),
-        (
-            "small-alltoall",
-            "osu_alltoall.out",
-            1,
-            5,
-            "messages of 4 to 64 bytes took longer than larger ones, most at 64 bytes: one took"
-            " 22500 µs, 34 times the 662.3 µs of one of 128 bytes",
-            "the library's choice of algorithm",
-        ),
-        (
-            "one-machine",
-            "osu_bcast.out",
-            0,
-            1,
-            "a message of 64 bytes took 3.08 µs",
-            "Look at other load on the node, at where the ranks are bound",
-        ),
-        (
-            "device-copies",
-            "osu_bw.out",
-            0,
-            3,
-            "messages of 32 to 128 bytes took longer than larger ones, most at 128 bytes",
-            "thresholds for copies of GPU memory",
-        ),
-    ],
-)
-def test_a_finding_names_its_range_and_its_advice_the_layer(
-    folder, file, status, count, said, advice
-):
-    ended, printed = judge(folder, file)
-    assert ended == status
-    assert said in printed
-    assert advice in printed
-    assert ONE in printed
-    (one,) = curves(folder, file)
-    assert len(findings(one, "inversion")[0]["sizes_bytes"]) == count
 
 
 def test_the_spread_of_the_ranks_is_shown_where_columns_have_it():
@@ -244,14 +216,6 @@ def test_a_healthy_network_passes_by_the_transport_that_it_has(transport, rate):
     (one,) = curves(".", "slingshot.out", *given)
     (share,) = findings(one, "line rate")
     assert share["value"] == pytest.approx(24014.5 / rate, rel=1e-4)
-
-
-def test_a_rate_above_that_of_the_transport_names_mtu_and_transport():
-    status, said = judge(".", "slingshot.out", "--link", "200G", "--transport", "roce")
-    assert status == 1
-    assert "103.8% of the line rate" in said
-    assert "too fast to be true" in said
-    assert "if it is not roce, say --transport tcp or infiniband or slingshot or efa" in said
 
 
 def test_a_dip_that_repeats_says_in_how_many_launches(tmp_path):
@@ -348,8 +312,6 @@ def test_a_copy_threshold_of_a_gpu_is_looked_for_there(name):
         "two-rails.out --link 200G --transport infiniband",
         "bibw-ucx.out --link 100G --transport infiniband",
         "nvlink.out --link 800G --transport nvlink --least 90%",
-        "aries.out",
-        "allgather-psm2.out",
     ],
 )
 def test_what_nobody_complained_of_passes(arguments):
@@ -360,13 +322,6 @@ def test_what_nobody_complained_of_passes(arguments):
 
 def judged(name: str, *options: str) -> tuple[int, str]:
     return judge(".", f"{name}.out", *options)
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in PUBLIC.glob("*.out")))
-def test_it_is_read_or_refused(name):
-    _, out = judged(name)
-    assert ("NOT READ" in out) is (name in ("crashed", "size-lost-a-digit"))
-    assert (" of 1 curves passed" in out) is ("NOT READ" not in out)
 
 
 def test_a_size_that_lost_a_digit_is_refused_by_its_line():
@@ -386,34 +341,6 @@ def test_a_size_that_lost_a_digit_is_refused_by_its_line():
 )
 def test_what_was_left_out_is_said(name, said):
     assert said in judged(name)[1]
-
-
-READ_AS = {
-    "put-bandwidth": ("put_bw", 2, "MPI_Win_allocate, MPI_Win_flush", {1: 1.27, 2: 2.53}),
-    "get-bandwidth": ("get_bw", 2, "MPI_Win_allocate, MPI_Win_flush", {1: 1.27, 2: 2.53}),
-    "multi-latency-7": ("multi_lat", None, "", {1: 4.35, 4: 4.23}),
-    "multi-latency-5": ("multi_lat", None, "", {0: 0.98, 4: 1.04}),
-    "iallreduce": ("iallreduce", None, "mean of the ranks", {4: 3.47, 8: 2.88}),
-    "omb-3": ("mbw_mr", 4, "", {1048576: 226.20, 4194304: 1483.04}),
-    "omb-4": ("latency", 2, "", {0: 2833.44, 4: 2632.88}),
-    "rank-before-lines": ("latency", 2, "", {512: 53.57, 4096: 5.89}),
-    "tag-before-lines": ("latency", 2, "", {0: 0.28, 4: 0.28}),
-    "time-after": ("latency", 2, "", {0: 1.61, 8: 1.61}),
-    "sendrecv-without-banner": ("Sendrecv", 2, "", {524288: 59.52, 4194304: 3076.62}),
-    "biband-without-banner": ("Biband", 2, "", {64: 0.17, 256: 0.41}),
-    "rate-of-0": ("bw", 2, "", {1: 200.00, 4096: 20.22}),
-}
-"""Function, ranks, remark, and µs at the first and the last size."""
-
-
-@pytest.mark.parametrize("name", READ_AS)
-def test_it_is_read_as_what_it_is(name):
-    path = PUBLIC / f"{name}.out"
-    ((_, printed),) = outputs.read(outputs.text_of(path), path.name).printed()
-    curve = printed.curve()
-    points = list(zip(curve.sizes, curve.time_us, strict=True))
-    times = {size: round(time, 2) for size, time in (points[0], points[-1])}
-    assert (printed.function, printed.ranks, printed.remark, times) == READ_AS[name]
 
 
 @pytest.mark.parametrize(
@@ -449,9 +376,12 @@ def test_a_small_share_of_the_link_fails_and_passes_only_where_that_is_asked_for
     assert judged(name, *link, "--least", "2%")[0] == 0
 
 
-def test_more_than_the_link_names_the_mtu():
+def test_more_than_the_link_names_mtu_and_transport():
     status, out = judged("slingshot", "--link", "200G", "--transport", "roce")
     assert status == 1
+    assert "103.8% of the line rate" in out
+    assert "too fast to be true" in out
+    assert "if it is not roce, say --transport tcp or infiniband or slingshot or efa" in out
     assert "If the MTU is not 1500, say --mtu" in out
     assert judged("slingshot", "--link", "200G", "--transport", "roce", "--mtu", "9000")[0] == 0
 
