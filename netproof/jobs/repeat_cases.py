@@ -147,11 +147,11 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     stays inconclusive if by then every launch was disturbed, or a healthy twin was too slow for a
     comparison. A case that failed by one quantity, or by its nodes' counters, is decided as a
     whole, flagged sizes included: on a network that loses packets these take minutes. Comparisons
-    with such a case need nothing. Once a case has failed, the others of its environment are repeated no more often
-    than confirming takes: it is red, however certain they are. In cases that have not failed,
-    ``confirmations.settled`` decides flagged sizes, and ``confirmations.closer_settled`` places
-    between sizes. A case compared with others of the job, such as TCP's or other functions', is
-    repeated with them.
+    with such a case need nothing. Once a case has failed, the others of its environment are
+    repeated no more often than confirming takes: it is red, however certain they are. In cases that
+    have not failed, ``confirmations.settled`` decides flagged sizes, and
+    ``confirmations.closer_settled`` places between sizes. A case compared with others of the job,
+    such as TCP's or other functions', is repeated with them.
     """
     subjects = engine.by_place({one.key: one.repeated for one in asked})
     alone = [one for one in asked if not one.compares]
