@@ -252,12 +252,8 @@ class _Reader:
             title = lines.expect(_TITLE, "the name of a benchmark")
             function = _known(lines, title[2])
             empty = self._place(function, lines.number, multi=bool(title[1]))
-            lines.expect(_RULE, "the rule below a table's title")
-            remark = "" if self._part != "P2P" else "IMB-P2P"
-            while (mode := lines.match(_MODE)) or lines.match(_HASH):
-                remark = mode[1].lower() if mode else remark
             header = _read_header(lines, function)
-            doubted = self._rows(replace(empty, remark=remark), header)
+            doubted = self._rows(empty, header)
             for one in doubted:
                 if self._lengths is not None:
                     _check_ends(lines, function, one.rows, self._lengths)
@@ -278,7 +274,7 @@ class _Reader:
         yield from doubted
 
     def _place(self, function: str, first_line: int, *, multi: bool) -> Table:
-        """Return a table without rows, with its groups, and the ranks of each."""
+        """Return a table without rows, with its groups, the ranks of each, and its mode."""
         lines, groups = self._lines, 1
         if multi:
             groups, ranks = _read_groups(lines)
@@ -294,7 +290,13 @@ class _Reader:
         if function in SINGLE_TRANSFER and ranks != 2 and self._part == "MPI1":
             lines.refuse(f"{function} runs between 2 ranks")
         waiting = int(found[1]) if (found := lines.match(_WAITING)) else 0
-        return Table(lines.path, function, ranks, (), first_line, groups=groups, waiting=waiting)
+        if not lines.match(_RULE) and self._version is not None:
+            lines.refuse_next("the rule", "expected the rule below a table's title", ParseError)
+        remark = "" if self._part != "P2P" else "IMB-P2P"
+        while (mode := lines.match(_MODE)) or lines.match(_HASH):
+            remark = mode[1].lower() if mode else remark
+        own = (lines.path, function, ranks, (), first_line)
+        return Table(*own, groups=groups, waiting=waiting, remark=remark)
 
     def _rows(self, empty: Table, header: Header) -> list[Table]:
         """Return ``empty`` with the rows that follow, one per group if that leads."""

@@ -329,6 +329,7 @@ class Benchmark:
     ``figures``: beginning of a row of it, for ``grep -E``, from which a run came that far.
     ``heads``: beginning of the lines at which an output of it begins in a log, or a pasted table:
     the group ``program`` names a program, ``columns`` is below another head if there is one.
+    ``chatter``: lines that any rank may print between those of an output, also with a prefix.
     ``several_tables``: an output can have more than one. ``sizes``: a site's settings of its
     message sizes. ``by_protocol``: its functions are protocols, measured between nodes and inside
     one in two directions, and all charts are on one page.
@@ -351,6 +352,7 @@ class Benchmark:
     by_protocol: ClassVar[bool] = False
     several_tables: ClassVar[bool] = False
     heads: ClassVar[re.Pattern[str]]
+    chatter: ClassVar[re.Pattern[str]] = re.compile("(?!)")
 
     def known(self, name: str) -> Function | None:
         """Return the function of that name, also one that is only read; None without."""

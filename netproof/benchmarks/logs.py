@@ -13,6 +13,9 @@ from collections.abc import Sequence
 _MOST_PREFIX = 80
 """Characters of the longest prefix."""
 
+_BEGINNING = 200
+"""Characters of a line in which a prefix and what it stands before are looked for."""
+
 _LONG = 500
 """Characters of a line that is no command and no known ending."""
 _LOOKED_AT = 10_000
@@ -27,13 +30,6 @@ _TIME = re.compile(
     r"|\[?[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?\]?)"
 )
 """A time as CI, ``ts``, Kubernetes and launchers print it before a line."""
-
-_ANCHOR = re.compile(
-    r"# OSU (?:One Sided )?MPI|# {4}Intel ?\(R\) MPI Benchmarks|# Benchmarking [A-Z]"
-    r"|Now starting (?:the )?main loop|# (?:nccl|rccl)-tests version|# nThread [0-9]"
-    r"|Start testing with [0-9]+ trials|START mpiGraph|Network(?:Load)? Tests v[0-9]"
-    r"| {20}(?:RDMA_(?:Write|Read)|Send) .*Test"
-)
 
 _FAILURES = re.compile(
     r"error|fail|fatal|abort|kill|terminat|signal|segmentation|segv|sigbus|core dump|dumped|crash"
@@ -57,7 +53,8 @@ _NO_FAILURE = re.compile(
     r"|\b(?:exit(?:ed)?|return(?:ed)?)(?: with)?"
     r"[ _]?(?:exit )?(?:code|status|value)?[:= ]+0(?::0)?\b"
     r"|\b[A-Za-z][\w.:/-]*[_.][\w.]*[:= ]+[0-9]+(?=\s*$)"
-    r"|\bsee all help / error messages|\bbusbw +error\b",
+    r"|\bsee all help / error messages|\bbusbw +error\b"
+    r'|"\w+": ?0(?=[,}])',
     re.IGNORECASE,
 )
 """Words of failures that did not happen, and counters, whose names have more than one word.
@@ -108,18 +105,16 @@ _ENDINGS = re.compile(
 """Lines that end a log whose run did not break off: times, counters, rules, words like done."""
 
 
-def without_prefixes(text: str) -> tuple[str, list[str | None]]:
+def without_prefixes(text: str, heads: re.Pattern[str]) -> tuple[str, list[str | None]]:
     """Return the text without what launchers and CI wrote before each line, and that, by line.
 
-    A prefix is a time, and after it the same characters before a benchmark's first line and the
-    next. A line without one has None; the list is empty where no line has one.
+    A prefix is a time, and after it the same characters before one of a benchmark's ``heads`` and
+    the next line. A line without one has None; the list is empty where no line has one.
     """
-    if not _ANCHOR.search(text):
-        return text, []
     lines = text.split("\n")
     known: dict[tuple[bool, str], None] = {}
     for index, line in enumerate(lines):
-        found = _ANCHOR.search(line)
+        found = heads.search(line[:_BEGINNING])
         if found is None or not 0 < found.start() <= _MOST_PREFIX:
             continue
         tag = line[: found.start()]
@@ -152,6 +147,10 @@ def _cut(line: str, timed: bool, tag: str) -> str | None:
             return None
         line = line[found.end() :]
     if line.startswith(tag):
+        if "<std" in tag:
+            # Open MPI writes it before each part of a line that a program printed by itself.
+            again = (_TIME.pattern if timed else "") + re.escape(tag)
+            return re.sub(rf"(?<![0-9]){again}|{again}(?![0-9])", "", line[len(tag) :])
         return line[len(tag) :]
     return "" if line == tag.rstrip() and (timed or tag.strip()) else None
 

@@ -30,7 +30,7 @@ _MPI = {"reduce_scatter": "Reduce_scatter_block", "broadcast": "Bcast"} | {
     for name in ("all_reduce", "all_gather", "alltoall", "gather", "scatter", "reduce")
 }
 
-_TESTS = re.compile(r"# (nccl|rccl)-tests version (\S+).*")
+_TESTS = re.compile(r"(?:# )?(nccl|rccl)-tests:? [vV]ersion (\S+).*")
 _STARTING = re.compile(r"# Collective test starting: (\w+)_perf")
 _SWEEP = re.compile(
     r"#? ?nThread \d{1,6} nGpus \d{1,6} minBytes (\d{1,15}) maxBytes (\d{1,15}) "
@@ -39,15 +39,18 @@ _SWEEP = re.compile(
 _RANK = re.compile(
     r"#? +Rank +(\d{1,9}) (?:Group +\d{1,9} )?Pid +\d+ on +(\S+) device +\d+ \[\w[\w:.]*\] (.*)"
 )
+_REDUCED = re.compile(r"#? ?Reducing maxBytes to (\d{1,15}) due to memory limitation *")
 _HEADER = re.compile(
     r"#? +size +count +type(?: +redop)?(?: +root)? +time +algbw +busbw +(#wrong|error)"
     r" +time +algbw +busbw +(?:#wrong|error) *"
 )
+_INFO = re.compile(r"\S*[\w.-]+:\d+:\d+ \[\d+\] NCCL INFO .*")
 _OWN = re.compile(
-    r"[\w.-]+:\d+:\d+ \[\d+\] NCCL INFO .*|[NR]CCL version \S.*| *"
-    r"|#(?! +Rank| +size| nThread| Avg| Out of| (?:nccl|rccl)-tests)(?: .*)?"
+    rf"{_INFO.pattern}|[NR]CCL version \S.*"
+    r"|#? *(?:Using devices|out-of-place +in-place|\(B\) +\(elements\).*)? *"
+    r"|#(?! +Rank| +size| nThread| Avg| Out of| Reducing| (?:nccl|rccl)-tests)(?: .*)?"
 )
-"""A line of NCCL's, or a comment."""
+"""A line of NCCL's, or a comment, also one that lost its sign."""
 _ROW = re.compile(
     r" *(\d{1,15}) +\d+ +((?:u?int(?:8|32|64)|float(?:8|16)?|half|double|bfloat16|f(?:p)?8\w{0,10})"
     r"(?: +(?:sum|prod|min|max|avg|mulsum|none))?(?: +-?\d{1,6})?)((?: +[-+.eNA/\d]{1,20}){8}) *"
@@ -193,6 +196,7 @@ class Nccl(Benchmark):
     output_of = "nccl-tests"
     only_read = tuple(Function(name, rated=True, collective=_MPI.get(name, "")) for name in _SHARE)
     several_tables = True
+    chatter = _INFO
     heads = re.compile(
         r"(?P<program># (?:nccl|rccl)-tests version )"
         r"|(?P<columns>#? ?nThread \d+ nGpus |# Collective test starting|#? +size +count +type )"
@@ -202,11 +206,16 @@ class Nccl(Benchmark):
         self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
         """Return a run from the version, the sizes or the header on, to the mean of its rates."""
-        first = lines.number + 1
-        tests, starting = lines.match(_TESTS), lines.match(_STARTING)
-        run = _Run(lines.path, tests[2] if tests else None, first)
+        first, amd, starting = lines.number + 1, False, ""
+        run = _Run(lines.path, None, first)
         while not (header := lines.match(_HEADER)):
-            if sweep := lines.match(_SWEEP):
+            if tests := lines.match(_TESTS):
+                amd, run.version = tests[1] == "rccl", tests[2]
+            elif started := lines.match(_STARTING):
+                starting = started[1]
+            elif reduced := lines.match(_REDUCED):
+                run.asked = [size for size in run.asked if size <= int(reduced[1])]
+            elif sweep := lines.match(_SWEEP):
                 if run.asked:
                     lines.refuse(f"is of another run: {_ONE}")
                 run.ask(int(sweep[1]), int(sweep[2]), int(sweep[3]), sweep[4])
@@ -226,7 +235,7 @@ class Nccl(Benchmark):
         while lines.match(_CONCLUDED):
             pass
         said = {one for line in before for one in _PROGRAM.findall(line)} & _SHARE.keys()
-        named = starting[1] if starting else function or (said.pop() if len(said) == 1 else "")
+        named = starting or function or (said.pop() if len(said) == 1 else "")
         note = ""
         if not named:
             named = run.guess(measured)
@@ -236,7 +245,6 @@ class Nccl(Benchmark):
         factor = run.factor(named, measured)
         if measured is not None and abs(measured - factor) > 0.02 * max(measured, factor):
             lines.refuse(f"busbw is {measured:.3g} of the rate, and of {named} it is {factor:.3g}")
-        amd = tests is not None and tests[1] == "rccl"
         return run.output(named, factor, amd=amd, note=note)
 
     def read_document(self, content: Any, path: str) -> Output | None:

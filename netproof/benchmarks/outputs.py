@@ -124,11 +124,12 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     """
     if text.count(BEGINS) == 1:
         text, _ = of_program(text)
-    if documents := _documents(text, path):
+    unmarked, tags = logs.without_prefixes(text, _HEADS)
+    heads = _heads(Lines(unmarked, path))
+    documents, unmarked = _documents(unmarked, path, alone=not heads)
+    if documents and not heads:
         return Log(documents)
-    unmarked, tags = logs.without_prefixes(text)
     lines = Lines(unmarked, path)
-    heads = _heads(lines)
     if not heads and form is not None:
         numbers = enumerate(lines.between(1, len(lines)), 1)
         heads = [(number, form[0], False) for number, line in numbers if ROW.fullmatch(line)][:1]
@@ -138,7 +139,8 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     for number, benchmark, program in heads:
         if number > lines.number:
             reading.read_at(number, benchmark, program=program)
-    return reading.log()
+    log = reading.log()
+    return replace(log, outputs=(*documents, *log.outputs))
 
 
 _Head = tuple[int, Benchmark, bool]
@@ -157,35 +159,38 @@ _JSON = re.compile(r'^\{(?:$|\s*".*\}$)', re.MULTILINE)
 """The first line of a JSON object, or all of it in one line."""
 
 
-def _documents(text: str, path: str) -> tuple[Output, ...]:
-    """Return the outputs in a JSON text, or in JSON objects between lines of others; none without.
+def _documents(text: str, path: str, *, alone: bool) -> tuple[tuple[Output, ...], str]:
+    """Return the outputs in a JSON text, or in JSON objects between lines, and the text without.
 
-    An object begins and ends at the beginning of a line. Raise ParseError for another's.
+    An object begins and ends at the beginning of a line. Raise ParseError for another's if it is
+    ``alone``, without tables in lines of their own.
     """
     found: list[Output] = []
-    end, left_out = 0, []
+    end, rest = 0, ""
     for start in _JSON.finditer(text):
         if start.start() < end:
             continue
-        left_out.append(text[end : start.start()])
-        end = start.end()
+        before, end = text[end : start.start()], start.end()
         if start[0] == "{":
             end = text.find("\n}", end) + 2
             if end < 2:
                 line = text.count("\n", 0, start.start()) + 1
                 raise ParseError(path, line, "{", "has no end: the file is cut short or damaged")
-        if (one := _document(text[start.start() : end], path)) is not None:
-            before = printed_lines(left_out.pop().split("\n"))
-            found.append(replace(one, preamble=before))
-    if found:
+        content = text[start.start() : end]
+        if (one := _document(content, path, alone=alone)) is not None:
+            found.append(replace(one, preamble=printed_lines(before.split("\n") * alone)))
+            content = re.sub(".", " ", content)
+        rest += before + content
+    rest += text[end:]
+    if found and alone:
         found[-1] = replace(found[-1], epilogue=printed_lines(text[end:].split("\n")))
-    elif text.lstrip().startswith(("{", "[")) and (whole := _document(text, path)) is not None:
-        found = [whole]
-    return tuple(found)
+    elif alone and text.lstrip().startswith(("{", "[")):
+        found = list(filter(None, [_document(text, path, alone=True)]))
+    return tuple(found), rest
 
 
-def _document(text: str, path: str) -> Output | None:
-    """Return the output in a JSON text, None where it is not JSON; ParseError for another's."""
+def _document(text: str, path: str, *, alone: bool) -> Output | None:
+    """Return the output in a JSON text, None where it is not JSON, or another's and not alone."""
     try:
         content = disk.json_value(text, path)
     except disk.MalformedError as fault:
@@ -203,7 +208,9 @@ def _document(text: str, path: str) -> Output | None:
             raise ParseError(path, 0, "", f"{what}: {type(error).__name__} {error}") from error
         if output is not None:
             return output
-    raise ParseError(path, 1, text[:80], "is JSON of no benchmark that is known here")
+    if alone:
+        raise ParseError(path, 1, text[:80], "is JSON of no benchmark that is known here")
+    return None
 
 
 def _heads(lines: Lines) -> list[_Head]:
@@ -285,7 +292,7 @@ class _Reading:
             how: dict[str, Any] = {"bidirectional": self._bidirectional, "function": function}
             output = benchmark.read_next(lines, before, **how)
             output = replace(output, preamble=printed_lines(before))
-            self._check_prefixes(start)
+            self._check_prefixes(start, benchmark)
             if output.fault is not None:
                 raise output.fault
             end = lines.number
@@ -378,13 +385,15 @@ class _Reading:
                 fault = TableError(self._lines.path, start, self._text(start), reason)
                 self._faults.append(fault)
 
-    def _check_prefixes(self, first: int) -> None:
+    def _check_prefixes(self, first: int, of: Benchmark) -> None:
         """Raise TableError unless all lines read from ``first`` on have the same prefix."""
         if not self._tags:
             return
         expected = self._tags[first - 1]
         for number in range(first, self._lines.number + 1):
             line = self._text(number)
+            if of.chatter.fullmatch(line):
+                continue
             if line.strip() and self._tags[number - 1] != expected:
                 reason = f"lacks the prefix {expected!r} that the lines before it have"
                 if expected is None:

@@ -27,7 +27,8 @@ from netproof.measurement.case import BITS_PER_BYTE, MEBI
 
 _VERBS = ("send", "write", "read", "atomic")
 _TITLE = re.compile(
-    r" *(Send|RDMA_Write|RDMA_Read|Atomic|(?:CMP_AND_SWAP|FETCH_AND_ADD) Atomic)"
+    r" *(Send|RDMA_Write|RDMA_Read|(?:(?:CMP_AND_SWAP|FETCH_AND_ADD) )?Atomic"
+    r"(?: CMP_AND_SWAP| FETCH_AND_ADD)?)"
     r"( with imm|_imm)? (Bidirectional )?(?:Post List )?(BW|Latency) Test *",
     re.IGNORECASE,
 )
@@ -59,7 +60,7 @@ _LEAST, _LARGEST = 2, 8 * MEBI
 
 def _name(verb: str, bidirectional: bool, what: str) -> str:
     """Return ``write_bw``, ``send_bibw``, ``read_lat``."""
-    last = verb.split()[-1].lower().removeprefix("rdma_")
+    last = "atomic" if "atomic" in verb.lower() else verb.lower().removeprefix("rdma_")
     kind = "lat" if what.lower().startswith("lat") else "bibw" if bidirectional else "bw"
     return f"{last}_{kind}"
 

@@ -17,7 +17,6 @@ import os
 import re
 import stat
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,8 +131,8 @@ def json_file(path: Path) -> Any:
 def json_value(text: str, place: object) -> Any:
     """Return the value of a JSON text; errors name ``place``.
 
-    Raise NetproofError, with the line, for invalid JSON, and for a duplicate key, NaN, Infinity,
-    numbers beyond floats, lone surrogates, and whatever exceeds the limits.
+    Raise NetproofError, with the line, for invalid JSON, and for a key of two values, NaN,
+    Infinity, numbers beyond floats, lone surrogates, and whatever exceeds the limits.
     """
     most = most_bytes()
     if len(text) > most:
@@ -185,9 +184,11 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
+    # iperf3 repeats what it says of each stream.
     if len(made) != len(pairs):
-        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"duplicate key {shown(key)}; remove one of them")
+        for key, value in pairs:
+            if made[key] != value:
+                raise ValueError(f"duplicate key {shown(key)}; remove one of them")
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,9 @@ def edited(name: str, old: str, new: str) -> str:
         ("netpipe-5-print.out", 1, "netpipe", 2, (2**22, 58212.52, 72.0516)),
         ("imb-rma.out", 1, "One_put_all", 2, (1, 10.01, 0.0999001)),
         ("imb-show-tail.out", 1, "PingPong", 2, (1024, 1.8, 568.889)),
+        ("imb-ext-modes.out", 2, "Unidir_Put", 2, (64, 3.32, 19.2771)),
+        ("nccl-less-memory.out", 2, "alltoall", 2, (2**34, 236433, 36331.4)),
+        ("perftest-atomic.out", 1, "atomic_bw", 2, (8, 4.56855, 1.7511)),
     ],
 )
 def test_units_and_ranks_are_those_of_the_program(name, number, function, ranks, last):
@@ -88,6 +92,7 @@ def test_units_and_ranks_are_those_of_the_program(name, number, function, ranks,
         ("perftest-bibw.json", "2 QPs, device memory"),
         ("gpcnet-network-test.out", "mean of the ranks"),
         ("nccl-without-sizes.out", "CUDA device memory, guessed"),
+        ("imb-ext-modes.out", "aggregate"),
     ],
 )
 def test_it_is_kept_what_was_measured(name, place):
@@ -154,6 +159,7 @@ SECOND = next(
         (edited("nccl-two-nodes.out", "0.565546", "0.665546"), "a row is missing"),
         (edited("nccl-two-nodes.out", "14868    0.56", "14868    0.66"), "algbw does not follow"),
         (edited("nccl-two-nodes.out", "maxBytes 1073741824", "maxBytes 536870912"), "asked for"),
+        (edited("nccl-less-memory.out", "265496", "965496"), "3 sizes are there, and 4 were"),
         (edited("nccl-slow-middle.out", ": 0 OK", ": 3 FAILED"), "3 FAILED"),
         (edited("perftest-sweep.out", "5118.18", "9118.18"), "does not follow from MsgRate"),
         (edited("perftest-sweep.out", SECOND, ""), "a row is missing"),
@@ -269,6 +275,51 @@ def test_json_between_lines_of_others_is_read_object_by_object():
     assert [len(output.tables) for output in log.outputs] == [2, 1]
     assert log.outputs[0].preamble == ("Warning: a host was added",)
     assert log.outputs[1].epilogue == ("iperf Done.",)
+
+
+def test_json_and_tables_in_one_file_are_all_read():
+    one, table = (outputs.text_of(DATA / name) for name in ("nccl-allreduce.json", "imb-rma.out"))
+    event = '{"timestamp":1.5,"name":"shell.task-exit","context":{"exitcode":0,"signaled":0}}\n'
+    for text in (f"{one}\n{event}{table}", f"{event}{table}\n{one}\n{event}"):
+        log = outputs.read(text, "x")
+        assert [name for name, _ in log.printed()] == ["nccl", "nccl", "imb"]
+
+
+def test_json_that_says_the_same_twice_is_read():
+    text = edited("iperf3-both-ways.json", '"start": {', '"start": {"sock": 0, "sock": 0, ')
+    assert (
+        outputs.read(text, "x").printed()
+        == outputs.read((DATA / "iperf3-both-ways.json").read_text(), "x").printed()
+    )
+    assert "duplicate key 'sock'" in refused(
+        text.replace('"sock": 0, "sock": 0', '"sock": 0, "sock": 1')
+    )
+
+
+NCCL = outputs.text_of(DATA / "nccl-two-nodes.out")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        re.sub("(?m)^(?=.* float | *# Out)", "[1,6]<stdout>:n2:3:3 [6] NCCL INFO a\n", NCCL),
+        re.sub(r"(?m)^( +\d+ +\d+ +float +sum)", r"\1[1,0]<stdout>:", NCCL),
+        NCCL.replace("# Using devices", "rccl-tests: Version develop:83d38d9\n# Using devices"),
+        re.sub("(?m)^#+", "", NCCL),
+    ],
+    ids=["other ranks", "torn rows", "rccl", "without signs"],
+)
+@pytest.mark.parametrize("mark", ["", "[1,0]<stdout>:"])
+def test_what_nccl_and_open_mpi_add_changes_nothing(text, mark):
+    if not mark and "<stdout>" in text:
+        return
+    marked = re.sub("(?m)^(?!.1,6)(?=.)", mark, text)
+    log = outputs.read(marked, "x")
+    assert [table.curve() for _, table in log.printed()] == [
+        table.curve() for _, table in outputs.read(NCCL, "x").printed()
+    ]
+    if mark and "sum[1,0]" in text:
+        assert "is no row that nccl-tests" in refused(marked.replace("sum[1,0]", "sum[1,1]", 1))
 
 
 def test_a_run_both_ways_that_netpipe_5_printed_says_what_to_give():
