@@ -33,10 +33,12 @@ from netproof.site.look import (
 MOST_ENVIRONMENTS = 8
 RATES_GBIT_S = (0.01, 0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
 _MPI = re.compile(
-    r"(?i)^(?:.*/)?(open-?mpi|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)\b"
+    r"(?i)^(?:.*/)?(open-?mpi\d*|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)"
+    r"(?!-abi|[a-z])"
 )
 _COMPILER = re.compile(
-    r"(?i)^(?:.*/)?(gcc|gnu\d*|intel|oneapi|aocc|nvhpc|llvm|clang|PrgEnv-\w+|foss|gompi|intel-compilers)\b"
+    r"(?i)^(?:.*/)?(gcc|gnu|intel(?:-oneapi)?(?:-compilers)?|oneapi|aocc|nvhpc|llvm|clang"
+    r"|PrgEnv-\w+|foss|gompi)(?=(?:[-_]?v?\d[^/]*)?(?:/[^/]*)?$)"
 )
 _BENCHMARK = re.compile(
     r"(?i)^(?:.*/)?(imb|osu|omb|netpipe|osu-micro-benchmarks|intel-mpi-benchmarks)\b"

@@ -54,7 +54,8 @@ devices() {
     local device port nets
     set +f
     for device in /sys/class/infiniband/* /sys/class/cxi/*; do
-        [ -e "$device" ] || continue
+        # Soft-RoCE and Soft-iWARP are no cards, and have no device.
+        [ -e "$device/device" ] || continue
         port=$device/ports/1
         nets=
         for one in "$device"/device/net/*; do [ ! -e "$one" ] || nets+="${nets:+ }${one##*/}"; done

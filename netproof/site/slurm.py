@@ -32,8 +32,10 @@ _NEVER = re.compile(
     r"|DependencyNeverSatisfied|Reservation(Deleted|Invalid)|JobHeld(User|Admin)"
 )
 """Reasons that persist when other jobs end; squeue(1) lists all."""
-_FLAT = frozenset({"(null)", "topology/default", "topology/flat", "topology/none"})
-"""Plugins without switches, by their names in Slurm 22 to 25."""
+_FLAT = frozenset(
+    ("(null)", *(f"topology/{one}" for one in ["default", "flat", "none", "node_rank", "3d_torus"]))
+)
+"""Plugins of which Slurm shows no switches, by their names in Slurm 20 to 25."""
 _SWITCH = re.compile(
     r"SwitchName=(?P<name>\S+) Level=(?P<level>\d+) LinkSpeed=\d+"
     r"(?: Nodes=(?P<nodes>\S+))?(?: Switches=(?P<switches>\S+))?\s*"
@@ -68,19 +70,20 @@ class SlurmNode:
     def usable(self) -> bool:
         """Whether a job can have it, now or when other jobs on it end.
 
-        The marks + and - stand for jobs that end or wait; all others, such as *, are faults.
+        The marks + and - stand for jobs that end or wait, ~ # % and ! for saving power, from which
+        Slurm wakes nodes for jobs (sinfo(1)); all others, such as *, are faults.
         """
-        return self.free or self.busy
+        return self.state.rstrip("+-~#%!") in _FREE | _BUSY
 
     @property
     def free(self) -> bool:
-        """Whether a job can have all of it now."""
-        return self.state.rstrip("+-") in _FREE
+        """Whether a job can have all of it now, or as soon as it has booted."""
+        return self.state.rstrip("+-~#") in _FREE
 
     @property
     def busy(self) -> bool:
-        """Whether other jobs have it, or a part of it."""
-        return self.state.rstrip("+-") in _BUSY
+        """Whether other jobs have it, or a part of it, or it is being switched off."""
+        return self.usable and not self.free
 
     @property
     def silent(self) -> bool:

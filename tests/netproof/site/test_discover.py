@@ -133,6 +133,55 @@ class TestAnswers:
             "pmi2",
             "none",
         ]
+        for listed, first in {
+            "\tcray_shasta\n\tnone\n\tpmi2": "pmi2",
+            "\tnone\n\tpmix\n\tcray_shasta\n\tpmi2\nspecific versions: pmix_v2": "pmix",
+            "\tnone\n\tcray_shasta": "cray_shasta",
+        }.items():
+            assert discover.plugins_of(f"MPI plugin types are...\n{listed}\n")[0] == first
+
+    @pytest.mark.parametrize(
+        ("modules", "libraries", "compilers"),
+        [
+            # OpenHPC, Azure's images, Spack's names, EasyBuild, Red Hat, Sheffield, ABCI, Cray.
+            (
+                "gnu12/12.2.0 openmpi4/4.1.5 mpich/3.4.3-ofi mvapich2/2.3.7 ucx/1.14.0 prun/2.2",
+                "openmpi4/4.1.5 mpich/3.4.3-ofi mvapich2/2.3.7",
+                "gnu12/12.2.0",
+            ),
+            (
+                "gcc-9.2.0 mpi/hpcx-v2.5.0 mpi/impi_2018.4.274 mpi/impi_2019.5.281"
+                " mpi/mvapich2-2.3.2 mpi/openmpi-4.0.2 module-git",
+                "mpi/hpcx-v2.5.0 mpi/impi_2019.5.281 mpi/mvapich2-2.3.2 mpi/openmpi-4.0.2",
+                "gcc-9.2.0",
+            ),
+            (
+                "intel-oneapi-compilers/2023.1.0 intel-oneapi-mkl/2024.0.0 gcc-runtime/13.2.0"
+                " intel-oneapi-mpi/2021.9.0 gcc/12.3.0 openmpi/4.1.5",
+                "intel-oneapi-mpi/2021.9.0 openmpi/4.1.5",
+                "intel-oneapi-compilers/2023.1.0 gcc/12.3.0",
+            ),
+            (
+                "GCCcore/12.3.0 GCC/12.3.0 OpenMPI/4.1.5-GCC-12.3.0 gompi/2023a OpenMP/5",
+                "OpenMPI/4.1.5-GCC-12.3.0",
+                "GCC/12.3.0 gompi/2023a",
+            ),
+            ("mpi/openmpi-x86_64 mpi/mpich-x86_64", "mpi/openmpi-x86_64 mpi/mpich-x86_64", ""),
+            ("mpi/gcc/openmpi/1.10.1 mpi/gcc/openmpi/1.10.0", "mpi/gcc/openmpi/1.10.1", ""),
+            ("mvapich/mvapich2-gdr/2.3.5", "mvapich/mvapich2-gdr/2.3.5", ""),
+            (
+                "PrgEnv-gnu/8.4.0 gcc-native/12.3 cray-mpich/8.1.27 cray-mpich-abi/8.1.27",
+                "cray-mpich/8.1.27",
+                "PrgEnv-gnu/8.4.0",
+            ),
+        ],
+    )
+    def test_libraries_and_compilers_have_the_names_of_other_sites(
+        self, modules, libraries, compilers
+    ):
+        names = modules.split()
+        assert [*discover._newest(names, discover._MPI).values()] == libraries.split()
+        assert [*discover._newest(names, discover._COMPILER).values()] == compilers.split()
 
     def test_module_names_are_without_their_folders_and_marks(self):
         names = discover.modules_of(said("modules.txt"))

@@ -84,6 +84,12 @@ def test_blocks_are_leaves_and_aggregated_ones_are_above_them(said):
     assert parents == {"b1": "b[1-2]", "b2": "b[1-2]", "b3": "b[3-4]", "b4": "b[3-4]"}
 
 
+@pytest.mark.parametrize("plugin", ["3d_torus", "node_rank", "flat"])
+def test_plugins_that_show_no_switches_have_none(said, plugin):
+    said(f"TopologyParam           = (null)\nTopologyPlugin          = topology/{plugin}\n", "")
+    assert slurm.topology() == ({}, {})
+
+
 @pytest.mark.parametrize("recording", ["none-22.05", "default-24.11"])
 def test_without_switches_there_is_no_topology(said, recording):
     said((TOPOLOGIES / recording / "config.txt").read_text(), recorded(recording))
@@ -190,12 +196,59 @@ echo "allocation failure: Node count" >&2; exit 1"""
     assert refusal.endswith("allocation failure: Node count") is (allowed < 9)
 
 
-def test_nodes_of_which_others_have_a_part_are_busy():
-    states = ("idle", "planned", "mixed-", "allocated", "completing", "down*", "drained", "idle*")
-    nodes = tuple(SlurmNode(f"n{n}", state, "") for n, state in enumerate(states, 1))
+FREE = "idle planned idle~ idle#"
+BUSY = "mixed- allocated completing allocated+ mixed# allocated~ idle% idle! mixed!"
+FAULTY = """down* drained idle* drained~ draining@ idle^ idle$ maint reserved fail* failing* blocked
+inval unknown future down~ idle@ error mixed*"""
+
+
+def test_nodes_of_which_others_have_a_part_are_busy_and_those_that_save_power_are_free():
+    states = f"{FREE} {BUSY} {FAULTY}".split()
+    nodes = tuple(SlurmNode(f"n{state}", state, "") for state in states)
     known = {"gige": SlurmPartition("gige", "UP", nodes)}
-    assert slurm.free_and_busy(["gige", "none"], known) == (("n1", "n2"), ("n3", "n4", "n5"))
-    assert [node.usable for node in nodes] == [True] * 5 + [False] * 3
+    free, busy = slurm.free_and_busy(["gige", "none"], known)
+    assert {*free} == {f"n{state}" for state in FREE.split()}
+    assert {*busy} == {f"n{state}" for state in BUSY.split()}
+    assert [one.state for one in nodes if not one.usable] == FAULTY.split()
+
+
+# As issues and pages of sites have them; numbers are of names.
+@pytest.mark.parametrize(
+    ("listed", "number", "last"),
+    [
+        ("t004-009-v[7-8]", 2, "t004-009-v8"),
+        ("t006-[007,009-010]", 3, "t006-010"),
+        ("d[001-032],f[001-004,006-024]", 55, "f024"),
+        ("cn[9216-9217,9220-9221,9223-9273]", 55, "cn9273"),
+        ("ip-10-75-1-[42,45,62,67,105,178,233,250]", 8, "ip-10-75-1-250"),
+        ("c5n-st-c5n18xlarge-[1-3],c5n-dy-c5n18xlarge-[1-2]", 5, "c5n-dy-c5n18xlarge-2"),
+        ("r[1-2]i[0-1]n[08-10]", 12, "r2i1n10"),
+        ("nid[000001-000002,001000]", 3, "nid001000"),
+        ("ccw-1-3-gpu-31,ccw-1-3-gpu-297", 2, "ccw-1-3-gpu-297"),
+        ("node[01-02].cluster.example.org", 2, "node02.cluster.example.org"),
+    ],
+)
+def test_names_of_other_sites_are_unfolded(listed, number, last):
+    names = slurm.unfold(listed)
+    assert (len(names), names[-1]) == (number, last)
+    assert {*slurm.unfold(slurm.fold(names))} == {*names}
+
+
+def test_partitions_that_drain_or_are_down_run_nothing_and_say_so():
+    shown = (
+        "PartitionName=mi1008x Hidden=NO MaxTime=4-00:00:00 State=DRAIN TRES=gres/gpu:mi100=24\n"
+    )
+    shown += "PartitionName=long MaxTime=14-00:00:00 OverSubscribe=YES:4 State=DOWN\n"
+    shown += "PartitionName=devel MaxTime=30:00 State=UP\n"
+    reason = "Not responding | again [slurm@2024-05-01T10:00:00]"
+    listed = f"mi1008x|t006-007|idle|none\ndevel|t004-010|down*|{reason}\n"
+    found = slurm.partitions_of(shown, listed)
+    assert [one.limit_s for one in found.values()] == [345600, 1209600, 1800]
+    assert [one.cannot_run(1) for one in found.values()] == [
+        "partition mi1008x is DRAIN",
+        "partition long is DOWN",
+        f"partition devel has 0 usable nodes of 1, and 1 are needed: t004-010 is down* ({reason})",
+    ]
 
 
 def test_a_job_is_asked_to_take_fewer_nodes_tasks_and_cpus(tmp_path, monkeypatch):
