@@ -13,9 +13,6 @@ from collections.abc import Sequence
 _MOST_PREFIX = 80
 """Characters of the longest prefix."""
 
-_BEGINNING = 200
-"""Characters of a line in which a prefix and what it stands before are looked for."""
-
 _LONG = 500
 """Characters of a line that is no command and no known ending."""
 _LOOKED_AT = 10_000
@@ -114,7 +111,7 @@ def without_prefixes(text: str, heads: re.Pattern[str]) -> tuple[str, list[str |
     lines = text.split("\n")
     known: dict[tuple[bool, str], None] = {}
     for index, line in enumerate(lines):
-        found = heads.search(line[:_BEGINNING])
+        found = heads.search(line[:_LONG])
         if found is None or not 0 < found.start() <= _MOST_PREFIX:
             continue
         tag = line[: found.start()]

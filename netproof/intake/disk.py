@@ -185,10 +185,9 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     # iperf3 repeats what it says of each stream.
-    if len(made) != len(pairs):
-        for key, value in pairs:
-            if made[key] != value:
-                raise ValueError(f"duplicate key {shown(key)}; remove one of them")
+    for key, value in pairs if len(made) < len(pairs) else ():
+        if made[key] != value:
+            raise ValueError(f"duplicate key {shown(key)}; remove one of them")
     return made
 
 

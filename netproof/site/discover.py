@@ -45,7 +45,7 @@ _BENCHMARK = re.compile(
 )
 _OF_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "FI_TCP_IFACE")
 _VIRTUAL = ("veth", "virtio_net", "tun", "bridge")
-_NOT_OF_A_SWITCH = re.compile(r"(docker|virbr|br-|cni|flannel|tun|tap)")
+_NOT_OF_A_SWITCH = re.compile(r"docker|podman|virbr|br-|cni|cilium|cali|flannel|vxlan|kube|tun|tap")
 
 
 Candidate = dict[str, list[Any]]

@@ -28,7 +28,7 @@ content() {
 
 interfaces() {
     local link name address described speed driver
-    local pattern='^[0-9]+: ([^:@]+)[^:]*: <([^>]*)>.* mtu ([0-9]+)' drivers='version: ([^[:space:]]+)'
+    local pattern='^[0-9]+: ([^:@]+)[^:]*: <([^>]*)>.* mtu ([0-9]+)' drivers=$'\nversion: ([^[:space:]]+)'
     while IFS= read -r link; do
         [[ $link =~ $pattern ]] || continue
         name=${BASH_REMATCH[1]}

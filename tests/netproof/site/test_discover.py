@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -242,7 +243,52 @@ class TestPartitions:
             discover.usable_partitions(("fast",))
 
 
+IP = r"""
+1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN
+2: eno2: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc mq state DOWN
+3: ib0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 2044 qdisc mq state UP qlen 256
+4: bond0.100@bond0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc noqueue state UP
+5: enp65s0f0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq\ vf 0 link/ether 00:00
+6: enp65s0f0v0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP
+"""
+ETHTOOL = {
+    "ib0": "Speed: 100000Mb/s",
+    "bond0.100": "Speed: 50000Mb/s",
+    "enp65s0f0np0": "Speed: 400000Mb/s\n\tLanes: 4",
+    "enp65s0f0v0": "Speed: Unknown!\n\tDuplex: Unknown! (255)",
+    "-i ib0": "driver: mlx5_core[ib_ipoib]\nversion: 5.8-2.0.3\nbus-info: 0000:a1:00.0",
+    "-i bond0.100": "driver: 802.1Q VLAN Support\nversion: 1.8\nbus-info: ",
+    "-i enp65s0f0np0": "driver: mlx5_core\nversion: 24.01\nfirmware-version: 28.39",
+    "-i enp65s0f0v0": "driver: iavf\nversion: \nfirmware-version: N/A\nbus-info: N/A",
+}
+
+
 class TestLooked:
+    def test_bonds_virtual_functions_and_infiniband_are_interfaces_that_are_up(
+        self, tmp_path, monkeypatch
+    ):
+        cases = "".join(f"'{words}') echo '{said}' ;;\n" for words, said in ETHTOOL.items())
+        commands = {
+            "ip": f"case $* in *show) cat <<'EOF'{IP}EOF\n;; *) echo ' inet 10.1.0.7/24' ;; esac",
+            "ethtool": f'case "$*" in {cases}*) exit 75 ;; esac',
+        }
+        for name, text in commands.items():
+            (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        monkeypatch.setenv("SLURMD_NODENAME", "n1")
+        ran = subprocess.run(
+            ["bash", look.SHELL, "node", "false", "/"], capture_output=True, text=True, check=True
+        )
+        found = look.node_of(ran.stdout).interfaces
+        assert [(one.name, one.mtu, one.link_mbit_s, one.driver) for one in found] == [
+            ("ib0", 2044, 100000, "mlx5_core[ib_ipoib] 5.8-2.0.3"),
+            ("bond0.100", 9000, 50000, "802.1Q VLAN Support 1.8"),
+            ("enp65s0f0np0", 9000, 400000, "mlx5_core 24.01"),
+            ("enp65s0f0v0", 1500, None, "iavf"),
+        ]
+        assert {one.address for one in found} == {"10.1.0.7"}
+
     def test_a_node_is_read_past_what_a_prolog_prints(self):
         one = look.node_of(NODE)
         assert (one.name, one.python_fault) == ("cn007", "")
