@@ -124,12 +124,13 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     """
     if text.count(BEGINS) == 1:
         text, _ = of_program(text)
-    unmarked, tags = logs.without_prefixes(text, _HEADS)
-    heads = _heads(Lines(unmarked, path))
-    documents, unmarked = _documents(unmarked, path, alone=not heads)
-    if documents and not heads:
+    alone = "{" not in text or not any(map(_HEADS.match, text.split("\n")))
+    documents, text = _documents(text, path, alone=alone)
+    if documents and alone:
         return Log(documents)
+    unmarked, tags = logs.without_prefixes(text, _HEADS)
     lines = Lines(unmarked, path)
+    heads = _heads(lines)
     if not heads and form is not None:
         numbers = enumerate(lines.between(1, len(lines)), 1)
         heads = [(number, form[0], False) for number, line in numbers if ROW.fullmatch(line)][:1]

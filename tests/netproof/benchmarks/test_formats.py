@@ -185,6 +185,10 @@ SECOND = next(
         (ONE_GPU.partition("#  ")[0] + ONE_GPU, "is of another run: build nccl-tests"),
         ('a line\n{\n"start": {\n', "x.out:2: has no end: the file is cut short"),
         ('{"a": 1}', "is JSON of no benchmark"),
+        (
+            '[\n "# OSU MPI Latency Test v5.8",\n "# Size Latency (us)",\n "1  2.30"]',
+            "is JSON of no",
+        ),
         ('{"start": {', "the file is cut short or damaged"),
     ],
 )
