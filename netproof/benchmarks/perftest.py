@@ -46,6 +46,7 @@ _HEADER_LAT = re.compile(
 _HEADER_DURATION = re.compile(r" *#bytes +#iterations +t_avg\[usec\] +tps average *")
 _FREQUENCY = re.compile(r" *(?:Conflicting CPU frequency values|Test integrity may be harmed).*")
 _CUDA = re.compile(r".*(?:cuda|rocm|hip).*|.*\bGPU\b.*", re.IGNORECASE)
+_ALLOCATED = re.compile(r"allocated .*\bGPU buffer")
 _ROW = re.compile(r" *[0-9]+ +[0-9]+ +[-0-9.naif]+ .*")
 _HEADERS = (_HEADER_BW, _HEADER_LAT, _HEADER_DURATION)
 _OTHERS = ("ROCm", "MUSA", "CUDA")
@@ -134,6 +135,8 @@ class Perftest(Benchmark):
         if title := lines.match(_TITLE):
             function = _name(title[1], bool(title[3]), title[4])
             remark += self._read_facts(lines, title)
+            if any(map(_ALLOCATED.match, before)) and "device memory" not in remark:
+                remark.append("device memory")
         header = next(filter(None, map(lines.match, _HEADERS)), None)
         if header is None:
             lines.refuse_next("the header of a table", "the table of this test does not follow")

@@ -119,6 +119,13 @@ def test_json_names_the_program_and_has_tables_where_it_can_print_several():
     assert names == dict.fromkeys(several, True) | dict.fromkeys(one, False)
 
 
+def test_perftest_names_the_gpu_above_its_title_or_below():
+    text = outputs.text_of(DATA / "perftest-small.out")
+    for said in ("allocated GPU buffer address at 00007f3fa4000000", "deallocating GPU buffer"):
+        ((_, table),) = outputs.read(f"{said}\n{text}", "x").printed()
+        assert ("device memory" in table.remark) is said.startswith("allocated")
+
+
 def test_times_of_each_iteration_are_kept():
     ((_, table), _) = tables("nccl-allreduce.json")
     assert table.document([])["times_us"][0] == [38.0, 40.0, pytest.approx(44)]
