@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import pprint
 import re
 import shlex
 import shutil
@@ -21,7 +19,6 @@ from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
 from netproof.commands.night import Night, _junit, _tell, summary
 from netproof.measurement.case import Case
 from netproof.session import plan
-from netproof.site import site
 from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -192,111 +189,6 @@ class TestJobName:
         assert len(set(names)) == len(names)
         assert all(re.fullmatch(r"netproof-[A-Za-z0-9._-]*", name) for name in names)
         assert re.fullmatch("netproof-Summit-X450-[0-9a-f]{8}", plan.job_name("Summit X450"))
-
-
-CONFIGURATION = {
-    "systems": [
-        {
-            "name": "cluster",
-            "partitions": [
-                {
-                    "name": "gige",
-                    "scheduler": "slurm",
-                    "launcher": "srun",
-                    "access": ["--partition=gige"],
-                    "environs": ["mpich"],
-                    "extras": {
-                        **{"switch": "Summit", "nic": "BCM5720", "driver": "tg3", "mtu": 1500},
-                        **{"link_mbit_s": 1000, "interface": "eno1", "nodes": 4},
-                        **{"ranks_per_node": 2, "rank_counts": [4, 8], "baseline": "mpich"},
-                    },
-                }
-            ],
-        }
-    ],
-    "environments": [
-        {
-            "name": "mpich",
-            "features": ["netpipe-tcp", "netpipe-mpi"],
-            "extras": {
-                "mpi": "MPICH 4.2",
-                "pmi": "pmi2",
-                "absent": {"imb": "not built", "osu": "not built"},
-            },
-        }
-    ],
-}
-
-
-class TestSite:
-    """Hostile parts of a path, an option or an expression are refused with file and key."""
-
-    def refusal(self, folder: Path, configuration: dict) -> str:
-        path = folder / "cluster.py"
-        path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
-        with pytest.raises(site.SiteError) as caught:
-            site.gather(folder)
-        assert str(caught.value).startswith(f"{path}: ")
-        assert "\n" not in str(caught.value)
-        return str(caught.value).removeprefix(f"{path}: ")
-
-    @pytest.mark.parametrize("name", [*HOSTILE, "../../x", "1x", "a.b", "a:b", "a b", "+imb"])
-    @pytest.mark.parametrize(
-        "what", ["a system", "a partition of system cluster", "an environment"]
-    )
-    def test_a_name_that_is_no_word(self, tmp_path, name, what):
-        configuration = copy.deepcopy(CONFIGURATION)
-        entry = {
-            "a system": configuration["systems"][0],
-            "a partition of system cluster": configuration["systems"][0]["partitions"][0],
-            "an environment": configuration["environments"][0],
-        }[what]
-        entry["name"] = name
-        said = self.refusal(tmp_path, configuration)
-        assert said.startswith(
-            f"{what}: name: is {name!r}; it takes letters, digits, - and _, no digit first"
-        )
-
-    @pytest.mark.parametrize(
-        ("key", "value", "remedy"),
-        [
-            ("interface", "eno1; touch pwned", "(an interface's name: 1 to 15 characters"),
-            ("interface", "-h", "no '-' first"),
-            ("interface", "../../x", "no '/'"),
-            ("interface", "a\x1bb", "(an interface's name"),
-            ("interface", "sixteen-letters-", "(an interface's name"),
-            ("switch", "Summit\n#SBATCH --wrap=x", "no control characters"),
-            ("nic", "\x1b]0;x\x07", "no control characters"),
-            ("driver", "tg3\r", "no control characters"),
-            ("contention_domain", "a\nb", "no control characters"),
-            ("imb_arguments", ["-x\n"], "a line, no control characters"),
-        ],
-    )
-    def test_a_value_of_a_partition(self, tmp_path, key, value, remedy):
-        configuration = copy.deepcopy(CONFIGURATION)
-        configuration["systems"][0]["partitions"][0]["extras"][key] = value
-        said = self.refusal(tmp_path, configuration)
-        assert said.startswith(f"partition cluster:gige: extras[{key!r}]: ")
-        assert remedy in said
-
-    @pytest.mark.parametrize("value", ["pmi2 --x", "pmi2\n", "", " "])
-    def test_a_plugin_of_several_words(self, tmp_path, value):
-        configuration = copy.deepcopy(CONFIGURATION)
-        configuration["environments"][0]["extras"]["pmi"] = value
-        said = self.refusal(tmp_path, configuration)
-        assert said == (
-            f"environment mpich: extras['pmi']: found {value!r}, expected srun's --mpi plugin"
-            " for it (a word without white space)"
-        )
-
-    def test_an_option_that_goes_on_in_another_line_of_the_job_script(self, tmp_path):
-        configuration = copy.deepcopy(CONFIGURATION)
-        partition = configuration["systems"][0]["partitions"][0]
-        partition["access"] = ["--partition=gige\ntouch pwned"]
-        said = self.refusal(tmp_path, configuration)
-        assert said.startswith(
-            "partition cluster:gige: access: '--partition=gige\\ntouch pwned' has a control"
-        )
 
 
 def night(text: str) -> Night:

@@ -312,15 +312,8 @@ def test_what_nodes_counted_is_told_from_session_to_session(nights):
     assert one["segments"] == [None, 100, 100, 100, 100]
 
 
-def keys_of(value) -> set[str]:
-    if isinstance(value, dict):
-        below = set().union(*map(keys_of, value.values()))
-        return below | set(value)
-    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
-
-
 @pytest.mark.slow
-def test_every_key_of_the_json_is_documented(nights):
+def test_every_key_of_the_json_is_documented(nights, keys_of):
     def late(rows):
         crashing(1)(rows)
         mtu(rows)

@@ -176,13 +176,6 @@ LANDMARK_KEYS = {"size_below", "time_below_us", "rate_below_mb_s"} | {
 """Described by docs/method.md, and by name in the document itself."""
 
 
-def keys_of(value) -> set[str]:
-    if isinstance(value, dict):
-        below = set().union(*map(keys_of, value.values()))
-        return below | set(value)
-    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
@@ -195,7 +188,7 @@ def keys_of(value) -> set[str]:
         ("site", "show", "testbed:gige"),
     ],
 )
-def test_every_key_is_documented(project, arguments):
+def test_every_key_is_documented(project, keys_of, arguments):
     ran = CliRunner().invoke(app, [*arguments, "--format=json"])
     page = (ROOT / "docs" / "reference" / "json.md").read_text()
     described = set(re.findall(r"`(\w+)`", page))

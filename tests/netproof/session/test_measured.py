@@ -21,14 +21,6 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 LINK_DOWN = Path(__file__).resolve().parents[2] / "data" / "jobs" / "link-down.err"
 
 
-@pytest.fixture(scope="module")
-def partition() -> Partition:
-    """The partition that the jobs were recorded on."""
-    report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.extras for result in report.results if result.measured)
-    return Partition.model_validate(kept["partition_extras"])
-
-
 @pytest.fixture
 def imb_job(tmp_path) -> Path:
     """A copy of an IMB job in which Bcast crashed and Barrier hung."""

@@ -10,19 +10,11 @@ import pytest
 from netproof import codec
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS
-from netproof.session import job_files, session
+from netproof.session import job_files
 from netproof.session.measured import Measured
 from netproof.site.partition import Partition
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-
-
-@pytest.fixture(scope="module")
-def partition() -> Partition:
-    """A partition that asks for the sizes of the recorded job."""
-    report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.extras for result in report.results if result.measured)
-    return Partition.model_validate(kept["partition_extras"])
 
 
 @pytest.fixture

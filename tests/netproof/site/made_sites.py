@@ -65,4 +65,5 @@ def refusal(folder: Path, configuration: dict) -> str:
     with pytest.raises(SiteError) as caught:
         site.gather(folder)
     assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
     return str(caught.value).removeprefix(f"{path}: ")

@@ -337,3 +337,73 @@ def test_a_job_has_not_what_the_users_shell_sets_for_srun_and_mpi(loaded, stays)
     )
     assert ran.stdout.split() == ["ALL", *stays.split()]
     assert ran.stderr == ""
+
+
+# Hostile parts of a path, an option or an expression.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "$(touch pwned)",
+        "x\ny",
+        "* ?",
+        "-h",
+        "é\x1b[31m",
+        "../../x",
+        "1x",
+        "a.b",
+        "a:b",
+        "a b",
+        "+a",
+    ],
+)
+@pytest.mark.parametrize("what", ["a system", "a partition of system cluster", "an environment"])
+def test_a_name_that_is_no_word(tmp_path, configuration, name, what):
+    entry = {
+        "a system": configuration["systems"][0],
+        "a partition of system cluster": configuration["systems"][0]["partitions"][0],
+        "an environment": configuration["environments"][0],
+    }[what]
+    entry["name"] = name
+    assert refusal(tmp_path, configuration).startswith(
+        f"{what}: name: is {name!r}; it takes letters, digits, - and _, no digit first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "remedy"),
+    [
+        ("interface", "eno1; touch pwned", "(an interface's name: 1 to 15 characters"),
+        ("interface", "-h", "no '-' first"),
+        ("interface", "../../x", "no '/'"),
+        ("interface", "a\x1bb", "(an interface's name"),
+        ("interface", "sixteen-letters-", "(an interface's name"),
+        ("switch", "Summit\n#SBATCH --wrap=x", "no control characters"),
+        ("nic", "\x1b]0;x\x07", "no control characters"),
+        ("driver", "tg3\r", "no control characters"),
+        ("contention_domain", "a\nb", "no control characters"),
+        ("imb_arguments", ["-x\n"], "a line, no control characters"),
+    ],
+)
+def test_a_value_of_a_partition(tmp_path, configuration, key, value, remedy):
+    configuration["systems"][0]["partitions"][0]["extras"][key] = value
+    said = refusal(tmp_path, configuration)
+    assert said.startswith(f"partition cluster:gige: extras[{key!r}]: ")
+    assert remedy in said
+
+
+@pytest.mark.parametrize("value", ["pmi2 --x", "pmi2\n", "", " "])
+def test_a_plugin_of_several_words(tmp_path, configuration, value):
+    configuration["environments"][0]["extras"]["pmi"] = value
+    assert refusal(tmp_path, configuration) == (
+        f"environment mpich: extras['pmi']: found {value!r}, expected srun's --mpi plugin"
+        " for it (a word without white space)"
+    )
+
+
+def test_an_option_that_goes_on_in_another_line_of_the_job_script(tmp_path, configuration):
+    configuration["systems"][0]["partitions"][0]["access"] = ["--partition=gige\ntouch pwned"]
+    assert refusal(tmp_path, configuration).startswith(
+        "partition cluster:gige: access: '--partition=gige\\ntouch pwned' has a control"
+    )
