@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from made_nodes import GIGE, SOFTWARE
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.session.provenance import Software, of_job
+from netproof.session.provenance import of_job
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 HEALTHY, SICK = str(RECORDED / "healthy.json"), str(RECORDED / "sick.json")
@@ -98,9 +99,7 @@ def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, argumen
 
 def with_nodes(folder: Path, kernel: str) -> str:
     """Return a report whose job has the nodes of a recorded one, with this kernel."""
-    software = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
-    nodes = [f"gige-{number}" for number in range(1, 5)]
-    recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", nodes, software))
+    recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", GIGE, SOFTWARE))
     document = json.loads(Path(SICK).read_text())
     job = next(
         test for test in document["runs"][0]["testcases"] if test["netproof_kind"] == "launches"

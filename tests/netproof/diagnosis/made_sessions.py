@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import made_nodes
+from made_nodes import GIGE as NODES
+from made_nodes import SOFTWARE, changed
 from made_rounds import BUSY, PARTITION, recorded
 
 from netproof.criteria import Finding, Level
@@ -20,11 +23,11 @@ from netproof.pairs.accusation import Accusation, Effect, Judgement, NodeState, 
 from netproof.pairs.alone import Alone, Recovery
 from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session import job_files, pair_rounds, provenance, session
+from netproof.session import job_files, pair_rounds, session
 from netproof.session.measured import Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairLaunch, PairRounds
-from netproof.session.provenance import Provenance, Requeued, Software
+from netproof.session.provenance import Provenance, Requeued
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import PairQuantity, PairSettings, Partition
@@ -35,8 +38,6 @@ from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-NODES = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 
 
 @cache
@@ -66,16 +67,8 @@ def strict() -> Partition:
 
 def in_job(folder: str = "same", **changes: Mapping[str, Any]) -> list[Node]:
     """The nodes of a recorded job; ``changes``: of node 2, say, ``gige_2={"mtu": 9000}``."""
-    record = provenance.of_job(DATA / "nodes" / folder, NODES, SOFTWARE)
-    found = []
-    for values in record["nodes"]:
-        node = Node(**values)
-        for name, value in changes.get(node.node.replace("-", "_"), {}).items():
-            if isinstance(value, Mapping):
-                value = {**getattr(node, name), **value}
-            node = dataclasses.replace(node, **{name: value})
-        found.append(node)
-    return found
+    several = made_nodes.in_job(folder)
+    return [changed(one, **changes.get(one.node.replace("-", "_"), {})) for one in several]
 
 
 def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> PairsVerdict:

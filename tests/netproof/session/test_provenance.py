@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_nodes import GIGE, SOFTWARE, changed, in_job
 
 from netproof import codec
 from netproof.benchmarks import registry
@@ -23,7 +24,7 @@ from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import node_facts, provenance, session
 from netproof.session.node_facts import Node
-from netproof.session.provenance import Provenance, Software
+from netproof.session.provenance import Provenance
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
@@ -32,18 +33,6 @@ ROOT = Path(__file__).resolve().parents[3]
 NODES = ROOT / "tests" / "data" / "nodes"
 PASSED = ROOT / "tests" / "data" / "sessions" / "passed.json"
 SCRIPT = ROOT / "netproof" / "run" / "shell" / "node.py"
-GIGE = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
-
-
-def in_job(folder: str, jobid: str = "7", environment: str = "mpich") -> list[Node]:
-    """The recorded nodes of a job."""
-    return [
-        dataclasses.replace(
-            node_facts.read_node(path), partition="gige", environment=environment, jobid=jobid
-        )
-        for path in sorted((NODES / folder).glob(node_facts.NODE_FILES))
-    ]
 
 
 def described(interface: str, folder: Path, **environment: str) -> node_facts.Node:
@@ -455,14 +444,10 @@ def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known
     assert "path.gige-2.txt: cannot be read" in second["absent"]["path_passed_bytes"]
 
 
-def of_pair(**changed: object) -> list[Node]:
+def of_pair(**values: object) -> list[Node]:
     """Two recorded nodes that are alike but for this of the second."""
-    first, second, *_ = in_job("same")
-    whole = {
-        name: {**getattr(second, name), **value} if isinstance(value, dict) else value
-        for name, value in changed.items()
-    }
-    return [first, dataclasses.replace(second, **whole)]
+    first, second, *_ = in_job()
+    return [first, changed(second, **values)]
 
 
 @pytest.mark.parametrize(

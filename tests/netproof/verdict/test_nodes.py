@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_nodes import GIGE, SOFTWARE, changed, in_job
 
 from netproof.criteria import Level
-from netproof.session import node_facts, provenance
+from netproof.session import node_facts
 from netproof.session.node_facts import Node
-from netproof.session.provenance import Provenance, Software
+from netproof.session.provenance import Provenance
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import FACTS, Partition
@@ -20,28 +21,7 @@ from netproof.verdict import nodes
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 
 ROOT = Path(__file__).resolve().parents[3]
-RECORDED = ROOT / "tests" / "data" / "nodes"
-GIGE = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
 SITE = matrix(site.gather(ROOT / "site-config"), "testbed").partitions["gige"]
-
-
-def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -> list[Node]:
-    """The nodes of a recorded job."""
-    record = provenance.of_job(RECORDED / folder, GIGE, SOFTWARE)
-    return [
-        Node(**{**values, "partition": "gige", "environment": environment, "jobid": jobid})
-        for values in record["nodes"]
-    ]
-
-
-def changed(found: Node, **values: Any) -> Node:
-    """The node with other values; those of a group are added to what it has."""
-    merged = {
-        name: {**getattr(found, name), **value} if isinstance(value, dict) else value
-        for name, value in values.items()
-    }
-    return dataclasses.replace(found, **merged)
 
 
 def with_changed(*names: str, **values: Any) -> list[Node]:
