@@ -75,17 +75,6 @@ def test_a_job_of_omb_that_left_sizes_out_is_not_complete(partition, tmp_path):
         job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
 
 
-def test_a_launch_is_read_with_its_order_nodes_and_cpu(imb_job, partition):
-    (launch,) = imb(imb_job, "PingPong", partition).launches
-    planned = json.loads((imb_job / "plan.json").read_text())["steps"]
-    assert launch.order == planned.index("PingPong.1") + 1
-    assert launch.nodes() == ("gige-1", "gige-2")
-    assert [(use.wall_s, use.cpu_s) for use in launch.ranks] == [
-        (0.399, pytest.approx(0.091 + 0.264)),
-        (0.399, pytest.approx(0.084 + 0.276)),
-    ]
-
-
 def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neither(
     imb_job, partition
 ):

@@ -51,29 +51,6 @@ def described(interface: str, folder: Path, **environment: str) -> node_facts.No
     return node_facts.read_node(path)
 
 
-def test_a_node_of_the_testbed_is_known_in_all_that_a_veth_has():
-    node = node_facts.read_node(NODES / "same" / "node.gige-1.txt")
-    assert (node.node, node.interface, node.driver) == ("gige-1", "eth1", "veth")
-    assert (node.mtu, node.link_mbit_s) == (1500, 10000)
-    assert node.kernel
-    assert node.cpu
-    assert node.cpus
-    assert node.offloads["tcp-segmentation-offload"] in ("on", "off")
-    assert node.sysctls["net.ipv4.tcp_congestion_control"]
-    for name in ("NPtcp", "NPmpi", "IMB-MPI1"):
-        assert name in node.programs
-    digest = hashlib.sha256(Path("/usr/bin/NPtcp").read_bytes()).hexdigest()
-    assert len(node.programs["NPtcp"].split()[0]) == len(digest)
-    assert any("libmpi" in name for name in node.programs)
-    assert set(node.absent) >= {"firmware", "bus", "nic", "pci", "rings", "clock_ntp_offset_s"}
-    assert (node.state, node.address, node.duplex) == ("up", "198.18.1.1", "Full")
-    assert node.autonegotiation == "off"
-    assert int(node.memory["total KiB"]) == int(node.memory["NUMA 0 KiB"]) > 0
-    assert node.mitigations["meltdown"] == "Not affected"
-    assert node.mitigations["command line"].startswith("mitigations=")
-    assert (node.hugepages, node.clock_source) == ("madvise", "tsc")
-
-
 @pytest.mark.slow
 def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path):
     node = described("lo", tmp_path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,25 +34,6 @@ def changed(tmp_path: Path, change) -> Path:
     path = tmp_path / "run-0.json"
     path.write_text(json.dumps(document))
     return path
-
-
-def test_a_report_holds_the_job_and_its_checks():
-    stored = session.load(RECORDED)
-    assert [r.name for r in stored.results if r.case is None] == [
-        "ImbJob %ranks=2 ~testbed:gige+mpich"
-    ]
-    outcomes = Counter(r.result for r in stored.results if r.case is not None)
-    assert outcomes == {"pass": 5, "fail": 3}
-
-
-def test_a_complete_case_has_its_measurement_and_a_failed_one_its_reason():
-    results = {r.case.function: r for r in session.load(RECORDED).results if r.case}
-    passed, failed = results["PingPong"], results["Barrier"]
-    assert passed.measured.curve.sizes[-1] == 524288
-    assert passed.case.ranks_per_node == 1
-    assert failed.measured is None
-    assert (failed.phase, failed.result) == ("sanity", "fail")
-    assert "ended at its limit of 6 s" in failed.reason
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])

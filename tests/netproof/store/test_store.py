@@ -227,15 +227,6 @@ def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
 
 
 @pytest.mark.slow
-def test_ingesting_twice_changes_nothing(store):
-    assert ingest(store, PASSED).new
-    before = content(store)
-    again = ingest(store, PASSED)
-    assert not again.new
-    assert content(store) == before
-
-
-@pytest.mark.slow
 def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
     ingest(store, PASSED)
     before = content(store)

@@ -390,14 +390,6 @@ def test_what_is_missing_or_too_much_is_named(stored_faulty):
     assert "tests.parquet: is damaged: No such file" in said
 
 
-def test_a_session_that_lost_its_checksums_is_damaged(stored_faulty):
-    store, session = stored_faulty
-    (store.path(session) / store_folder.CHECKSUMS).unlink()
-    assert checked(store)[0] == 1
-    with pytest.raises(NetproofError, match="checksums: is damaged: No such file"):
-        questions.load(store, session)
-
-
 def test_another_sessions_file_is_named(stored_faulty):
     store, session = stored_faulty
     other = ingest(store, PASSED).stored

@@ -318,16 +318,6 @@ def test_launches_of_one_round_are_a_pair():
     assert times(rounds) == [(1, 10), (2, 20), (3, 30)]
 
 
-def test_where_the_cpus_were_moved_in_between_the_nearest_with_the_same_distance_is_taken():
-    rounds = [
-        (one(1, NEAR), one(10, FAR)),
-        (one(2, FAR), one(20, NEAR)),
-        (one(3, NEAR), one(30, NEAR)),
-        (one(4, FAR), one(40, FAR)),
-    ]
-    assert times(rounds) == [(1, 20), (2, 10), (3, 30), (4, 40)]
-
-
 def test_what_was_moved_while_it_ran_counts_with_nothing():
     rounds = [(one(1, (25.0, 150.0)), one(10, NEAR)), (one(2, NEAR), one(20, NEAR))]
     assert times(rounds) == [(2, 20)]
