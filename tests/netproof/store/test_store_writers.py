@@ -36,7 +36,6 @@ import datetime, os, signal, sys
 from pathlib import Path
 import typer
 from netproof.commands.stores import add
-from netproof.diagnosis import diagnosis
 from netproof.session import session
 from netproof.verdict import session_verdict, stored
 
@@ -46,23 +45,12 @@ class Clock(datetime.datetime):
         return cls(2026, 11, 22, 8, tzinfo=tz)
 
 stored.datetime = Clock
-answers = {}
-
-def once(function):
-    def asked(read, **named):
-        if (function, read.path) not in answers:
-            answers[function, read.path] = function(read, **named)
-        return answers[function, read.path]
-    return asked
-
-diagnosis.unsettled_of = once(diagnosis.unsettled_of)
-session_verdict.judge_session = once(session_verdict.judge_session)
+judge, judged = session_verdict.judge_session, {}
+session_verdict.judge_session = lambda read, **asked: judged[read.path]
 while line := sys.stdin.readline():
     step, where, *reports = line.rstrip("\\n").split("\\t")
-    for report in reports:
-        read = session.load(Path(report))
-        diagnosis.unsettled_of(read)
-        session_verdict.judge_session(read, system=None, full=False, fold=0)
+    for report in {*map(Path, reports)} - {*judged}:
+        judged[report] = judge(session.load(report), fold=0)
     child = os.fork()
     if child == 0:
         steps = int(step)
