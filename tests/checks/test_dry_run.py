@@ -121,7 +121,7 @@ def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp
     ran = run(
         tmp_path,
         *("bash", "-c"),
-        ". ./activate && reframe --system wide:summit -c checks/{imb,pairs}.py --dry-run",
+        ". ./activate && reframe --system wide:summit -cchecks/{imb,pairs}.py --dry-run",
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     tests = re.search(r"Ran (\d+)/\1 test case", ran.stdout)
