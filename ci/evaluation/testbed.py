@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -30,7 +28,15 @@ CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
 CANNOT = 2
 """Exit status of the testbed, and of an evaluation, where it is not possible at all."""
 LOG_LINES = 3
-POLL_S = 0.2
+# The job's own script is a step too, with a word instead of a number.
+AFTER_FIRST_LAUNCH = """place=$1 begin=$2
+shift 2
+until squeue --noheader --steps --nodelist "$place" --format %i | grep -qx '[0-9]*\\.[0-9]*'; do
+    sleep 0.2
+done
+sleep "$begin"
+exec "$@"
+"""
 
 
 class TooLongError(Exception):
@@ -72,13 +78,17 @@ class Testbed:
         self._checked("plant", place, *(f"{key}={value}" for key, value in fault.items()))
 
     def plant_for(
-        self, place: str, fault: Mapping[str, object], seconds: float
+        self, place: str, fault: Mapping[str, object], seconds: float, begin_s: float
     ) -> subprocess.Popen[bytes]:
-        """Start a process that plants a fault, and lifts it after ``seconds`` or when ended."""
+        """Start a process that plants a fault ``begin_s`` after the place's first launch.
+
+        It lifts it after ``seconds``, or when it is ended.
+        """
         verb = ("plant", place, *(f"{key}={value}" for key, value in fault.items()))
         verb = (*verb, "--for", f"{seconds:g}")
+        words = ["bash", "-c", AFTER_FIRST_LAUNCH, "plant", place, f"{begin_s:g}", TESTBED, *verb]
         with self._logged(*verb) as log:
-            return subprocess.Popen([TESTBED, *verb], stdout=log, stderr=subprocess.STDOUT)
+            return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
 
     def lift(self) -> None:
         """Remove all planted faults. Raises NetproofError if one stays."""
@@ -153,42 +163,18 @@ def planted(
 def _for_a_while(
     testbed: Testbed, place: str, fault: Mapping[str, object], seconds: float, begin_s: float
 ) -> Iterator[None]:
-    over, ended = threading.Event(), []
-
-    def plant() -> None:
-        while not has_launch(place):
-            if over.wait(POLL_S):
-                return
-        if over.wait(begin_s):
-            return
-        process = testbed.plant_for(place, fault, seconds)
-        while process.poll() is None:
-            if over.wait(POLL_S):
-                process.terminate()
-                process.wait()
-                return
-        ended.append(process.returncode)
-
-    thread = threading.Thread(target=plant)
-    thread.start()
+    process = testbed.plant_for(place, fault, seconds, begin_s)
     try:
         yield
     finally:
-        over.set()
-        thread.join()
-    if ended != [0]:
+        ended = process.poll()
+        process.terminate()
+        process.wait()
+    if ended != 0:
         raise NetproofError(
             f"{place}: the fault did not come and go while the run was made"
-            f" ({f'testbed plant ended with {ended[0]}' if ended else 'the run ended before'})"
+            f" ({f'testbed plant ended with {ended}' if ended else 'the run ended before'})"
         )
-
-
-def has_launch(node: str) -> bool:
-    """Check whether a launch runs on a node now."""
-    command = ["squeue", "--noheader", "--steps", "--nodelist", node, "--format", "%i"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    # The job's own script is a step too, with a word instead of a number.
-    return any(re.fullmatch(r"\d+\.\d+", step) for step in asked.stdout.split())
 
 
 def altered_site(folder: Path, alteration: str) -> dict[str, str]:

@@ -24,7 +24,6 @@ def fake(monkeypatch):
 
     monkeypatch.setattr(engine, "Testbed", NoTestbed)
     monkeypatch.setattr(machine, "wait_until_quiet", lambda settings: None)
-    monkeypatch.setattr(machine, "has_launch", lambda node: True)
     monkeypatch.setattr(engine, "measure", measure)
     return made
 

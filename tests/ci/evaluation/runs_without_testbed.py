@@ -46,9 +46,11 @@ class NoTestbed(Testbed):
     def __init__(self, log: Path) -> None:
         NoTestbed.verbs = []
 
-    def plant_for(self, place: str, fault: dict, seconds: float) -> subprocess.Popen[bytes]:
+    def plant_for(
+        self, place: str, fault: dict, seconds: float, begin_s: float
+    ) -> subprocess.Popen[bytes]:
         self.verbs.append(f"plant {place} {fault} for {seconds:g}")
-        return subprocess.Popen(["sleep", "0.1"])
+        return subprocess.Popen(["sleep", "60"])
 
     def up(self, topology: Path) -> None:
         self.verbs.append(f"up {topology.stem}")

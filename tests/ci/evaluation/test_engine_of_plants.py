@@ -123,10 +123,7 @@ def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
         assert fake["runs"] == ([1, 2, 3, 2, 3] if repeats else [1, 2, 3, 3])
 
 
-def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
-    fake, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(machine, "has_launch", lambda node: False)
+def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(fake, tmp_path):
     begin(tmp_path, FLAP)
     engine.go_on(EVALUATION, tmp_path)
     (only,) = engine.read(EVALUATION, tmp_path)[1]
