@@ -7,13 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import campaign
-from runs_without_testbed import result as result_of
 
 from ci.evaluation import missed_faults
-from ci.evaluation import table as tables
-from ci.evaluation.engine import HEALTHY, Answer, Grade, Result, Run
-from ci.evaluation.missed_faults import KINDS
+from ci.evaluation.engine import HEALTHY, Answer, Grade, Run
 from netproof.verdict.verdict import NOT_IN_SESSION
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -138,25 +134,3 @@ def test_a_missed_reference_names_sizes_in_words_or_by_its_name(kind, said, foun
     unsized = {"criterion": "reference", "size_bytes": None, "sizes_bytes": None, "why": why}
     case["findings"] = [{**case["findings"][0], **unsized}]
     assert judged(run_of(kind, *(() if kind == "alltoall" else ("mpich",))), made).found is found
-
-
-def results(kind: str, *found: Grade) -> list[Result]:
-    return [
-        result_of(
-            run_of(kind, number=number),
-            one,
-            "at 65536 bytes",
-            by=("guideline",) if one is Grade.RIGHT else (),
-        )
-        for number, one in enumerate(found, 1)
-    ]
-
-
-def test_aims_are_met_by_ten_runs_of_each_of_which_nine_name_it():
-    made = results(HEALTHY, *[Grade.RIGHT] * 10) + results("healthy-derived", *[Grade.RIGHT] * 10)
-    made += results("deriving", *[Grade.RIGHT] * 8)
-    for kind in KINDS:
-        made += results(kind, *[Grade.RIGHT] * 9, Grade.MISSED)
-    begun = campaign(*(one.run for one in made))
-    assert EVALUATION.missed(begun, made) == []
-    assert tables.table(EVALUATION, begun, made).endswith("Aims met.")

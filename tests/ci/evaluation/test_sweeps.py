@@ -6,12 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from runs_without_testbed import campaign
-from runs_without_testbed import result as result_of
 
 from ci.evaluation import sweeps
-from ci.evaluation import table as tables
-from ci.evaluation.engine import Grade, Result, Run
+from ci.evaluation.engine import Grade, Run
 from ci.evaluation.sweeps import KINDS
 from ci.evaluation.testbed import ROOT, SITE
 from ci.testbed import topology_reading
@@ -133,25 +130,3 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
             asked = parameters.found(kind.parameter, kind.values)
             assert set(kind.best) <= set(kind.values or asked.values_on(["eth1", "eth2"]))
             asked.assignment(kind.protocol, mpi)
-
-
-def results(kind: str, *found: Grade) -> list[Result]:
-    return [result_of(run_of(kind, number), one, "none") for number, one in enumerate(found, 1)]
-
-
-def test_aims_are_nine_of_ten_and_all_where_nothing_differs():
-    made = []
-    for name, kind in KINDS.items():
-        worst = Grade.MISSED if kind.best or kind.steps else Grade.RIGHT
-        made += results(name, *[Grade.RIGHT] * 9, worst)
-    assert EVALUATION.missed(campaign(*(one.run for one in made)), made) == []
-    text = tables.table(EVALUATION, campaign(*(one.run for one in made)), made)
-    assert text.endswith("Aims met.")
-    assert "| an MTU of 576 bytes | gige | 10 | 9 | 0 | 1 | 0 | 0 |" in text
-
-
-def test_one_recommendation_of_what_changes_nothing_is_one_too_many():
-    made = results("nothing", *[Grade.RIGHT] * 9, Grade.WRONG)
-    sentences = EVALUATION.missed(campaign(*(one.run for one in made)), made)
-    assert "a variable that no library reads: 9 of 10 right" in sentences
-    assert "an MTU of 576 bytes: 0 of the 10 runs it takes" in sentences
