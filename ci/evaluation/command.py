@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation.engine import (
-    FORMAT,
     RUNS,
     Campaign,
     Evaluation,
@@ -116,7 +115,7 @@ def run(evaluation: Evaluation, options: dict[str, Any]) -> int:
             if options["seed"] is None:
                 options["seed"] = random.SystemRandom().randrange(1, 2**31)
             code, host = code_digest(), this_machine()
-            begin(folder, Campaign(options, evaluation.plan(options), code, host, FORMAT))
+            begin(folder, Campaign(options, evaluation.plan(options), code, host))
         if folders["out"] or folders["resume"]:
             go_on(evaluation, folder)
         campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)

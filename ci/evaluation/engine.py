@@ -37,7 +37,6 @@ from netproof.errors import NetproofError
 from netproof.intake import disk
 
 TABLE = Path(__file__).with_name("plants.yaml")
-FORMAT = 3
 CAMPAIGN_FILE, RESULT_FILE, REPORT = "campaign.json", "result.json", "run-0.json"
 SENTENCE = 200
 """Longest sentence in characters; the rest is cut."""
@@ -215,7 +214,6 @@ class Campaign:
     runs: tuple[Run, ...]
     code: str
     machine: Mapping[str, Any]
-    format: int
 
 
 class Evaluation:
@@ -394,16 +392,12 @@ def read(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
     """
     path = folder / CAMPAIGN_FILE
     campaign = codec.decode(Campaign, disk.json_file(path), str(path))
-    if campaign.format != FORMAT:
-        raise CannotRunError(f"{path}: its format is {campaign.format}, not {FORMAT}")
     results = []
     for run in campaign.runs:
         if run.kind not in evaluation.plants:
             raise CannotRunError(f"{path}: {run.kind!r} is no kind of run")
         if (file := folder / run.folder / RESULT_FILE).is_file():
             results.append(codec.decode(Result, disk.json_file(file), str(file)))
-            if results[-1].run != run:
-                raise CannotRunError(f"{file}: is of another run than was planned")
     return campaign, results
 
 

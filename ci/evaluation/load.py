@@ -21,21 +21,11 @@ from typing import Any
 from netproof.commands.reframe import ending_with_this_process
 from netproof.errors import NetproofError
 
-PROGRAMS = {"gcc": "gcc", "as": "binutils", "setpriv": "util-linux"}
+SOURCE = Path(__file__).with_name("slow_mpi.c")
+PROGRAMS = {"gcc": "gcc", "as": "binutils"}
 """Programs of the compiler's load, and their Debian packages."""
-FUNCTIONS = 1000
-"""Functions in the compiled file: some seconds of work."""
 BURST_S, PAUSE_S = 2.0, 2.0
 """Mean seconds of a burst, and of the pause before it; both are exponentially distributed."""
-FUNCTION = """double f{which}(double *x, const double *y, int n) {{
-  double sum = 0;
-  for (int i = 0; i < n; i++) {{
-    x[i] = x[i] * {a}.5 + y[(i * {b}) % n];
-    if (x[i] > {c}) sum += x[i] / (y[i] + {a}); else sum -= y[i];
-  }}
-  return sum;
-}}
-"""
 
 
 def take_cpu(cpu: int) -> None:
@@ -63,29 +53,14 @@ def take_bursts(cpu: int, seed: int, begun: float) -> None:
             pass
 
 
-def compile_on(folder: str, seed: int) -> None:
-    """Compile one generated C file of loops over arrays after the other in ``folder``, for ever.
+def compile_on(folder: str) -> None:
+    """Compile slow_mpi.c into ``folder`` again and again, for ever.
 
     Raises CalledProcessError if the compiler fails.
     """
-    drawn, file = random.Random(seed), Path(folder, "generated.c")
+    command = ["gcc", "-O2", "-c", "-o", f"{folder}/compiled.o", str(SOURCE)]
     while True:
-        file.write_text(
-            "".join(
-                FUNCTION.format(which=which, **{key: drawn.randrange(1, 1 << 16) for key in "abc"})
-                for which in range(FUNCTIONS)
-            )
-        )
-        subprocess.run(
-            # The children of gcc end with it, as gcc does with this process.
-            [
-                *("gcc", "-wrapper", "setpriv,--pdeathsig,KILL", "-O2", "-c"),
-                *("-o", f"{folder}/generated.o", str(file)),
-            ],
-            env={**os.environ, "TMPDIR": folder},
-            preexec_fn=ending_with_this_process(),
-            check=True,
-        )
+        subprocess.run(command, env={**os.environ, "TMPDIR": folder}, check=True)
 
 
 LOADS: dict[str, Callable[..., None]] = {
@@ -102,7 +77,7 @@ def settings_of(load: str, seed: int, folder: Path) -> list[dict[str, Any]]:
         return [{"cpu": random.Random(seed).choice(cpus)}]
     if load == "bursts":
         return [{"cpu": cpu, "seed": seed, "begun": time.monotonic()} for cpu in cpus]
-    return [{"folder": str(folder), "seed": seed}]
+    return [{"folder": str(folder)}]
 
 
 def missing_packages() -> list[str]:

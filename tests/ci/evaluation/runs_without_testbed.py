@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation import command as command_line
-from ci.evaluation import engine
 from ci.evaluation.engine import Answer, Campaign, Evaluation, Grade, Result, Run
 from ci.evaluation.testbed import Testbed, code_digest
 
@@ -29,7 +28,7 @@ def planned(evaluation: Evaluation, *options: str, seed: int = 3) -> tuple[Run, 
 
 def campaign(*runs: Run, **settings: Any) -> Campaign:
     machine = {"cpus": 2, "kernel": "6.18", "autogroup": True}
-    return Campaign(SETTINGS | settings, runs, code_digest(), machine, engine.FORMAT)
+    return Campaign(SETTINGS | settings, runs, code_digest(), machine)
 
 
 def result(run: Run, found: Grade, *said: str, **more: Any) -> Result:

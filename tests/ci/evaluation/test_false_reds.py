@@ -185,7 +185,7 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
 
 @pytest.mark.slow
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine_load, "settings_of", lambda *_: [{"seed": "x"}])
+    monkeypatch.setattr(machine_load, "settings_of", lambda *_: [{"files": "x"}])
     engine.begin(tmp_path, campaign(run_of("compiler"), **OWN))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)
     engine.go_on(EVALUATION, tmp_path)
