@@ -18,7 +18,6 @@ from ci.evaluation import engine
 from ci.evaluation.engine import HEALTHY, Answer, Evaluation, Grade, Plant, Run, not_judged, short
 from ci.evaluation.missed_faults import WITH_IMB
 from ci.testbed.faults import LEAF, NODE, SWITCH
-from netproof.commands.sessions import PAIRS
 from netproof.diagnosis.causes import TEXTS
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
@@ -94,14 +93,6 @@ class DiagnosedFaults(Evaluation):
         """Mislead MPI, if the fault is that."""
         misled = MISLED.format(wrong=MANAGEMENT, right=UNDER_TEST)
         return self.site_with(run, folder, misled if self.plants[run.kind].misleads else "")
-
-    def launches(self, run: Run, settings: Mapping[str, Any]) -> int | None:
-        """Rounds of pairs have their own number."""
-        return None if settings["pairs"] else 1
-
-    def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str]:
-        """Return a smoke run of the switch, or its rounds of pairs."""
-        return super().reframe(run, settings)[0], PAIRS if settings["pairs"] else ""
 
     def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
         """Ask for the diagnosis by this session alone."""

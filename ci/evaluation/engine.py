@@ -33,6 +33,7 @@ from ci.testbed import topology_reading
 from ci.testbed.faults import NODE
 from netproof import codec
 from netproof.commands import reframe
+from netproof.commands.sessions import PAIRS
 from netproof.errors import NetproofError
 from netproof.intake import disk
 
@@ -44,6 +45,7 @@ HEALTHY = "healthy"
 RUNS = "runs"
 """Option that counts the runs of each fault."""
 SILENT = "nothing was found"
+DERIVED_LAUNCHES = 3
 
 
 class Grade(StrEnum):
@@ -297,17 +299,15 @@ class Evaluation:
 
     def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str] | None:
         """Return ReFrame's options and its checks; None if the question itself measures."""
-        several, checks = "|".join(map(re.escape, run.environments)), self.plants[run.kind].checks
+        several, plant = "|".join(map(re.escape, run.environments)), self.plants[run.kind]
         options = ["--system", self.system(run, settings)]
-        options += (
-            ["-S", f"launches={launches}"] if (launches := self.launches(run, settings)) else []
-        )
+        pairs, whole = settings.get("pairs"), settings.get("whole")
+        if not (pairs or whole):
+            # By one launch alone, a slow one would be the value of derived references.
+            options += ["-S", f"launches={DERIVED_LAUNCHES if plant.derived else 1}"]
         options += ["-p", f"^({several})$"] if several else []
-        return [*options, *(("-n", checks) if checks else ())], ""
-
-    def launches(self, run: Run, settings: Mapping[str, Any]) -> int | None:
-        """Return the launches of each case of a run, None for as many as the checks have."""
-        return 1
+        options += ["-n", plant.checks] if plant.checks else []
+        return options, PAIRS if pairs else ""
 
     def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
         """Return the arguments of the netproof command that answers."""

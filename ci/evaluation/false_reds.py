@@ -55,10 +55,6 @@ class FalseReds(Evaluation):
         """Return what ci/quickstart measures."""
         return "testbed" if settings["whole"] and run.kind != SICK else "testbed:gige"
 
-    def launches(self, run: Run, settings: Mapping[str, Any]) -> int | None:
-        """A whole run has as many as an acceptance takes."""
-        return None if settings["whole"] else 1
-
     def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Return the verdict's own word; a sick switch has to be red by a criterion of a case."""
         found = judge(status, document)

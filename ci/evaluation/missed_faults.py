@@ -30,8 +30,6 @@ from netproof.verdict.verdict import NOT_IN_SESSION
 
 PREFIX = "RFM_REFERENCE_PREFIX"
 """Variable with the folder of references."""
-LAUNCHES = 3
-"""Launches of a run with derived references; with one, a slow launch would be its value."""
 FLOOR = 0.025
 """Least tolerance of derived references: half the smallest planted loss of bandwidth."""
 WITH_IMB = ("mpich", "intelmpi")
@@ -80,10 +78,6 @@ class MissedFaults(Evaluation):
             return self.site_with(run, folder)
         references, latency_us = derived(folder.parent)
         return {PREFIX: str(references), **self.site_with(run, folder, latency_us=latency_us)}
-
-    def launches(self, run: Run, settings: Mapping[str, Any]) -> int:
-        """References take more launches."""
-        return LAUNCHES if self.plants[run.kind].derived else 1
 
     def judge(self, run: Run, status: int, document: Any) -> Answer:
         """Grade a verdict.
