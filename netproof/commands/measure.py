@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from netproof.commands.options import Form, printed, session_and_system, verb
 from netproof.commands.reframe import Where, run_reframe
 from netproof.errors import NetproofError
 from netproof.present import documents, terminal
-from netproof.present.document import Cell
+from netproof.present.wording import file_name
 from netproof.site import folders
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from netproof.experiments.experiment import Experiment
     from netproof.experiments.literature import Study
     from netproof.experiments.sweep import Sweep
-    from netproof.present.document import Block
+    from netproof.present.document import Part
     from netproof.session.session import Session
 
 _PAGES = {"load": "Under load", "tails": "Single calls", "sweeps": "Tuning"}
@@ -92,17 +92,12 @@ def _answered(
     of_report, answer = ANSWERS[key]
     several = of_report(report)
 
-    def page() -> str:
-        from netproof.present.html.folder import answers_page
-
-        return answers_page(_PAGES[key], [*map(answer, several)])
-
-    def blocks() -> Iterator[Block]:
-        for title, shown in map(answer, several):
-            yield from (Cell(title, "strong"), *shown)
-        yield f"report {report}"
-
-    printed(form, lambda: {key: documents.plain(several)}, blocks, folder, page)
+    answers = [*map(answer, several)]
+    parts: list[Part] = [(file_name(title), title, shown) for title, shown in answers]
+    parts.append(("report", "", [f"report {report}"]))
+    more = f" and {len(answers) - 1} more" if len(answers) > 1 else ""
+    page_title = f"{_PAGES.get(key, key)}: {answers[0][0]}{more}"
+    printed(form, lambda: {key: documents.plain(several)}, lambda _: parts, folder, page_title)
     if any(getattr(one, "beyond", False) for one in several):
         return FAILED
     return INCONCLUSIVE if any(getattr(one, "undecided", False) for one in several) else PASSED

@@ -166,26 +166,15 @@ def summary(night: Night) -> str:
     lines = [headline(night), ""]
     lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
     if night.judged is not None:
-        from netproof.present.verdict import remarks, undecided
-        from netproof.verdict.verdict import failures, sentences_of_skipped
+        from netproof.present.verdict import sentences
 
-        verdict = night.judged.verdict
-        skipped = [
-            [one for one in verdict.skipped if one[1].planned == planned]
-            for planned in (False, True)
-        ]
-        # A mail is read from the top.
         for block in (
-            Sentences(failures(verdict)[::-1], mark="FAIL "),
             Sentences(night.worse, mark="WORSE "),
-            undecided(verdict),
             Sentences(_ACCEPT if night.worse else ()),
-            *map(Sentences, map(sentences_of_skipped, skipped)),
-            *reversed(remarks(night.judged)),
+            *sentences(night.judged),
             Sentences(night.noted, mark="note: "),
         ):
-            shown = first(block.sentences, SENTENCES, "and {} more, in the report")
-            lines += [f"{block.mark}{sentence}" for sentence in shown]
+            lines += first([*block.lines()], SENTENCES, f"{block.mark}and {{}} more, in the report")
     places = {"session": night.stored, "report": night.page, "output of ReFrame": night.log}
     lines += ["", *(f"{what} {place}" for what, place in places.items() if place)]
     lines.append(f"exit status {night.status}")

@@ -29,12 +29,12 @@ import typer
 
 from netproof.errors import NO_REPORT, NetproofError, shortened
 from netproof.present import documents, terminal
+from netproof.present.document import Block, Cell, Part
 from netproof.present.wording import visible
 from netproof.site import folders
 from netproof.verdict import CANNOT, MAX_AGE_DAYS
 
 if TYPE_CHECKING:
-    from netproof.present.document import Block
     from netproof.verdict.verdict import StoredResults
 
 DEBUG = "--debug"
@@ -266,20 +266,26 @@ def described(function: Callable[..., None], verb: str) -> list[str]:
 def printed(
     form: str,
     document: Callable[[], Mapping[str, Any]],
-    blocks: Callable[[], Iterable[Block]],
+    parts: Callable[[bool], Iterable[Part]],
     folder: Path | None = None,
-    page: Callable[[], str] = str,
+    title: str = "",
 ) -> None:
-    """Print an answer in the form that was asked for, once its page is in ``folder``, if any."""
+    """Print an answer in the form that was asked for, once its page is in ``folder``, if any.
+
+    ``parts``: of the answer, with charts or without.
+    """
     written: list[Block] = []
     if folder is not None:
-        from netproof.present.html.folder import write_page
+        from netproof.present.html.folder import page_of, write_page
 
-        written.append(f"page {write_page(folder, page)}")
+        written.append(f"page {write_page(folder, lambda: page_of(title, [*parts(True)]))}")
     if form == Form.JSON:
         documents.write(document(), sys.stdout)
-    else:
-        terminal.show([*blocks(), *written])
+        return
+    for number, (_, heading, blocks) in enumerate(parts(False)):
+        look = "heading" if number else "strong"
+        terminal.show([*([Cell(str(heading), look)] if heading else []), *blocks])
+    terminal.show(written)
 
 
 def alongside(

@@ -36,7 +36,7 @@ from netproof.verdict import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS
 
 if TYPE_CHECKING:
     from netproof.history.series import Nights
-    from netproof.present.document import Block
+    from netproof.present.document import Part
     from netproof.session.session import Session
     from netproof.store import Store
 
@@ -102,18 +102,19 @@ def verdict(
         more = {"power": list(map(of_power, powers))} if power else {}
         return {**documents.of_judged(judged), **more}
 
-    def blocks() -> Iterator[Block]:
+    def parts(_: bool) -> Iterator[Part]:
         if everything:
             # It loads what only the comparisons and costs take.
+            from netproof.present.html.report import Report
             from netproof.present.session import whole
 
-            yield from whole(judged)
+            yield from whole(Report(judged))
         else:
-            yield from brief(judged)
-        yield from [changes(judged)] if again else []
-        yield from power_blocks(powers) if power else []
+            yield "verdict", "", [*brief(judged)]
+        yield "more", "", [changes(judged)] if again else []
+        yield "power", "", [*power_blocks(powers)] if power else []
 
-    printed(form, document, blocks)
+    printed(form, document, parts)
     return judged.verdict.status
 
 
@@ -199,7 +200,7 @@ def diagnose(
     if measure and not partition:
         raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
     from netproof.diagnosis import diagnosis
-    from netproof.present import diagnosis as shown
+    from netproof.present.diagnosis import blocks
     from netproof.verdict import session_verdict
 
     if measure:
@@ -218,12 +219,13 @@ def diagnose(
         judged = session_verdict.judge_session(found, system=expected, fold=0)
         earlier = diagnosis.sessions_before(judged, known, back)
         diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
-    lines = [line for one in diagnoses for line in shown.lines(one)]
-    session_line = f"session {judged.session.path}"
     printed(
         form,
         lambda: {**documents.of_session(judged), "partitions": documents.plain(diagnoses)},
-        lambda: [*lines, session_line],
+        lambda _: [
+            *(("partition", "", [*blocks(one)]) for one in diagnoses),
+            ("session", "", [f"session {judged.session.path}"]),
+        ],
     )
     return diagnosis.status(diagnoses)
 
@@ -293,9 +295,9 @@ def compare(
     printed(
         form,
         document,
-        lambda: compared.blocks(several, failed),
+        lambda drawn: compared.parts(several, failed, every=by is not None, drawn=drawn),
         page,
-        lambda: compared.page(title, several, failed, every=by is not None),
+        title,
     )
     return 0
 
@@ -427,15 +429,12 @@ def judge(
             baseline=baseline,
             fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
         )
-    written = []
-    if page is not None:
-        from netproof.present.html.folder import write_page
-
-        written = [f"report {write_page(page, lambda: judged_files.page(judged))}"]
     printed(
         form,
         lambda: documents.plain(judged),
-        lambda: [*judged_files.blocks(judged), *written],
+        lambda drawn: judged_files.parts(judged, drawn=drawn),
+        page,
+        judged_files.title(judged),
     )
     return judged.status
 

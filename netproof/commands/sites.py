@@ -149,7 +149,7 @@ def check(
 
     with terminal.working("checking"):
         checked = site_check.CheckedSite(system, full=full, job=job, wait_s=60 * wait)
-    printed(form, checked.document, checked.blocks)
+    printed(form, checked.document, lambda _: [("site", "", checked.blocks())])
     return FAILED if checked.faults else PASSED
 
 
@@ -166,5 +166,9 @@ def show(
 
     with terminal.working("looking at past sessions"):
         found = site_show.ShownMatrix(system, store, full=full)
-    printed(form, lambda: site_show.document(found), lambda: site_show.blocks(found))
+    printed(
+        form,
+        lambda: site_show.document(found),
+        lambda _: [("site", "", [*site_show.blocks(found)])],
+    )
     return 0

@@ -261,7 +261,7 @@ def risk(
             "risks": documents.plain(found),
             "without": [{**documents.plain(case), "why": why} for case, why in without.items()],
         },
-        lambda: risk_blocks(found, without, margin),
+        lambda _: [("risks", "", [*risk_blocks(found, without, margin)])],
     )
     return INCONCLUSIVE if without or not found else PASSED
 
@@ -337,11 +337,11 @@ def show(
         sentence = f"the next history takes as long as this one: {verdict.not_kept}"
         terminal.say(sentence, "yellow", stderr=True)
     answer = overview if selection.everything else series
-    plotted = [] if plot is None else [f"plot {plot}"]
+    plotted: list[Block] = [] if plot is None else [f"plot {plot}"]
     printed(
         form,
         lambda: document(shown, series=not selection.everything),
-        lambda: [*answer(shown), *plotted],
+        lambda _: [("history", "", [*answer(shown), *plotted])],
     )
     return shown.status
 

@@ -321,28 +321,18 @@ def document(compared: Comparison) -> dict[str, Any]:
     }
 
 
-def page(
-    title: str,
-    comparisons: Sequence[Comparison],
-    failed: Mapping[str, str] | None = None,
-    *,
-    every: bool = False,
-) -> str:
-    """Return a page on sides compared with one first side.
+def parts(
+    several: Sequence[Comparison], failed: Mapping[str, str], *, every: bool, drawn: bool
+) -> Iterator[Part]:
+    """Yield what ``blocks`` have, then plots of where a side is slower.
 
-    ``failed``: as in ``blocks``; ``every``: plot also functions in which no side is slower.
+    ``every``: plot also functions in which no side is slower; ``drawn``: with plots.
     """
-    heading = "Plots"
-    if not every:
-        heading += f" of where {' or '.join(one.second.name for one in comparisons)} is slower"
-    plots = _plots(comparisons, every=every)
-    parts: list[Part] = [
-        ("comparison", "", list(blocks(comparisons, failed or {}))),
-        ("plots", heading, plots or ["There are none."]),
-    ]
-    from netproof.present.html.folder import page_of
-
-    return page_of(title, parts)
+    yield "comparison", "", list(blocks(several, failed))
+    if drawn:
+        slower = f"Plots of where {' or '.join(one.second.name for one in several)} is slower"
+        plots = _plots(several, every=every)
+        yield "plots", "Plots" if every else slower, plots or ["There are none."]
 
 
 def _plots(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigure]:

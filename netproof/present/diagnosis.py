@@ -1,22 +1,20 @@
-"""The diagnosis of a partition: a screen of the terminal."""
+"""The diagnosis of a partition."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
-from netproof.present.document import Cell
+from netproof.present.document import Block, Cell, Sentences
 from netproof.present.wording import counted, first
 
-LINES = 24
-"""Most lines of a partition."""
+WHOLE = 3
+"""Culprits that are shown with all that is known of them, the worst ones."""
 
-WIDTH = 100
-"""Most columns of a line."""
+EVIDENCE, NOTES = 3, 5
+"""Evidence of a culprit, and notes of a kind, that are shown."""
 
-_LABEL = 12
 _LOOKS = {
     DiagnosisOutcome.NOTHING: "passed",
     DiagnosisOutcome.FOUND: "failed",
@@ -24,24 +22,20 @@ _LOOKS = {
 }
 
 
-_DETAILS = ((3, 3, 3, 5), (2, 2, 2, 4), (1, 2, 2, 3), (1, 2, 2, 2), (1, 1, 1, 1))
-"""Amounts: whole culprits, evidence of each, lines of a sentence, notes.
-
-They are tried in this order, until they fit the screen.
-"""
-
-
-def lines(diagnosis: Diagnosis) -> list[Cell]:
-    """Return a screen's lines on a partition, the worst culprit first."""
-    for detail in _DETAILS:
-        made = list(_lines(diagnosis, *detail))
-        if len(made) <= LINES:
-            return made
-    left = len(made) - LINES + 1
-    return [
-        *made[: LINES - 1],
-        Cell(f"and {counted(left, 'more line')}: --format json has all", "faint"),
-    ]
+def blocks(diagnosis: Diagnosis) -> Iterator[Block]:
+    """Yield the result, the culprits, the worst first, and what was ruled out or is not known."""
+    yield Cell(headline(diagnosis), _LOOKS[diagnosis.outcome])
+    for number, culprit in enumerate(diagnosis.culprits[:WHOLE], 1):
+        yield Cell(f"{number} {culprit.headline}", "strong")
+        yield facts(culprit)
+    others = [f"{one.headline}: {one.advice}" for one in diagnosis.culprits[WHOLE:]]
+    yield Sentences(others, f"Besides: {counted(len(others), 'place')}", "failed", folded=True)
+    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE and diagnosis.next_steps:
+        yield {"do": list(diagnosis.next_steps)}
+    several = {"Ruled out": diagnosis.ruled_out, "Not known": diagnosis.not_known}
+    for what, sentences in several.items():
+        shown = first(sentences, NOTES, "{} more, which --format json has")
+        yield Sentences(shown, f"{what}: {len(sentences)}", folded=True)
 
 
 def headline(diagnosis: Diagnosis) -> str:
@@ -60,52 +54,16 @@ def headline(diagnosis: Diagnosis) -> str:
     return text + whole if diagnosis.unmeasured else text
 
 
-def _lines(
-    diagnosis: Diagnosis, whole: int, evidence: int, lines: int, notes: int
-) -> Iterator[Cell]:
-    yield Cell(headline(diagnosis), _LOOKS[diagnosis.outcome])
-    for number, culprit in enumerate(diagnosis.culprits, 1):
-        yield from _wrapped(f"{number}", culprit.headline, lines, "strong", column=2)
-        if number <= whole:
-            for label, sentence in rows(culprit, evidence):
-                yield from _wrapped(f"  {label}", sentence, lines)
-    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE and diagnosis.next_steps:
-        yield from _wrapped("do", "; ".join(diagnosis.next_steps), lines)
-    several = {"ruled out": diagnosis.ruled_out, "not known": diagnosis.not_known}
-    for label, sentences in several.items():
-        if sentences:
-            yield from _wrapped(label, "; ".join(first(sentences, notes, "{} more")), lines + 1)
-
-
-def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the findings on a culprit, each with its label; ``evidence``: at most, None for all."""
-    shown = culprit.evidence[:evidence]
-    for number, one in enumerate(shown):
-        more = len(culprit.evidence) - len(shown) if number == len(shown) - 1 else 0
-        yield "seen" if number == 0 else "", one.sentence + (f"; {more} more" if more else "")
+def facts(culprit: Culprit) -> dict[str, list[str]]:
+    """Return the findings on a culprit by their labels."""
     sure = culprit.sure.value if culprit.sure is not Sure.STATISTICAL else "by statistics"
-    yield "how sure", f"{sure}: {culprit.why}"
-    yield "since", str(culprit.since)
+    seen = first([one.sentence for one in culprit.evidence], EVIDENCE, "{} more")
+    found = {"seen": seen, "how sure": [f"{sure}: {culprit.why}"], "since": [str(culprit.since)]}
     if culprit.consequences:
-        yield "explains", counted(culprit.consequences, "failed case")
+        found["explains"] = [counted(culprit.consequences, "failed case")]
     if culprit.alternatives:
         others = "; or ".join(culprit.alternatives)
         how = f". To distinguish them: {culprit.distinguish_by}" if culprit.distinguish_by else ""
-        yield "or", f"{others}{how}"
-    yield "do", culprit.advice
-    if culprit.rules_out:
-        yield "clears it", culprit.rules_out
-
-
-def _wrapped(
-    label: str, sentence: str, most: int, look: str = "", *, column: int = _LABEL
-) -> Iterator[Cell]:
-    folded = textwrap.wrap(
-        " ".join(sentence.split()),
-        WIDTH - column,
-        max_lines=most,
-        placeholder=" …",
-        break_on_hyphens=False,
-    )
-    for number, line in enumerate(folded):
-        yield Cell(f"{label if number == 0 else '':{column}}{line}", look)
+        found["or"] = [f"{others}{how}"]
+    found["do"] = [culprit.advice]
+    return {**found, **({"clears it": [culprit.rules_out]} if culprit.rules_out else {})}

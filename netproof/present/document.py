@@ -7,7 +7,7 @@ which the terminal leaves out. What renders them computes nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Union
@@ -59,8 +59,8 @@ class DataTable:
     ``groups``: headings of consecutive rows, with how many each has; ``drawn``: heading of a last
     column, and how its lines are drawn in a room; ``heads``: columns that each part of a table has
     which a narrow terminal splits, 0 to split none; ``names``: columns that stand above the others
-    of their row where a terminal is too narrow for all but those of the highest rank; ``fold``: on
-    a page it opens on request by this, and a terminal lacks it.
+    of their row where a terminal is too narrow for all but those of the highest rank; ``fold``:
+    heading, by which it opens on request on a page.
     """
 
     head: Sequence[str]
@@ -151,8 +151,8 @@ class Headline:
 class Sentences:
     """Sentences of a kind: a line each on the terminal, a list on a page.
 
-    ``title``: above them, ``name``: its anchor; ``mark``: before each on the terminal; ``folded``:
-    on a page they open on request by their title, and a terminal lacks them.
+    A cell begins a sentence for each of those below it. ``title``: above them, ``name``: its
+    anchor; ``mark``: before each on the terminal; ``folded``: on a page they open on request.
     """
 
     sentences: Sequence[object]
@@ -161,6 +161,12 @@ class Sentences:
     mark: str = ""
     name: str = ""
     folded: bool = False
+
+    def lines(self) -> Iterator[str]:
+        """Yield each sentence with its mark, one for each of those below a cell."""
+        for sentence in self.sentences:
+            for each in getattr(sentence, "below", ()) or [""]:
+                yield f"{self.mark}{sentence}: {each}" if each else f"{self.mark}{sentence}"
 
 
 Block = Union[

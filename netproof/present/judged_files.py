@@ -1,10 +1,10 @@
-"""Judged output files: sentences and a table for the terminal, a page, and plain values."""
+"""Judged output files: a table, and the findings and a chart of each kind of curves."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
@@ -14,14 +14,17 @@ from netproof.measurement.case import spread
 from netproof.present.document import Block, Cell, DataTable, Headline, Part, Sentences
 from netproof.present.html.content import LEVELS
 from netproof.present.wording import file_name, number, size_in_words
-from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
-_LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
-"""Levels that get a sentence, the worst last."""
+if TYPE_CHECKING:
+    from netproof.present.html.charts import ChartFigure
+
+_LISTED = (Level.FAIL, Level.INCONCLUSIVE, Level.UNDEFINED, Level.WARN)
+"""Levels that get a sentence, the worst first."""
 _HEAD = (
-    *("configuration", "measured", "launches", "sizes", "latency µs", "peak MB/s", "r∞ MB/s"),
-    *("of line", "rank spread", "score", ""),
+    *("configuration", "measured", "verdict", "launches", "sizes", "latency µs", "peak MB/s"),
+    *("r∞ MB/s", "of line", "rank spread", "score"),
 )
 _RANKS = {
     **{"launches": 4, "sizes": 3, "latency µs": 1, "peak MB/s": 2, "r∞ MB/s": 3},
@@ -31,25 +34,60 @@ _IF_ANY = [_HEAD.index(name) for name in ("of line", "rank spread", "score")]
 """Columns that are there if any curve has such a figure."""
 
 
-def blocks(judged: FilesVerdict) -> Iterator[Block]:
-    """Yield a line for each curve, then notes and findings, the worst last, and how many passed."""
-    if judged.curves:
-        yield table(judged.curves)
+_HEADLINES = {
+    PASSED: ("passed", "✓", "passed"),
+    FAILED: ("failed", "✗", "failed"),
+    INCONCLUSIVE: ("inconclusive", "?", "not judged whole"),
+    CANNOT: ("absent", "∅", "not judged"),
+}
+
+
+def title(judged: FilesVerdict) -> str:
+    """Return the title of the page."""
+    return f"Output files: {_HEADLINES[judged.status][-1]}"
+
+
+def parts(judged: FilesVerdict, *, drawn: bool) -> Iterator[Part]:
+    """Yield the result with a line for each curve, then each kind of curves, the worst first.
+
+    ``drawn``: with charts.
+    """
     read = [(one.case.name, one.files) for one in judged.curves if len({*one.files}) > 1]
-    for name, files in dict(read).items():
-        yield f"{name} was read from {len(files)} files, {files[0]} to {files[-1]}"
-    noted = (one.why for each in judged.curves for one in folded(each.noted, each.case.curve.sizes))
-    yield Sentences(list(noted), mark="note ")
+    several = [
+        f"{name} was read from {len(files)} files, {files[0]} to {files[-1]}"
+        for name, files in dict(read).items()
+    ]
+    headline = Headline(*_HEADLINES[judged.status], summary(judged))
+    not_read = Sentences(judged.folded, "Not read", "inconclusive", "NOT READ ")
+    listed = [table(judged.curves)] if judged.curves else []
+    yield "verdict", "", [headline, not_read, *listed, Sentences([*several, *judged.notes])]
+    by_kind = grouped((one.kind, one) for one in judged.curves)
+    order, everyone = list(LEVELS), list(dict.fromkeys(one.case.name for one in judged.curves))
+    for kind, members in sorted(
+        by_kind.items(), key=lambda one: min(order.index(each.level) for each in one[1])
+    ):
+        found = [*([_chart(kind, members, everyone)] if drawn else []), *_findings(members)]
+        if found:
+            yield file_name(str(kind)), str(kind), found
+
+
+def _findings(members: Sequence[CurveVerdict]) -> Iterator[Block]:
+    """Yield the findings of curves by their levels, the worst first, then notes."""
     for level in _LISTED:
-        found = []
-        for one in judged.curves:
+        several = []
+        for one in members:
             of_level = [finding for finding in one.findings if finding.level is level]
-            found += [each.why for each in _once(folded(of_level, one.case.curve.sizes))]
+            several += _once(folded(of_level, one.case.curve.sizes))
         word, look = LEVELS[level]
-        yield Sentences(found, look=look, mark=f"{word} ")
-    yield Sentences(judged.notes)
-    yield Sentences(judged.folded, look="inconclusive", mark="NOT READ ")
-    yield Cell(summary(judged), "strong")
+        if several:
+            yield Sentences(
+                [Cell(each.where, below=[each.reason]) for each in several],
+                look=look,
+                mark=f"{word} ",
+            )
+    noted = [one for each in members for one in folded(each.noted, each.case.curve.sizes)]
+    if noted:
+        yield Sentences([one.why for one in noted], mark="note ")
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -102,70 +140,28 @@ def table(curves: Sequence[CurveVerdict]) -> DataTable:
         word, look = LEVELS[one.level]
         rows.append(
             [
-                *(one.case.name, str(one.kind), str(len(one.case.launches))),
+                *(one.case.name, str(one.kind), Cell(word, look), str(len(one.case.launches))),
                 _sizes(one.case.curve.sizes),
                 number(None if one.times_are_shares else found.latency_us, ".2f"),
                 *(number(found.peak_mb_s, ".1f"), number(found.asymptotic_mb_s, ".1f")),
                 number(one.share and 100 * one.share, ".1f"),
                 *(number(scatter, ".1f"), number(scores[0] if scores else None, ".2f")),
-                Cell(word, look),
             ]
         )
-    made = DataTable(_HEAD, rows, range(2, len(_HEAD) - 1), ranks=_RANKS, names=2)
+    made = DataTable(_HEAD, rows, range(3, len(_HEAD)), ranks=_RANKS, names=2)
     empty = {at for at in _IF_ANY if all(row[at] == "-" for row in rows)}
     return made.only([at for at in range(len(_HEAD)) if at not in empty])
 
 
-_HEADLINES = {
-    PASSED: ("passed", "✓", "passed"),
-    FAILED: ("failed", "✗", "failed"),
-    INCONCLUSIVE: ("inconclusive", "?", "not judged whole"),
-}
-
-
-def page(judged: FilesVerdict) -> str:
-    """Return the page: the findings, and a chart of each kind."""
-    from netproof.present.html.folder import page_of
-
-    by_kind = grouped((one.kind, one) for one in judged.curves)
-    look, sign, word = _HEADLINES[judged.status]
-    everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
-    shown: list[Block] = [
-        Headline(look, sign, word, summary(judged)),
-        Sentences(judged.faults, "Not read"),
-        Sentences(judged.notes, "Left out"),
-        *([_seen(table(judged.curves))] if judged.curves else []),
-    ]
-    parts: list[Part] = [("verdict", "", shown)]
-    # Failures first.
-    order = list(LEVELS)
-    for kind, members in sorted(
-        by_kind.items(), key=lambda one: min(order.index(each.level) for each in one[1])
-    ):
-        parts.append((file_name(str(kind)), str(kind), _kind(kind, members, everyone)))
-    return page_of(f"Output files: {word}", parts)
-
-
-def _seen(table: DataTable) -> DataTable:
-    """Return a table with the level where it is seen where figures are cut off."""
-    *figures, level = range(2, len(table.head))
-    return table.only([0, 1, level, *figures])
-
-
-def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]) -> list[Block]:
+def _chart(
+    kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]
+) -> ChartFigure:
     from netproof.present.html import figures
 
     flags: list[dict[str, Any]] = []
-    findings: list[Cell] = []
     for one in members:
         case = one.case
         rows = figures.points(case.curve, spread(case.launches), len(case.launches), case.name)
         flags += figures.flagged_rows(one.findings, rows)
-        flagged = [finding for finding in one.findings if finding.level in _LISTED]
-        for look, several in ((LEVELS[one.level][1], flagged), ("passed", one.noted)):
-            if several:
-                reasons = [finding.reason for finding in folded(several, case.curve.sizes)]
-                findings.append(Cell(case.name, look, reasons))
     named = {one.case.name: (one.case.curve, one.case.launches) for one in members}
-    drawn = figures.of_curves(str(kind), named, flags, names=everyone, legend="configuration")
-    return [drawn, Sentences(findings)]
+    return figures.of_curves(str(kind), named, flags, names=everyone, legend="configuration")

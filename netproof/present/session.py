@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from rich.text import Text
 
 from netproof.benchmarks import registry
-from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.criteria.findings import figure
+from netproof.diagnosis.diagnosis import diagnose, next_step, partitions_of
 from netproof.errors import grouped
 from netproof.measurement.disturbance import NodeCost
-from netproof.present.compared import summary
-from netproof.present.document import EVERY, Block, Cell, DataTable, Links, Sentences
+from netproof.present import compared, diagnosis
+from netproof.present.document import EVERY, Block, Cell, DataTable, Links, Part, Sentences
 from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
+from netproof.present.html.report import MOST_NODES, Report, key_figures, node_blocks, tested
 from netproof.present.terminal import STYLES
-from netproof.present.verdict import sentences, state
+from netproof.present.verdict import compared_with, outcome, repeat_blocks, sentences, state
 from netproof.present.wording import (
     CASE,
     benchmark_name,
@@ -31,14 +34,14 @@ from netproof.present.wording import (
 from netproof.session import provenance
 from netproof.session.session import CheckResult
 from netproof.site.partition import ScoreBaseline
+from netproof.verdict import PASSED
 from netproof.verdict.engine import group
-from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.verdict import (
     CaseVerdict,
     CpuRows,
+    Crossover,
     StoredResult,
-    Verdict,
     breakdown,
     cpu_rows,
     crossovers,
@@ -126,19 +129,19 @@ def _sizes_compared(rows: Sequence[Row]) -> str:
 
 NOT_KNOWN = "not known"
 
-MOST_NODES = 32
-"""Nodes up to which all interfaces are shown; beyond, only those with faults in their counters."""
-
 
 def traffic_blocks(
-    traffic: Sequence[InterfaceTotals], results: Sequence[CheckResult]
+    traffic: Sequence[InterfaceTotals], results: Sequence[CheckResult], partition: str = ""
 ) -> Iterator[Block]:
-    """Yield a row for each interface that was counted, and what MPI libraries say of transports."""
+    """Yield a row for each interface that was counted, and what MPI libraries say of transports.
+
+    They are of one partition, or of all where it is empty.
+    """
+    traffic = [one for one in traffic if partition in ("", one.partition)]
+    results = [one for one in results if partition in ("", one.partition)]
     rows = list(traffic)
     if len({(one.partition, one.node) for one in rows}) > MOST_NODES:
         rows = [one for one in rows if {*one.faults} != {0}]
-    if traffic:
-        yield Cell("what the nodes' interfaces counted", "heading")
     head = ["partition", "node", "interface", "sent MB", "received MB"]
     head += ["errors", "dropped", "carrier changes", "sent again"]
     cells = [
@@ -153,7 +156,9 @@ def traffic_blocks(
         )
         for one in rows
     ]
-    yield DataTable(head, cells, EVERY[3:])
+    if traffic:
+        yield Cell("What the nodes' interfaces counted", "heading")
+        yield DataTable(head, cells, EVERY[3:], heads=3)
     if left := len(traffic) - len(rows):
         yield Cell(f"{left} more interfaces without errors, drops and carrier changes", "faint")
     by_place = grouped((f"{one.partition} {one.environment}", one) for one in results)
@@ -164,7 +169,7 @@ def traffic_blocks(
         # The first of its jobs that reports it speaks for the others.
         one = next((one for one in several if not isinstance(one, str)), several[0])
         lines = (f"{NOT_KNOWN}: {one}",) if isinstance(one, str) else provenance.telling(one)
-        yield Sentences(lines, f"{place}: its MPI library on its transport", "faint")
+        yield Sentences(lines, f"{place}: its MPI library on its transport", "faint", folded=True)
 
 
 def sent_again(totals: InterfaceTotals) -> str:
@@ -221,7 +226,6 @@ def cpu_blocks(costs: CpuRows) -> Iterator[Block]:
         (*case_cells(case), cost.node, *cpu_figures(cost, of_tcp).values())
         for case, cost, of_tcp in known
     ]
-    yield Cell("what it costs the CPU", "heading")
     yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
     unknown = [f"not known of {counted(count, 'case')}: {why}" for why, count in others.items()]
     yield Sentences([*unknown, CPU_LEGEND])
@@ -234,55 +238,106 @@ _LEGEND = (
 )
 
 
-def whole(judged: JudgedSession) -> Iterator[Block]:
-    """Yield the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
-    verdict = judged.verdict
-    every: Row = [*verdict.cases, *verdict.stored_cases]
+def verdict_blocks(report: Report) -> Iterator[Block]:
+    """Yield what to do, what was tested, key figures, the diagnosis, and all sentences."""
+    judged, verdict = report.judged, report.judged.verdict
+    diagnoses = diagnose(judged) if partitions_of(judged) else ()
+    found = [(one.culprits, one.next_steps) for one in diagnoses]
+    if verdict.status != PASSED and (step := next_step(verdict, found)):
+        yield f"Next: {step}."
+    yield Cell("What was tested", "heading")
+    yield tested(report)
+    if (figures := key_figures(report)) is not None:
+        yield Cell("Key figures", "heading")
+        yield figures
+    if diagnoses:
+        yield Cell("Diagnosis", "heading")
+        yield from chain.from_iterable(map(diagnosis.blocks, diagnoses))
+    yield from sentences(judged, report.links)
+
+
+def beside(report: Report) -> Iterator[Part]:
+    """Yield stored results, and how one switch compares with the others, where there are any."""
+    verdict = report.judged.verdict
+    if verdict.compared_with is not None:
+        yield "compared_with", "Compared with", [STORED, compared_with(verdict)]
+    if report.against is not None:
+        title = f"{report.against[0]} compared with the other switches"
+        yield "switch", title, against_blocks(report)
+
+
+def details(report: Report, partition: str = "") -> Iterator[Part]:
+    """Yield the parts on what was measured, of one partition, or of all where it is empty."""
+    session, verdict, matrix = report.judged.session, report.judged.verdict, report.judged.matrix
+    if partition:
+        verdict = replace(verdict, cases=tuple(verdict.by_partition.get(partition, ())))
+    every = (*verdict.cases, *verdict.stored_cases)
     rows = list(grouped((group(one.case), one) for one in every).values())
-    stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
-    yield state(verdict)
-    yield Sentences([f"labels {' '.join(stated.split())}"] if stated else [])
-    yield from scores(rows, judged.matrix.baseline)
-    yield from _crossovers(verdict)
-    yield from _against(judged)
-    yield from traffic_blocks(verdict.traffic, judged.session.results)
-    yield from cpu_blocks(cpu_rows(verdict))
+    if partition and (figures := key_figures(report, partition)) is not None:
+        yield "figures", "Key figures", [figures]
+    interfaces = traffic_blocks(verdict.traffic, session.results, partition)
+    if of_nodes := [*node_blocks(report, partition), *interfaces]:
+        yield "nodes", "Nodes", of_nodes
+    yield "matrix", "Matrix", list(scores(rows, matrix.baseline, report.links))
+    functions = crossovers(verdict)
+    if any(map(red_cases, functions)):
+        yield "breakdown", "Where functions break down", breakdowns(functions)
     legend = _LEGEND
-    least = {one.line_rate_from_bytes for one in judged.matrix.partitions.values()} - {0}
+    least = {one.line_rate_from_bytes for one in matrix.partitions.values()} - {0}
     if least:
         bytes_ = " or ".join(map(str, sorted(least)))
         legend += f"; over a link, peaks are of {bytes_} bytes and more, since shorter bursts"
         legend += " pass above its rate"
-    yield from ("", Cell(legend, "faint"), _landmarks(rows), "")
-    yield from sentences(judged)
-    yield f"session {judged.session.path}"
+    yield "landmarks", "Landmarks", [Cell(legend, "faint"), _landmarks(rows)]
+    if of_cpu := list(cpu_blocks(cpu_rows(verdict))):
+        yield "cpu", "What it costs the CPU", of_cpu
 
 
-def _crossovers(verdict: Verdict) -> Iterator[Block]:
-    """Yield per configuration the rank count from which functions are red, and which are not."""
+STORED = (
+    "This session did not measure these configurations. Each comes from the newest session of the"
+    " store in which it passed. They take part in envelope, score baseline and scores, and are not"
+    " judged."
+)
+
+
+def whole(report: Report) -> Iterator[Part]:
+    """Yield all of the answer on a session as a terminal shows it: what failed stands last."""
+    judged = report.judged
+    stated = ", ".join(f"{key}={value}" for key, value in judged.session.labels().items())
+    labels = Sentences([f"labels {' '.join(stated.split())}"] if stated else [])
+    yield "state", "", [state(judged.verdict), labels]
+    yield from beside(report)
+    yield from details(report)
+    again = chain.from_iterable(map(repeat_blocks, judged.verdict.cases))
+    last = Cell(outcome(judged.verdict), "strong"), f"session {judged.session.path}"
+    yield "verdict", "Verdict", [*again, *verdict_blocks(report), *last]
+
+
+def breakdowns(functions: Sequence[Crossover]) -> list[Block]:
+    """Return at which rank counts functions of a configuration are red, and which are not."""
     alike = grouped(
         ((configuration(one[0].case), breakdown(one), bool(red_cases(one))), one[0].case)
-        for one in crossovers(verdict)
+        for one in functions
     )
-    if any(red for _, _, red in alike):
-        lines = [
-            Cell(
-                f"{place} {', '.join(map(benchmark_name, several))}: {sentence}",
-                "failed" if red else "",
-            )
-            for (place, sentence, red), several in alike.items()
-        ]
-        yield Sentences(lines, "where functions break down")
+    lines = [
+        Cell(
+            f"{place} {', '.join(map(benchmark_name, several))}: {sentence}",
+            "failed" if red else "",
+        )
+        for (place, sentence, red), several in alike.items()
+    ]
+    return [
+        "The rank counts at which a function is red, and at which message sizes; the least of them"
+        " is where it breaks down.",
+        Sentences(lines),
+    ]
 
 
-def _against(judged: JudgedSession) -> Iterator[Block]:
-    """Yield the comparisons of a switch that was measured alone with each stored one."""
-    found = alone(judged.session, judged.verdict)
-    if found is not None:
-        partition, comparisons, apart = found
-        lines = list(map(Cell, map(summary, comparisons)))
-        lines += [Cell(f"not compared: {why}", "warned") for why in apart]
-        yield Sentences(lines, f"{partition} compared with the other switches")
+def against_blocks(report: Report) -> list[Block]:
+    """Return how one switch compares with each other one."""
+    _, comparisons, apart = report.against or ("", (), ())
+    several: list[Block] = list(map(compared.outcome, comparisons))
+    return [*several, Sentences([f"Not compared: {why}" for why in apart], look="warned")]
 
 
 def _landmarks(rows: Sequence[Row]) -> DataTable:

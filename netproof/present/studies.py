@@ -47,17 +47,14 @@ _RUN = ("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s")
 
 
 def blocks(study: Study, alongside: SessionInStudy | None) -> Iterator[Block]:
-    """Yield a study's tables, and the landmarks of a session alongside them."""
+    """Yield a study's own tables, then a session in their columns."""
     yield Cell(f"{study.name}: {study.title}", "heading")
-    yield study.source
-    for table in study_tables(study):
-        yield from ("", table)
-    yield Sentences(study_notes(study))
-    if alongside:
-        yield Cell(f"alongside it, {alongside.path}", "heading")
-        for table in tables_alongside(study, alongside):
-            yield from ("", table)
-        yield Sentences(alongside.reasons(), mark=f"{ABSENT}: ")
+    yield Sentences([study.source, *study_notes(study)], "What the study has", folded=True)
+    for place, table in enumerate(study_tables(study), 1):
+        yield dataclasses.replace(table, fold=f"The study's table {place}")
+    if alongside is not None:
+        yield Cell(f"alongside it, {alongside.path}", "strong")
+        yield from _here(study, alongside)
 
 
 def study_tables(study: Study) -> list[DataTable]:
@@ -251,12 +248,7 @@ def report_blocks(report: Report) -> Iterator[Block]:
         return
     yield "This session's landmarks in the columns of each study, and the study's own figures."
     for one in studies:
-        yield Cell(one.title, "heading")
-        yield from _here(one, alongside)
-        own = [f"{one.source}", *study_notes(one)]
-        yield Sentences(own, "What the study has", folded=True)
-        for place, table in enumerate(study_tables(one), 1):
-            yield dataclasses.replace(table, fold=f"The study's table {place}")
+        yield from blocks(one, alongside)
 
 
 def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
@@ -266,7 +258,7 @@ def _here(study: Study, alongside: SessionInStudy) -> list[Block]:
     # Only of the figures that the tables above requested.
     reasons = alongside.reasons()
     why = f"Why figures are not available: {len(reasons)}"
-    return [*(tables or [none]), Sentences(reasons, why, folded=True)]
+    return [*(tables or [none]), Sentences(reasons, why, mark=f"{ABSENT}: ", folded=True)]
 
 
 def page(

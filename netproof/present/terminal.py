@@ -94,19 +94,36 @@ def show(blocks: Iterable[Block], out: Console | None = None) -> None:
             case str() | Cell():
                 say(str(one), STYLES.get(getattr(one, "look", ""), ""), out)
             case Mapping():
+                wide = max(map(len, one), default=0) + BETWEEN_COLUMNS
                 for name, value in one.items():
-                    say(f"{name}: {value}", out=out)
+                    for each in value if isinstance(value, list) else [value]:
+                        _say_beside(name, str(each), wide, out)
+                        name = ""
             case Headline():
                 say(f"{one.word.upper()}: {one.sentence}", f"bold {STYLES.get(one.look, '')}", out)
-            case Sentences(folded=False) if one.sentences:
+            case Sentences() if one.sentences:
                 if one.title:
                     out.print()
                     say(one.title, "bold", out)
                 for sentence in one.sentences:
                     look = getattr(sentence, "look", "") or one.look
-                    say(f"{one.mark}{sentence}", STYLES.get(look, ""), out)
-            case DataTable(fold="") if one.rows:
+                    for line in replace(one, sentences=[sentence]).lines():
+                        say(line, STYLES.get(look, ""), out)
+            case DataTable() if one.rows:
+                if one.fold:
+                    out.print()
+                    say(one.fold, "bold", out)
                 _show_table(one, out)
+
+
+def _say_beside(name: str, text: str, wide: int, out: Console) -> None:
+    """Print a text beside its name, its further lines below its first."""
+    import textwrap
+
+    room = max(out.width - wide, _LONGEST_LINE)
+    for line in textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]:
+        say(f"{name:{wide}}{line}", out=out)
+        name = ""
 
 
 def _show_table(table: DataTable, out: Console) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -219,47 +219,50 @@ def differences(several: Sequence[str]) -> Sentences:
     return Sentences(lines, look="warned")
 
 
-def remarks(judged: JudgedSession) -> list[Sentences]:
-    """Return what is said of no single case: of nodes, partitions and the session."""
-    verdict = judged.verdict
-    return [
-        Sentences(not_available(verdict.absences), mark="not available: "),
-        Sentences(verdict.notes, mark="note: "),
-        Sentences([judged.session.ahead] * bool(judged.session.ahead), mark="note: "),
-        differences(verdict.beyond_nodes),
-        Sentences(verdict.unread, mark="not compared with an earlier session: "),
-        Sentences(verdict.coverage, mark="coverage: "),
-        Sentences(verdict.pairs, mark="pairs: "),
-        Sentences(verdict.node_warnings, look="warned", mark="WARN "),
-    ]
+def sentences(judged: JudgedSession, links: Links | None = None) -> Iterator[Sentences]:
+    """Yield all sentences on cases, nodes and session by their kind, the worst first.
 
-
-def undecided(verdict: Verdict) -> Sentences:
-    """Return what is inconclusive of cases, then of nodes."""
-    cases = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
-    return Sentences([*cases, *verdict.undecided], look="inconclusive", mark="INCONCLUSIVE ")
-
-
-def sentences(judged: JudgedSession) -> Iterator[Block]:
-    """Yield repeated curves and all sentences on cases, nodes and session, the worst last."""
+    ``links``: to cases' charts, by the cases' keys.
+    """
     verdict, recurring = judged.verdict, judged.recurring
-    for one in verdict.cases:
-        table = repeated_table(one)
-        if table is not None and one.flags():
-            yield from (Cell(f"{one.case}, measured again", "strong"), table)
-    found = [finding for one in verdict.cases for finding in one.findings]
     had = {id(finding) for _, finding in recurring[1]}
-    warned = [one.why for one in found if one.level is Level.WARN and id(one) not in had]
-    yield compared_with(verdict)
-    yield Sentences(sentences_of_skipped(verdict.skipped), look="warned")
-    yield from remarks(judged)
-    yield Sentences([one.why for one in found if one.forgiven], mark="note: ")
-    yield _recurring(recurring)
-    yield Sentences(warned, look="warned", mark="WARN ")
-    yield undecided(verdict)
-    yield Sentences(failures(verdict), look="failed", mark="FAIL ")
+
+    def line(where: str, why: str, cases: Sequence[Case]) -> Cell:
+        linked = [Cell(str(case), link=(links or {}).get(case.key(), "")) for case in cases]
+        link, more = (linked[0].link, ()) if len(linked) == 1 else ("", linked)
+        return Cell(where, below=[why], link=link, more=more) if where else Cell(why, more=more)
+
+    def lines(wanted: Callable[[Finding], bool]) -> list[str | Cell]:
+        return [
+            line(finding.where, finding.reason, [one.case])
+            for one in verdict.cases
+            for finding in one.findings
+            if wanted(finding)
+        ]
+
+    failed = [
+        line(one.subject, one.reason, (*one.cases, *one.waiting)) for one in failures(verdict)[::-1]
+    ]
+    unsure = [*lines(lambda one: one.level is Level.INCONCLUSIVE), *verdict.undecided]
+    warned = lines(lambda one: one.level is Level.WARN and id(one) not in had)
+    warned += [str(one) for one in _recurring(recurring).sentences]
+    notes = [
+        *(Cell(f"WARN {one}", "warned") for one in verdict.node_warnings),
+        *(f"pairs: {one}" for one in verdict.pairs),
+        *(f"coverage: {one}" for one in verdict.coverage),
+        *(f"not compared with an earlier session: {one}" for one in verdict.unread),
+        *(Cell(str(one), "warned") for one in differences(verdict.beyond_nodes).sentences),
+        *(f"note: {one}" for one in (judged.session.ahead, *verdict.notes) if one),
+        *(f"not available: {one}" for one in not_available(verdict.absences)),
+    ]
+    skipped, known = sentences_of_skipped(verdict.skipped), lines(lambda one: one.forgiven)
+    yield Sentences(failed, "What failed or did not run", "failed", "FAIL ", "failed")
+    yield Sentences(unsure, "What is inconclusive", "inconclusive", "INCONCLUSIVE ", "inconclusive")
+    yield Sentences(skipped, "What was skipped", "warned", name="skipped")
+    yield Sentences(warned, "Warnings", "warned", "WARN ", "warned")
+    yield Sentences(known, "Flagged but not confirmed, or known", mark="note: ", folded=True)
+    yield Sentences(notes, "Notes", name="notes")
     yield Sentences([verdict.crashes] if verdict.crashes else [])
-    yield Cell(outcome(verdict), "strong")
 
 
 def changes(judged: JudgedSession) -> Block:
@@ -302,13 +305,19 @@ def _values(findings: Sequence[Finding]) -> str:
     return f"{low if low == high else f'{low} to {high}'}{asked}"
 
 
-def repeated_table(judged: CaseVerdict) -> DataTable | None:
-    """Return the curve of a case and those of its repeats, at their sizes; None without any."""
-    if judged.measured is None or judged.again is None or not judged.again.launches:
-        return None
+def repeat_blocks(judged: CaseVerdict) -> Iterator[Block]:
+    """Yield the curve of a case and those of its repeats, at their sizes; nothing without any."""
+    again = judged.again
+    if again is None:
+        return
+    where = f"{judged.case}: measured again in job {again.jobid} on {', '.join(again.nodes)}"
+    if judged.measured is None or not again.launches:
+        yield Sentences([*again.faults, "No launch of it was complete."], where, folded=True)
+        return
+    yield Sentences(again.faults, where, folded=True)
     first, *repeats = (
         dict(zip(curve.sizes, curve.time_us, strict=True))
-        for curve in (judged.measured.curve, *judged.again.launches)
+        for curve in (judged.measured.curve, *again.launches)
     )
     flagged = {finding.size for finding in judged.flags()}
     rows = [
@@ -319,7 +328,7 @@ def repeated_table(judged: CaseVerdict) -> DataTable | None:
         for size in sorted(set().union(*repeats))
     ]
     numbered = (f"again {number}, µs" for number in range(1, len(repeats) + 1))
-    return DataTable(("bytes", "first, µs", *numbered), rows, EVERY)
+    yield DataTable(("bytes", "first, µs", *numbered), rows, EVERY, fold=where)
 
 
 NOTHING_FAILS = "nothing fails"

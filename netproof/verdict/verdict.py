@@ -312,13 +312,13 @@ class FailureKind(IntEnum):
 class Failure:
     """Cases or tests that failed for one reason.
 
-    ``whole``: the verdict's sentence, for a single one; ``why``: the reason alone; ``waiting``:
-    cases that did not run since ``tests`` failed; ``excess``: how many times beyond its bound, 1
-    where not known, the most of several.
+    ``where``: of a single one, empty for a fault that names its place; ``why``: the reason alone;
+    ``waiting``: cases that did not run since ``tests`` failed; ``excess``: how many times beyond
+    its bound, 1 where not known, the most of several.
     """
 
     kind: FailureKind
-    whole: str
+    where: str
     why: str
     cases: tuple[Case, ...] = ()
     tests: tuple[Finding, ...] = ()
@@ -326,20 +326,26 @@ class Failure:
     excess: float = 1.0
 
     def __str__(self) -> str:
-        sentence = self.whole
+        return ": ".join(filter(None, (self.subject, self.reason)))
+
+    @property
+    def subject(self) -> str:
+        """Where it is: a case or test, or several in words; empty for a fault."""
         if len(self.tests) > 1:
-            places = [test.where for test in self.tests]
-            sentence = f"{len(places)} tests ({listed(places)}): {self.why}"
-        elif len(self.cases) > 1:
-            sentence = f"{named(self.cases)}: {self.why}"
+            return f"{len(self.tests)} tests ({listed([test.where for test in self.tests])})"
+        return named(self.cases) if len(self.cases) > 1 else self.where
+
+    @property
+    def reason(self) -> str:
+        """The reason, and which cases waited for it."""
         if not self.waiting:
-            return sentence
+            return self.why
         for_whom = "it" if len(self.tests) == 1 else "them"
         did = counted(len(self.waiting), "case did", "cases did")
         which = _counted(self.waiting)
         if len({(case.partition, case.environment) for case in self.waiting}) == 1:
             which = listed([case.what() for case in self.waiting])
-        return f"{sentence}; {did} not run for {for_whom} ({which})"
+        return f"{self.why}; {did} not run for {for_whom} ({which})"
 
 
 def failures(verdict: Verdict) -> list[Failure]:
@@ -357,9 +363,9 @@ def failures(verdict: Verdict) -> list[Failure]:
             waiting[test].append(case)
             continue
         kind = FailureKind.BOUND if judged.complete else FailureKind.CASE
-        single += [Failure(kind, f"{case}: {why}", why, (case,)) for why in judged.faults]
+        single += [Failure(kind, str(case), why, (case,)) for why in judged.faults]
         single += [
-            Failure(FailureKind.BOUND, one.why, one.reason, (case,), excess=one.excess)
+            Failure(FailureKind.BOUND, one.where, one.reason, (case,), excess=one.excess)
             for one in judged.findings
             if one.level is Level.FAIL
         ]
@@ -367,9 +373,9 @@ def failures(verdict: Verdict) -> list[Failure]:
     beyond = FailureKind.BEYOND_CASES
     found = [
         *_alike(single),
-        *(Failure(beyond, one, one) for one in verdict.faults if one not in sentences),
+        *(Failure(beyond, "", one) for one in verdict.faults if one not in sentences),
         *_alike(
-            Failure(beyond, one.why, one.reason, tests=(one,), waiting=tuple(waiting[one.where]))
+            Failure(beyond, one.where, one.reason, tests=(one,), waiting=tuple(waiting[one.where]))
             for one in verdict.failed_tests
         ),
     ]

@@ -169,8 +169,3 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
             both = f"{group.title} and {same.title}"
             raise NetproofError(f"{both} would both be {group.name}: rename one")
     return tuple(found.values())
-
-
-def reasons(judged: CaseVerdict, level: Level) -> list[str]:
-    """Return the reasons of a case's findings of a level."""
-    return [finding.reason for finding in judged.findings if finding.level is level]

@@ -25,7 +25,7 @@ from markupsafe import Markup
 from netproof.errors import NetproofError
 from netproof.intake import disk
 from netproof.present import terminal
-from netproof.present.document import Block, Part
+from netproof.present.document import Part
 from netproof.present.html.report import MAIN
 from netproof.present.wording import file_name, visible
 from netproof.verdict.file_names import MANIFEST
@@ -65,13 +65,6 @@ def page_of(
     _parts.set({})
     values = {"title": title, "parts": parts, "heading": heading or title, "when": when}
     return environment().get_template("page.html").render(**values, back=back, files=files)
-
-
-def answers_page(kind: str, answers: Sequence[tuple[str, Sequence[Block]]]) -> str:
-    """Return the page on answers of a kind, each of a title and blocks."""
-    parts: list[Part] = [(file_name(title), title, blocks) for title, blocks in answers]
-    more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
-    return page_of(f"{kind}: {parts[0][1]}{more}", parts)
 
 
 @functools.cache

@@ -22,7 +22,6 @@ from netproof.present.document import Block, Cell, DataTable, Sentences
 from netproof.present.html import content, figures
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
-from netproof.present.session import NOT_KNOWN, Row, sent_again
 from netproof.present.wording import (
     columns,
     counted,
@@ -37,7 +36,6 @@ from netproof.verdict import engine, limits, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -113,7 +111,7 @@ class Report:
     def looks(self) -> Looks:
         """Looks of all partitions and environments, those of stored results last."""
         stored = self.judged.verdict.stored_cases
-        every: Row = [*self.judged.verdict.cases, *stored]
+        every: list[CaseVerdict] = [*self.judged.verdict.cases, *stored]
         places = tuple(dict.fromkeys(map(content.switch, every)))
         environments = dict.fromkeys(one.case.environment for one in every)
         return Looks(places, tuple(environments), tuple(map(content.switch, stored)))
@@ -183,7 +181,7 @@ class Report:
 
 
 NONE = "–"
-_HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
+_HEAD = ("node", "rounds of pairs", "effect", "what differs")
 MOST_NODES = 64
 """Nodes of a partition up to which all are in its table; beyond, only those with remarks."""
 
@@ -232,7 +230,7 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
-    return DataTable(head, list(zip(*cells, strict=True)), numbers, caption)
+    return DataTable(head, list(zip(*cells, strict=True)), numbers, caption, heads=1)
 
 
 def _reference(limits: Limits | None) -> str:
@@ -266,8 +264,10 @@ def node_blocks(report: Report, only: str = "") -> Iterator[Block]:
         if maps or rows or left:
             yield Cell(partition, "heading")
             yield from [maps] if maps else []
-            yield DataTable(_HEAD, rows)
-            yield f"{counted(left, 'more node')} without findings" if left else ""
+            table = DataTable(_HEAD, rows, heads=1)
+            known = [at for at in range(len(_HEAD)) if any(row[at] != NONE for row in rows)]
+            yield table.only(known)
+            yield Sentences([f"{counted(left, 'more node')} without findings"] if left else [])
 
 
 def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
@@ -295,26 +295,12 @@ def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
             differs += f": {finding.value}, others {finding.others}"
         for node in finding.nodes:
             add(node, "what differs", differs)
-    for totals in (one for one in verdict.traffic if one.partition == partition):
-        wrong = totals.rail and {*totals.faults} != {0}
-        add(totals.node, "interfaces", _counted(totals), wrong=wrong)
-        if totals.rail and not cells[totals.node]["sent again"]:
-            add(totals.node, "sent again", sent_again(totals), wrong=False)
     names = [*placed, *sorted(cells.keys() - set(placed))]
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
     rows = [
         [node, *("; ".join(cells[node][title]) or NONE for title in _HEAD[1:])] for node in shown
     ]
     return rows, len(names) - len(shown)
-
-
-def _counted(totals: InterfaceTotals) -> str:
-    changed = ", ".join(
-        f"{name} {NOT_KNOWN}" if count is None else f"{count:,} {name}"
-        for name, count in zip(("errors", "dropped", "carrier changes"), totals.faults, strict=True)
-        if count != 0
-    )
-    return f"{totals.interface}: {changed or 'nothing amiss'}"
 
 
 TESTBED = "testbed"
@@ -450,7 +436,7 @@ def tested(report: Report) -> DataTable:
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
         first = Cell(name, link=report.partition_pages.get(name, ""))
         rows.append([first, *values, ", ".join(libraries[name]) or unmeasured, cases])
-    return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows)
+    return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows, heads=1)
 
 
 def _changed(report: Report) -> list[str]:

@@ -34,7 +34,6 @@ def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
     lines = out.splitlines()
     assert lines[0] == "gige: something is wrong at 1 place; 0 of 4 cases passed, 4 failed"
     assert len(lines) <= 25
-    assert max(map(len, lines[:-1])) <= 100
     assert lines[-1].startswith("session ")
 
 

@@ -12,6 +12,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
+from netproof.present.document import Cell
+from netproof.present.html.report import Report
 from netproof.present.session import whole
 from netproof.present.terminal import show
 from netproof.present.wording import BLOCKS
@@ -33,7 +35,8 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
     out = io.StringIO()
     judged = session_verdict.judge_session(session.load(path), system=system)
-    show(whole(judged), Console(file=out, width=width))
+    for _, title, blocks in whole(Report(judged)):
+        show([Cell(str(title), "heading"), *blocks], Console(file=out, width=width))
     return out.getvalue()
 
 

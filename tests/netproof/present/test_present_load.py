@@ -15,7 +15,7 @@ from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
 from netproof.present import documents
 from netproof.present import loads as shown
-from netproof.present.html.folder import answers_page
+from netproof.present.html.folder import page_of
 from netproof.present.terminal import show
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
@@ -132,7 +132,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     vars(one)["causes_and_doubts"] = (cause,), ("slow ports: why",)
     assert str(conclusion(one)[1]).startswith(words)
     assert "Inconclusive: slow ports: why." in shown.load_answer(one)[1][2].sentences
-    assert words in html.unescape(answers_page("Under load", [shown.load_answer(one)]))
+    assert words in html.unescape(page_of("Under load", [("answer", *shown.load_answer(one))]))
 
 
 def test_plain_values_have_every_factor(recorded):

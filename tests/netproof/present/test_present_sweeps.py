@@ -18,7 +18,7 @@ from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, Swee
 from netproof.measurement.case import Case, Curve
 from netproof.present import sweeps as shown
 from netproof.present.document import DataTable
-from netproof.present.html.folder import answers_page
+from netproof.present.html.folder import page_of
 from netproof.present.terminal import show
 from netproof.session.measured import Launch
 from netproof.site import site
@@ -123,7 +123,7 @@ def test_a_gain_in_words(gain, words):
 
 def test_the_terminal_has_the_table(sweep):
     text = printed(said(sweep))
-    assert "set it by: NPtcp -b 131072" in text
+    assert "set it by  NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
     assert "5 rounds of 2 values, each alongside the default at the same time" in text
 
@@ -145,7 +145,7 @@ def test_plain_values_have_the_sentence_and_every_size(sweep):
 
 
 def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
-    text = html.unescape(answers_page("Tuning", [shown.answer(sweep)]))
+    text = html.unescape(page_of("Tuning", [("answer", *shown.answer(sweep))]))
     assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
     assert "<dt>set it by</dt><dd>NPtcp -b 131072</dd>" in text
     for name in ("default", "64 KiB", "128 KiB"):
@@ -177,7 +177,7 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     document = shown.document(one)
     steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
     assert steps == {None: None, "4096": [4096, 8192], "65536": None}
-    assert "4096 to 8192 B" in answers_page("Tuning", [shown.answer(one)])
+    assert "4096 to 8192 B" in page_of("Tuning", [("answer", *shown.answer(one))])
 
 
 def test_the_sentence_has_who_wins_from_where_to_where():
@@ -199,7 +199,7 @@ def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     assert "the library's own" in shortest
     flat = " ".join(text.split())
     assert (
-        "set 4 ring by: OMPI_MCA_coll_tuned_use_dynamic_rules=1"
+        "set 4 ring by OMPI_MCA_coll_tuned_use_dynamic_rules=1"
         " OMPI_MCA_coll_tuned_allreduce_algorithm=4"
     ) in flat
     assert "Not taken, 17: tuning-3.1 ended with status 1" in flat
@@ -224,5 +224,5 @@ def test_a_barrier_has_one_row_and_no_size():
         "-",
         "the library's own",
     )
-    text = answers_page("Tuning", [shown.answer(one)])
+    text = page_of("Tuning", [("answer", *shown.answer(one))])
     assert "There is no curve to draw." in text

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from netproof.present import judged_files as pages
+from netproof.present.html.folder import page_of
 from netproof.verdict import FAILED, files
 
 DATA = Path(__file__).parents[3] / "data"
@@ -17,7 +18,12 @@ TCP = DATA / "netpipe" / "3.7.2" / "testbed-fast-ethernet.out"
 
 
 def page(*paths: Path) -> str:
-    return html.unescape(pages.page(files.judge(paths)))
+    return html.unescape(raw_page(*paths))
+
+
+def raw_page(*paths: Path) -> str:
+    judged = files.judge(paths)
+    return page_of(pages.title(judged), [*pages.parts(judged, drawn=True)])
 
 
 @pytest.mark.slow
@@ -55,7 +61,7 @@ def test_what_failed_is_said_below_its_chart(tmp_path):
 def test_what_cannot_be_read_is_named_and_text_of_files_is_no_markup(tmp_path):
     name = tmp_path / "<b>no&output.txt"
     name.write_text("nothing\n")
-    raw = pages.page(files.judge([name, TCP]))
+    raw = raw_page(name, TCP)
     assert "<b>no&output" not in raw
     assert "&lt;b&gt;no&amp;output.txt" in raw
     assert "Not read" in raw

@@ -13,6 +13,7 @@ from netproof.commands.cli import app
 from netproof.comparison.comparison import compare, sides
 from netproof.diagnosis.diagnosis import ingest
 from netproof.present import compared as sides_page
+from netproof.present.html.folder import page_of
 from netproof.session import session
 from netproof.store import Store
 
@@ -62,7 +63,6 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
     main, page = pages["index.html"], pages["switch-fast-ethernet.html"]
     assert 'href="switch-fast-ethernet.html"' in main
     assert re.search(r"▼ Slower</strong><span>fast-ethernet against gige, of \d{4}-\d\d-\d\d", page)
-    assert 'href="index.html#compared_with"' in page
     assert "not red up to 4 ranks" in page
     assert "did not run at 2 and 4 ranks" in page
     # What is stored is greyed with its day in matrix and charts.
@@ -109,8 +109,9 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
 def test_any_two_sides_have_a_page_with_plots_of_where_the_second_is_slower():
     recorded = session.load(BOTH)
     compared = compare(*sides(recorded, partitions=("gige", "fast-ethernet")))
-    page = sides_page.page("fast-ethernet against gige", [compared])
+    page = page_of("", [*sides_page.parts([compared], {}, every=False, drawn=True)])
     assert "IMB Sendrecv, 2 ranks" in charts(page)
     assert '"configuration":"gige mpich"' in page
     other = compare(*sides(recorded, partitions=("fast-ethernet", "gige")))
-    assert "IMB Sendrecv, 2 ranks" not in charts(sides_page.page("gige", [other]))
+    page = page_of("", [*sides_page.parts([other], {}, every=False, drawn=True)])
+    assert "IMB Sendrecv, 2 ranks" not in charts(page)
