@@ -240,11 +240,9 @@ def _ratios(compared: Comparison, fold: str) -> tuple[DataTable, float]:
             for case in ordered
         ]
 
-    costs = any(case.cpu_s_per_gb.ratio is not None for case in ordered)
-    head = ("", "function", "ratio", "95 %", "lat", "added µs, 95 %", *_LANDMARKS)
     table = DataTable(
-        (*head, *(["CPU/GB"] if costs else [])),
-        [tuple(_ratio_row(case, costs=costs)) for case in ordered],
+        ("", "function", "ratio", "95 %", "lat", "added µs, 95 %", *_LANDMARKS, "CPU/GB"),
+        [tuple(_ratio_row(case)) for case in ordered],
         EVERY[2:],
         ranks={
             "added µs, 95 %": 1,
@@ -255,7 +253,7 @@ def _ratios(compared: Comparison, fold: str) -> tuple[DataTable, float]:
         drawn=("over sizes", draw),
         fold=fold,
     )
-    return table, most
+    return table.filled(), most
 
 
 _LANDMARKS = {
@@ -269,7 +267,7 @@ _LANDMARKS = {
 """Columns of landmarks' ratios, with their ranks where columns do not fit."""
 
 
-def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
+def _ratio_row(one: ComparedCase) -> Iterator[str | Cell]:
     def landmark(name: str) -> Cell:
         found = one.landmarks[name]
         undecided = found.interval is not None and found.interval[0] <= 1 <= found.interval[1]
@@ -287,8 +285,7 @@ def _ratio_row(one: ComparedCase, *, costs: bool) -> Iterator[str | Cell]:
     yield landmark("latency_us")
     yield added
     yield from (landmark(name) for name, _ in _LANDMARKS.values())
-    if costs:
-        yield number(one.cpu_s_per_gb.ratio, ".2f")
+    yield number(one.cpu_s_per_gb.ratio, ".2f")
 
 
 def uncompared(compared: Comparison) -> list[str]:

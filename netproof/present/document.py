@@ -23,6 +23,9 @@ EVERY = range(sys.maxsize)
 BETWEEN_COLUMNS = 2
 """Blanks of the terminal between two columns."""
 
+NOTHING = {"", "-", "–"}
+"""Texts of cells that have nothing."""
+
 DRAWN_ON_PAGES = 24
 """Blocks of a drawn line on a page."""
 
@@ -102,6 +105,11 @@ class DataTable:
         rows = [[row[at] for at in columns] for row in self.rows]
         numbers = [number for number, at in enumerate(columns) if at in self.numbers]
         return replace(self, head=[self.head[at] for at in columns], rows=rows, numbers=numbers)
+
+    def filled(self) -> DataTable:
+        """Return the columns in which any row has a figure or a text."""
+        columns = zip(*self.rows, strict=True)
+        return self.only([at for at, cells in enumerate(columns) if {*map(str, cells)} - NOTHING])
 
     def fitting(self, width: int) -> DataTable:
         """Return the columns that fit together into ``width``, but all without a rank."""

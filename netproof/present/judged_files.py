@@ -30,21 +30,19 @@ _RANKS = {
     **{"launches": 4, "sizes": 3, "latency µs": 1, "peak MB/s": 2, "r∞ MB/s": 3},
     **{"rank spread": 2, "score": 1},
 }
-_IF_ANY = [_HEAD.index(name) for name in ("of line", "rank spread", "score")]
-"""Columns that are there if any curve has such a figure."""
 
 
 _HEADLINES = {
-    PASSED: ("passed", "✓", "passed"),
-    FAILED: ("failed", "✗", "failed"),
-    INCONCLUSIVE: ("inconclusive", "?", "not judged whole"),
-    CANNOT: ("absent", "∅", "not judged"),
+    PASSED: ("passed", "✓", "Passed"),
+    FAILED: ("failed", "✗", "Failed"),
+    INCONCLUSIVE: ("inconclusive", "?", "Not judged whole"),
+    CANNOT: ("absent", "∅", "Not judged"),
 }
 
 
 def title(judged: FilesVerdict) -> str:
     """Return the title of the page."""
-    return f"Output files: {_HEADLINES[judged.status][-1]}"
+    return f"Output files: {_HEADLINES[judged.status][-1].lower()}"
 
 
 def parts(judged: FilesVerdict, *, drawn: bool) -> Iterator[Part]:
@@ -148,9 +146,7 @@ def table(curves: Sequence[CurveVerdict]) -> DataTable:
                 *(number(scatter, ".1f"), number(scores[0] if scores else None, ".2f")),
             ]
         )
-    made = DataTable(_HEAD, rows, range(3, len(_HEAD)), ranks=_RANKS, names=2)
-    empty = {at for at in _IF_ANY if all(row[at] == "-" for row in rows)}
-    return made.only([at for at in range(len(_HEAD)) if at not in empty])
+    return DataTable(_HEAD, rows, range(3, len(_HEAD)), ranks=_RANKS, names=2).filled()
 
 
 def _chart(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -343,9 +343,6 @@ def against_blocks(report: Report) -> list[Block]:
 def _landmarks(rows: Sequence[Row]) -> DataTable:
     """Return a line for each case, by function and rank count, its curves drawn to one scale."""
     every = [one for row in rows for one in row]
-    shares = (one.measured and one.measured.landmarks.paired_share for one in every)
-    paired = any(share is not None for share in shares)
-    columns = {name: one for name, one in _COLUMNS.items() if paired or name != "paired"}
     groups = {}
     for row in rows:
         case, (by_size, scale, unit) = row[0].case, _drawn(row)
@@ -356,13 +353,13 @@ def _landmarks(rows: Sequence[Row]) -> DataTable:
             heading += f" over {min(sizes)} to {max(sizes)} bytes"
         groups[heading] = len(row)
     return DataTable(
-        ("verdict", "partition", "environment", *columns, "score"),
-        [(*_named(one), *_figures(one, columns)) for one in every],
+        ("verdict", "partition", "environment", *_COLUMNS, "score"),
+        [(*_named(one), *_figures(one)) for one in every],
         EVERY[3:],
-        ranks={**{name: rank for name, (_, _, rank) in columns.items()}, "score": 4},
+        ranks={**{name: rank for name, (_, _, rank) in _COLUMNS.items()}, "score": 4},
         groups=groups,
         drawn=("curve", lambda room: [line for row in rows for line in _curves(row, room)]),
-    )
+    ).filled()
 
 
 _COLUMNS = {
@@ -380,9 +377,9 @@ _COLUMNS = {
 """Columns of landmarks, their formats, and their ranks where not all fit."""
 
 
-def _figures(one: CaseVerdict, columns: Mapping[str, tuple[str, str, int]]) -> Iterator[str]:
+def _figures(one: CaseVerdict) -> Iterator[str]:
     """Yield a case's landmarks, then its score."""
-    for name, form, _ in columns.values():
+    for name, form, _ in _COLUMNS.values():
         value = None if one.measured is None else getattr(one.measured.landmarks, name)
         if value is not None and name == "eager_limit":
             value = value.size_below

@@ -196,41 +196,38 @@ _QUANTITIES = {Quantity.LATENCY: "latency, µs", Quantity.ASYMPTOTIC: "bandwidth
 
 def key_figures(report: Report, partition: str = "") -> DataTable | None:
     """Return a row for each measured pair of nodes, of one partition or all; None without any."""
-    shown = [
-        (one, one.measured.landmarks)
-        for one in report.judged.verdict.cases
-        if one.measured is not None
-        and partition in ("", one.case.partition)
-        and (one.case.path, one.case.direction, one.case.ranks) == ("inter-node", "oneway", 2)
-        and registry.function_of(one.case).single
-    ]
     nights, followed = report.nights, {}
     if nights is not None and len(nights.sessions) > 1:
         followed = {(one.case.key(), one.quantity): one.values for one in nights.series}
-    if not shown:
-        return None
-    cases = [one for one, _ in shown]
-    names = [f"{content.state_of(one).sign} {content.configuration(one.case)}" for one in cases]
-    measured = [content.function_name(one.case) for one in cases]
-    columns = [("configuration", names), ("measured", measured)]
-    for quantity, title in _QUANTITIES.items():
-        values = [number(getattr(found, quantity), ".4g", none=NONE) for _, found in shown]
-        columns.append((title, values))
-        if quantity is Quantity.ASYMPTOTIC:
-            shares = [number(found.line_rate_share, ".1%", none=NONE) for _, found in shown]
-            columns.append(("of line rate", shares))
-        references = [_reference(report.limits(one.case).get(quantity)) for one in cases]
-        if {*references} != {NONE}:
-            columns.append(("reference", references))
-        if followed:
-            series = (followed.get((one.case.key(), quantity), ()) for one in cases)
-            columns.append(("last nights", [_last_nights(one, quantity) for one in series]))
-    head, cells = zip(*columns, strict=True)
+    head, rows = ["configuration", "measured"], []
+    for title in _QUANTITIES.values():
+        head += [title, "of line rate", "reference", "last nights"]
+    for one in report.judged.verdict.cases:
+        case = one.case
+        if (
+            one.measured is None
+            or partition not in ("", case.partition)
+            or (case.path, case.direction, case.ranks) != ("inter-node", "oneway", 2)
+            or not registry.function_of(case).single
+        ):
+            continue
+        found, bounds = one.measured.landmarks, report.limits(case)
+        row = [f"{content.state_of(one).sign} {content.configuration(case)}"]
+        row.append(content.function_name(case))
+        for quantity in _QUANTITIES:
+            share = found.line_rate_share if quantity is Quantity.ASYMPTOTIC else None
+            row += [
+                number(getattr(found, quantity), ".4g", none=NONE),
+                number(share, ".1%", none=NONE),
+                _reference(bounds.get(quantity)),
+                _last_nights(followed.get((case.key(), quantity), ()), quantity),
+            ]
+        rows.append(row)
     numbers = [at for at, name in enumerate(head) if at > 1 and name != "last nights"]
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
-    return DataTable(head, list(zip(*cells, strict=True)), numbers, caption, heads=1)
+    return DataTable(head, rows, numbers, caption, heads=1).filled() if rows else None
 
 
 def _reference(limits: Limits | None) -> str:
@@ -264,9 +261,7 @@ def node_blocks(report: Report, only: str = "") -> Iterator[Block]:
         if maps or rows or left:
             yield Cell(partition, "heading")
             yield from [maps] if maps else []
-            table = DataTable(_HEAD, rows, heads=1)
-            known = [at for at in range(len(_HEAD)) if any(row[at] != NONE for row in rows)]
-            yield table.only(known)
+            yield DataTable(_HEAD, rows, heads=1).filled()
             yield Sentences([f"{counted(left, 'more node')} without findings"] if left else [])
 
 
