@@ -123,12 +123,6 @@ class Group:
         return file_name(self.title)
 
     @property
-    def short(self) -> str:
-        """Title on its page, which names the benchmark or the function already."""
-        protocol = f"{self.case.function.upper()}, " if registry.of(self.case).by_protocol else ""
-        return f"{protocol}{variant(self.case)}"
-
-    @property
     def page_title(self) -> str:
         """Title of its page: of a benchmark with one page, or of a function."""
         benchmark = registry.of(self.case)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from operator import itemgetter
@@ -15,7 +15,7 @@ from netproof.comparison.comparison import Against, Outcome
 from netproof.criteria import Level
 from netproof.errors import grouped
 from netproof.present import compared, studies, terminal
-from netproof.present.document import Block, Cell, DataTable, Part, Sentences
+from netproof.present.document import Block, Cell, Part, Sentences
 from netproof.present.export import csv_cell
 from netproof.present.html import content
 from netproof.present.html.charts import MARKS, ChartFigure
@@ -104,10 +104,9 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
     """Yield every page of a report: its file and its text."""
     by_page = grouped((one.page, one) for one in report.groups)
     system = report.system
-    yield MAIN, _main(report, by_page)
+    yield MAIN, _main(report)
     for partition, name in report.partition_pages.items():
-        own = {page: one for page, one in by_page.items() if one[0].partition == partition}
-        parts = list(_results(report, own, partition))
+        parts = list(_results(report, partition))
         heading = f"{partition} on {system}"
         yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
     if report.partition_pages:
@@ -120,7 +119,7 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
         yield report.against_page, _switch(report, report.against)
 
 
-def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> str:
+def _main(report: Report) -> str:
     """Return the main page; of very many cases, with a link to each partition's page."""
     verdict: list[Block] = [state(report.judged.verdict), _chips(report.judged.verdict)]
     if report.partition_pages:
@@ -136,7 +135,7 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> str:
             shown = [*shown, Cell(text, link=report.against_page)]
         parts.append((name, title, shown))
     if not report.partition_pages:
-        parts += _results(report, by_page)
+        parts += _results(report)
         of_studies = list(studies.report_blocks(report))
         parts.append(("studies", "Compared with earlier studies", of_studies))
     repeat = list(provenance_blocks(report))
@@ -162,37 +161,26 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]]) -> str:
     )
 
 
-def _results(
-    report: Report, by_page: Mapping[str, Sequence[Group]], partition: str = ""
-) -> Iterator[Part]:
-    """Yield the parts on what was measured, with charts after the matrix; ``partition``: only."""
-    for part in details(report, partition):
-        yield part
-        if part[0] == "matrix":
-            yield "curves", "Curves", _curves(report, by_page)
-            # A partition's own page of NetPIPE has these.
-            if not partition:
-                yield "netpipe", "NetPIPE", _netpipe(report)
+def _results(report: Report, partition: str = "") -> Iterator[Part]:
+    """Yield the parts on what was measured, with charts; ``partition``: only of this one."""
+    for name, title, shown in details(report, partition):
+        if name != "matrix":
+            yield name, title, shown
+            continue
+        yield name, title, [CHARTS, *shown]
+        groups = (one for one in report.groups if partition in ("", one.partition))
+        failed = (report.figure(one) for one in groups if one.state() is CaseState.FAILED)
+        if drawn := list(islice((one for one in failed if one.rows), MAIN_FAILED)):
+            yield "curves", "Charts of what failed", [drawn]
+        # A partition's own page of NetPIPE has these.
+        if not partition:
+            yield "netpipe", "NetPIPE", _netpipe(report)
 
 
-def _curves(report: Report, by_page: Mapping[str, Sequence[Group]]) -> list[Block]:
-    """Return links to the charts, and the first charts of what failed."""
-    groups = [group for several in by_page.values() for group in several]
-    failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
-    drawn: list[ChartFigure] = list(islice((one for one in failed if one.rows), MAIN_FAILED))
-    lines = []
-    for name, several in by_page.items():
-        states = [
-            Cell(f"{one.state().sign} {one.short}", one.state().look, link=one.link)
-            for one in several
-        ]
-        lines.append((Cell(several[0].page_title, link=name), Cell("", "inline", states)))
-    curves: list[Block] = [
-        "Time against message size of all configurations, with the envelope, the flagged sizes and"
-        " the spread over launches, for each function and count of ranks:",
-        DataTable(("function", "charts, each with the worst outcome of a case"), lines),
-    ]
-    return [*curves, Cell("Charts of what failed", "heading"), drawn] if drawn else curves
+CHARTS = (
+    "Functions and scores lead to charts: time against message size of all configurations, with"
+    " the envelope, the flagged sizes and the spread over launches."
+)
 
 
 def _netpipe(report: Report) -> list[Block]:

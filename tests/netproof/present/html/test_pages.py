@@ -120,7 +120,6 @@ def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
     assert main.headings == [
         "Verdict",
         "Matrix",
-        "Curves",
         "NetPIPE",
         "Landmarks",
         "Compared with earlier studies",
