@@ -288,7 +288,8 @@ def details(report: Report, partition: str = "") -> Iterator[Part]:
         bytes_ = " or ".join(map(str, sorted(least)))
         legend += f"; over a link, peaks are of {bytes_} bytes and more, since shorter bursts"
         legend += " pass above its rate"
-    yield "landmarks", "Landmarks", [Cell(legend, "faint"), _landmarks(rows)]
+    measured = ([one for one in row if one.measured is not None] for row in rows)
+    yield "landmarks", "Landmarks", [Cell(legend, "faint"), _landmarks([*filter(None, measured)])]
     if of_cpu := list(cpu_blocks(cpu_rows(verdict))):
         yield "cpu", "What it costs the CPU", of_cpu
 
@@ -341,7 +342,7 @@ def against_blocks(report: Report) -> list[Block]:
 
 
 def _landmarks(rows: Sequence[Row]) -> DataTable:
-    """Return a line for each case, by function and rank count, its curves drawn to one scale."""
+    """Return a line for each measured case, by function and rank count, its curves to one scale."""
     every = [one for row in rows for one in row]
     groups = {}
     for row in rows:
@@ -380,7 +381,7 @@ _COLUMNS = {
 def _figures(one: CaseVerdict) -> Iterator[str]:
     """Yield a case's landmarks, then its score."""
     for name, form, _ in _COLUMNS.values():
-        value = None if one.measured is None else getattr(one.measured.landmarks, name)
+        value = getattr(one.measured and one.measured.landmarks, name, None)
         if value is not None and name == "eager_limit":
             value = value.size_below
         yield number(value, form)
@@ -408,13 +409,9 @@ def _drawn(row: Row) -> tuple[list[dict[int, float]], tuple[float, float] | None
     found = [one.measured.curve for one in row if one.measured is not None]
     rates = all(curve.bandwidth_mb_s is not None for curve in found)
     by_size: list[dict[int, float]] = []
-    for one in row:
-        curve = None if one.measured is None else one.measured.curve
-        if curve is None or curve.sizes == (0,):
-            by_size.append({})
-            continue
+    for curve in found:
         values = (curve.bandwidth_mb_s if rates else None) or curve.time_us
-        by_size.append(dict(zip(curve.sizes, values, strict=True)))
+        by_size.append(dict(zip(curve.sizes, values, strict=True)) if any(curve.sizes) else {})
     drawn = readable(value for at in by_size for value in at.values())
     return by_size, (min(drawn), max(drawn)) if drawn else None, "MB/s" if rates else "µs"
 
