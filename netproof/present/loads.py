@@ -143,7 +143,7 @@ def load_answer(loaded: Loaded) -> tuple[str, list[Block]]:
     head = ("measured", "load", "where", *Statistic, "mean time", "rounds", "waiting for a CPU")
     return f"{loaded.system}:{loaded.partition} {loaded.environment} under load", [
         Sentences([worst, *(Cell(cause_in_words(one), worst.look) for one in causes)]),
-        DataTable(head, rows),
+        DataTable(head, rows, heads=3),
         Sentences(remarks),
         *_factors_chart(impacts),
     ]
@@ -192,7 +192,7 @@ def gpcnet_answer(runs: GpcnetRuns) -> tuple[str, list[Block]]:
         rows.append((one.victim, *map(factor_in_words, one.factors.values()), times))
     return f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", [
         _worst(runs, lambda one, times: f"{one.victim} is {times} worse alongside the congestors"),
-        DataTable(("test", "mean", "99th percentile", "mean, alone → alongside"), rows),
+        DataTable(("test", "mean", "99th percentile", "mean, alone → alongside"), rows, heads=1),
         Sentences(remarks),
     ]
 

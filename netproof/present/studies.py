@@ -69,7 +69,8 @@ def study_tables(study: Study) -> list[DataTable]:
             times = (f"{each.latency_us:.2f}" for each in sides)
             rows.append((one.where, one.network, *peaks, f"{one.loss:.1%}", *shares, *times))
         assumed = any(one.mtu for one in study.peaks)
-        found.append(DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else ""))
+        caption = "* for an assumed MTU" if assumed else ""
+        found.append(DataTable(_PEAKS, rows, EVERY[2:], caption, heads=2))
     if study.adapters:
         found += _adapter_tables(study.adapters)
     if study.run:
@@ -106,7 +107,7 @@ def _adapter_tables(adapters: Adapters) -> Iterator[DataTable]:
         (one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
         for one in adapters.columns
     ]
-    yield DataTable(_HARDWARE, cards)
+    yield DataTable(_HARDWARE, cards, heads=1)
     columns = []
     for one in adapters.columns:
         # Of the link's signalling rate, framing and headers included, and of the line rate.
@@ -120,7 +121,7 @@ def _adapter_tables(adapters: Adapters) -> Iterator[DataTable]:
             )
         )
     head = ("each way, MB/s", *(one.name for one in adapters.columns))
-    yield DataTable(head, list(zip(_ADAPTERS, *columns, strict=True)), EVERY[1:])
+    yield DataTable(head, list(zip(_ADAPTERS, *columns, strict=True)), EVERY[1:], heads=1)
 
 
 def study_notes(study: Study) -> list[str]:
@@ -142,7 +143,7 @@ def tables_alongside(study: Study, alongside: SessionInStudy) -> list[DataTable]
             extras = alongside.extras(one)
             keys = ("nic", "driver", "mtu", "mpi", "switch")
             rows.append((" ".join(one), *(str(extras.get(key, ABSENT)) for key in keys)))
-        found.append(DataTable(_HARDWARE, rows))
+        found.append(DataTable(_HARDWARE, rows, heads=1))
         partitions = dict.fromkeys(partition for partition, _ in alongside.configurations)
         found += [_adapters_alongside(alongside, partition) for partition in partitions]
     elif study.figures:
@@ -171,7 +172,7 @@ def _peaks_alongside(alongside: SessionInStudy) -> DataTable:
             times = (_or_absent(latency, ".2f") for latency in latencies)
             rows.append((where, " ".join(one), *peaks, _or_absent(lost, ".1%"), *shares, *times))
     caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
-    return DataTable(_PEAKS, rows, EVERY[2:], caption)
+    return DataTable(_PEAKS, rows, EVERY[2:], caption, heads=2)
 
 
 def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
@@ -187,7 +188,8 @@ def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
         columns.append((*cells, *_peak_shares(alongside, one, what)))
     head = (f"{partition}, each way, MB/s", *(environment for _, environment in several))
     caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
-    return DataTable(head, list(zip(_ADAPTERS, *columns, strict=True)), EVERY[1:], caption)
+    rows = list(zip(_ADAPTERS, *columns, strict=True))
+    return DataTable(head, rows, EVERY[1:], caption, heads=1)
 
 
 def _peak_shares(

@@ -149,6 +149,7 @@ def answer(sweep: Sweep) -> tuple[str, list[Block]]:
         ],
         EVERY,
         f"How many times as fast as {default_of(sweep)}, the mean over rounds",
+        heads=1,
         fold="By message size",
     )
     title = f"{where}, {case.ranks} ranks" if sweep.library else where
@@ -185,7 +186,7 @@ def _of_algorithms(sweep: Sweep) -> Iterator[Block]:
     yield Cell(conclusion(sweep), "passed" if won else "strong")
     if won:
         yield {f"set {name_of(sweep, one)} by": setting(sweep, one) for one in won}
-    yield DataTable(head, rows, (0,))
+    yield DataTable(head, rows, (0,), heads=1)
     yield Sentences(remarks)
 
 
@@ -219,7 +220,7 @@ def _of_setting(sweep: Sweep) -> Iterator[Block]:
     yield Cell(recommendation(sweep), "passed" if best else "strong")
     if best and best.winner is not None:
         yield {"set it by": setting(sweep, best.winner)}
-    yield DataTable(head, rows, (0, len(sweep.table.rows) + 1))
+    yield DataTable(head, rows, (0, len(sweep.table.rows) + 1), heads=1)
     yield Sentences(remarks)
 
 

@@ -373,7 +373,7 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
     yield Cell(
         "the smallest change that this session would have called a failure (95 %)", "heading"
     )
-    yield DataTable(head, rows, (3, 4, 5, 7, 9))
+    yield DataTable(head, rows, (3, 4, 5, 7, 9), heads=4)
     single = sum(launches == 1 for _, launches, _ in passed)
     if single:
         have = counted(single, "case has", "cases have")
@@ -407,7 +407,7 @@ def risk_blocks(
         "without bounds": unbounded,
     }
     groups = {heading: count for heading, count in groups.items() if count}
-    yield DataTable(heads, rows, (3, *range(5, 11)), groups=groups)
+    yield DataTable(heads, rows, (3, *range(5, 11)), groups=groups, heads=4)
     whys = [f"{case}: nothing can be said: {reason}" for case, reason in without.items()]
     yield Sentences(whys, look="warned")
 
