@@ -152,7 +152,7 @@ def _partition(switch, **more):
             # 3 s where packets are lost.
             "pairs": {
                 "together": 1 if fast else 0,
-                "arguments": ["-iter", "60,16", "-time", "3"],
+                "arguments": ["-iter", f"{60 if fast else 120},16", "-time", "3"],
                 # A latency is that of the cores, as for from_the_link; and what they give one pair
                 # more than another is no node's.
                 "quantities": ["rate"],
