@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from netproof.benchmarks.fixed import ROW
+
 _MOST_PREFIX = 80
 """Characters of the longest prefix."""
 
@@ -106,12 +108,13 @@ def without_prefixes(text: str, heads: re.Pattern[str]) -> tuple[str, list[str |
     """Return the text without what launchers and CI wrote before each line, and that, by line.
 
     A prefix is a time, and after it the same characters before one of a benchmark's ``heads`` and
-    the next line. A line without one has None; the list is empty where no line has one.
+    the next line. A line without one has None.
     """
     lines = text.split("\n")
     known: dict[tuple[bool, str], None] = {}
     for index, line in enumerate(lines):
-        found = heads.search(line[:_LONG])
+        # Most lines are rows, and to search in them takes long.
+        found = None if ROW.fullmatch(line) else heads.search(line[: 2 * _MOST_PREFIX])
         if found is None or not 0 < found.start() <= _MOST_PREFIX:
             continue
         tag = line[: found.start()]
@@ -123,8 +126,6 @@ def without_prefixes(text: str, heads: re.Pattern[str]) -> tuple[str, list[str |
         following = next((other for other in lines[index + 1 :] if other.strip()), "")
         if _cut(following, time is not None, tag) is not None:
             known[time is not None, tag] = None
-    if not known:
-        return text, []
     tags: list[str | None] = [None] * len(lines)
     by_length = sorted(known, key=lambda one: -len(one[1]))
     for index, line in enumerate(lines):

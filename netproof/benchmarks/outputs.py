@@ -388,8 +388,6 @@ class _Reading:
 
     def _check_prefixes(self, first: int, of: Benchmark) -> None:
         """Raise TableError unless all lines read from ``first`` on have the same prefix."""
-        if not self._tags:
-            return
         expected = self._tags[first - 1]
         for number in range(first, self._lines.number + 1):
             line = self._text(number)
