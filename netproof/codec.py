@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -72,7 +72,11 @@ def encode(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, list | tuple):
-        return [*value] if _plain(value) else [encode(one) for one in value]
+        kinds = {*map(type, value)}
+        # Most are JSON's own already: curves, and names of counters.
+        if kinds <= _JSON or (kinds == {float} and math.isfinite(sum(value))):
+            return [*value]
+        return [encode(one) for one in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             name: encode(found)
@@ -80,7 +84,7 @@ def encode(value: Any) -> Any:
             if type(found := getattr(value, name)) is not type(default) or found != default
         }
     if isinstance(value, Mapping):
-        return dict(value) if _plain(value.values()) else {k: encode(v) for k, v in value.items()}
+        return {key: encode(one) for key, one in value.items()}
     if isinstance(value, frozenset):
         return sorted(map(encode, value))
     if isinstance(value, BaseModel):
@@ -88,12 +92,6 @@ def encode(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{value!r} has no place in JSON")
-
-
-def _plain(values: Collection[Any]) -> bool:
-    """Check that all are JSON's own already, as most are: curves, and names of counters."""
-    kinds = {*map(type, values)}
-    return kinds <= _JSON or (kinds == {float} and math.isfinite(sum(values)))
 
 
 def decode(kind: type[T], values: Any, place: str, shared: Any = None) -> T:

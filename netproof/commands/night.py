@@ -288,9 +288,7 @@ def _insist_on_a_job(measured: Session) -> None:
     """Raise NetproofError where no job came to Slurm: that says nothing of a network."""
     tried = [one for one in measured.results if one.kind == "launches" and one.result != "skip"]
     if tried and all(one.result == "fail" and one.phase in _NOT_SUBMITTED for one in tried):
-        from netproof.verdict.judge import reason_of
-
-        reasons = list(dict.fromkeys(map(reason_of, tried)))[:_MOST_REASONS]
+        reasons = list(dict.fromkeys(one.why for one in tried))[:_MOST_REASONS]
         raise NetproofError(
             f"no job of {len(tried)} was submitted: {'; '.join(reasons)}; look whether they are"
             f" in a shell of yours, and start the night in a login shell: {LOGIN_SHELL}"

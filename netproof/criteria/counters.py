@@ -167,8 +167,9 @@ def _ports_of(node: NodeCounters, rails: Sequence[str]) -> list[CounterSource]:
     """Return the ports of InfiniBand and RoCE devices that are rails, or whose interfaces are."""
     return [
         port
-        for port in node.of_kind(INFINIBAND)
-        if {port.name, port.name.partition("/")[0], *port.interfaces} & set(rails)
+        for port in node.sources
+        if port.kind == INFINIBAND
+        and {port.name, port.name.partition("/")[0], *port.interfaces} & {*rails}
     ]
 
 

@@ -273,7 +273,7 @@ class Bounds:
         level, bound = decided or self.level(value, interval)
         side = "below" if below or self.flags_small else "above"
         if bound is not None:
-            reason += f" ({level.value}: {side} {self.in_words(bound)} is flagged)"
+            reason += f" ({level}: {side} {self.in_words(bound)} is flagged)"
         if level is Level.INCONCLUSIVE:
             reason += ". The interval contains that bound, and more launches would make it shorter"
         reason += then(advice) if level in FLAGGED else ""

@@ -6,7 +6,6 @@ counts (``judge`` with ``of_counters``). What other rooms need to know of one is
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -126,12 +125,9 @@ class CaseCurves:
 
     @cached_property
     def times_at(self) -> Mapping[int, Sequence[float]]:
-        """Times in µs of the launches by the sizes that they have."""
-        times: dict[int, list[float]] = defaultdict(list)
-        for one in self.launches:
-            for size, time in zip(one.sizes, one.time_us, strict=True):
-                times[size].append(time)
-        return times
+        """Times in µs of the launches by their sizes, which all have."""
+        columns = zip(*(one.time_us for one in self.launches), strict=True)
+        return dict(zip(self.launches[0].sizes, columns, strict=True))
 
     def each(self, bounds: Bounds) -> tuple[list[dict[int, float]], list[int]]:
         """Return the times in µs of each launch that bounds judge, and the sizes that all have."""

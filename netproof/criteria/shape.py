@@ -275,10 +275,7 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
     rows = [[times[size] for size in sizes] for times in each]
     middle = dict(zip(sizes, medians(rows), strict=True))
     latency = min(middle.values(), default=0.0)
-    for size in sizes:
-        smaller, larger = _neighbours(sizes, size)
-        if not smaller or not larger or len(smaller) + len(larger) < 3:
-            continue
+    for size, smaller, larger in _with_neighbours(sizes):
         expected = _between(middle, smaller[0], larger[0], size)
         if size < settings.least_size or expected < LATENCIES * latency:
             continue
@@ -304,17 +301,24 @@ def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
             )
 
 
-@lru_cache(maxsize=1024)
-def _neighbours(sizes: tuple[int, ...], size: int) -> tuple[list[int], list[int]]:
-    """Return up to two neighbours on either side, the nearest first, each a ``STEP`` further."""
-    smaller, larger = [size], [size]
-    for one in reversed(sizes):
-        if one * STEP <= smaller[-1]:
-            smaller.append(one)
-    for one in sizes:
-        if one >= STEP * larger[-1]:
-            larger.append(one)
-    return smaller[1:3], larger[1:3]
+@lru_cache(maxsize=256)
+def _with_neighbours(sizes: tuple[int, ...]) -> list[tuple[int, list[int], list[int]]]:
+    """Return the sizes that have three neighbours or four, the nearest first, on either side.
+
+    Each is a ``STEP`` further than the one before.
+    """
+    found = []
+    for size in sizes:
+        smaller, larger = [size], [size]
+        for one in reversed(sizes):
+            if one * STEP <= smaller[-1]:
+                smaller.append(one)
+        for one in sizes:
+            if one >= STEP * larger[-1]:
+                larger.append(one)
+        if min(len(smaller), len(larger)) > 1 and max(len(smaller), len(larger)) > 2:
+            found.append((size, smaller[1:3], larger[1:3]))
+    return found
 
 
 def _between(times: Mapping[int, float], smaller: int, larger: int, size: int) -> float:

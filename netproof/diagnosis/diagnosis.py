@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import Shows
@@ -45,7 +45,6 @@ from netproof.verdict.stored import document
 from netproof.verdict.verdict import NOT_IN_SESSION, Verdict
 
 if TYPE_CHECKING:
-    from netproof.site.matrix import Matrix
     from netproof.store import Store
     from netproof.store.ingest import Ingested, LeftOpen
 
@@ -148,18 +147,23 @@ def ingest(
     """
     from netproof.store import ingest as storing
 
+    def left_open(read: session.Session, *judged: Any) -> LeftOpen:
+        """Return why the figures of cases are not usable, by case."""
+        try:
+            found = unsettled_of(read, *judged)
+        except NetproofError:
+            # With settings of another netproof they are stored all the same.
+            return {}
+        return {key: () if usable else why for key, (why, usable) in found.items()}
+
     def judge(read: session.Session, sha256: str) -> tuple[LeftOpen, bytes | str]:
-        """Return why the figures of cases are not usable, and the verdict or why there is none."""
-        known: tuple[Matrix, Verdict] | None = None
-        answer: bytes | str
         try:
             # Warnings are folded when it is read, since that depends on other sessions.
             judged = session_verdict.judge_session(read, system=system, full=full, fold=0)
-            known = judged.matrix, judged.verdict
-            culprits, step = summary(judged)
-            answer = document(
-                judged.verdict,
-                judged.matrix,
+            matrix, verdict, (culprits, step) = judged.matrix, judged.verdict, summary(judged)
+            return left_open(read, matrix, verdict), document(
+                verdict,
+                matrix,
                 folders.of_references(),
                 partition=(system or "").partition(":")[2],
                 full=full,
@@ -168,13 +172,7 @@ def ingest(
                 next_step=step,
             )
         except NetproofError as error:
-            answer = str(error)
-        try:
-            found = unsettled_of(read, known)
-        except NetproofError:
-            # With settings of another netproof they are stored all the same.
-            found = {}
-        return {key: () if usable else why for key, (why, usable) in found.items()}, answer
+            return left_open(read), str(error)
 
     return storing.ingest(store, report, judge)
 

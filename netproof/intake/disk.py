@@ -80,8 +80,10 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
         form = next((word for is_it, word in _FORMS.items() if is_it(found.st_mode)), "other")
         raise NetproofError(f"{path}: cannot be read: it is {form} and no file")
     with open(descriptor, "rb") as file:
-        # One byte more than allowed detects a file that grows.
-        content = b"" if found.st_size > most else file.read(most + 1)
+        # Room for all that is allowed takes three times as long to have as most files to read.
+        content = b"" if found.st_size > most else file.read(found.st_size + 1)
+        if len(content) > found.st_size:  # It grows, and one byte more than allowed shows how far.
+            content += file.read(most - found.st_size)
     if found.st_size > most or len(content) > most:
         raise NetproofError(
             f"{path}: is larger than the {most / 1e6:g} MB that are read; {VARIABLE} raises that"

@@ -71,6 +71,21 @@ class CheckResult:
     made_by: Provenance | str | None = None
     slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
 
+    @property
+    def why(self) -> str:
+        """Why it did not pass or was skipped, in the words of ReFrame or of the run."""
+        if self.result == "skip" and self.skipped:
+            return f"was left: {self.skipped.why}"
+        if self.result == "skip":
+            return f"was skipped: {self.reason or 'the reason is in what ReFrame printed'}"
+        if self.result == "fail_deps":
+            return "did not run, since the job that measures for it failed"
+        # ReFrame repeats some reasons on lines of their own.
+        lines = dict.fromkeys(line.strip() for line in self.reason.splitlines() if line.strip())
+        phase = self.phase or "an unknown phase"
+        why = " ".join(lines).removeprefix(f"{phase} error: ")
+        return f"{self.result} in {phase}: {why.removeprefix('file not found error: [Errno 2] ')}"
+
 
 _REFRAME_KEYS = {
     *("cmdline", "config_files", "data_version", "hostname", "log_files", "num_aborted"),

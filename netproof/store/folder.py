@@ -20,6 +20,7 @@ import secrets
 import shutil
 import socket
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -249,13 +250,10 @@ class Store:
     ) -> bool:
         """Put a session in place, whole or not at all; return False where it is there already.
 
-        ``tables``: one for each of ``tables.TABLES``; ``others``: contents of ``SESSION`` and
-        ``VERDICT``. When it returns, the session is on disk. Raise NetproofError where the file
-        system refuses, with the store as it was.
+        ``tables``: one for each of ``tables.TABLES`` whose file is not among ``others``, contents by
+        file. When it returns, the session is on disk. Raise NetproofError where the file system
+        refuses, with the store as it was.
         """
-        # What opens a store loads no Arrow.
-        from netproof.store.tables import TABLES
-
         target = self.path(stored)
         if target.exists():
             return False
@@ -266,8 +264,7 @@ class Store:
             incoming.mkdir(parents=True)
             try:
                 self._sweep(incoming)
-                files = {f"{name}{PARQUET}": _parquet(tables[name]) for name in TABLES}
-                files |= others
+                files = packed_tables([tables]) | {**others}
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     disk.replace(incoming / name, content)
                 disk.make_folder(target.parent)
@@ -402,13 +399,23 @@ def _stored(path: Path) -> StoredSession:
         raise NetproofError(f"{path}: does not belong into a store: {error}") from error
 
 
-def _parquet(table: pa.Table) -> bytes:
+def packed_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, bytes]:
+    """Return the Parquet files of tables whose rows come in parts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
-    return bytes(sink.getvalue())
+    sinks: dict[str, pa.BufferOutputStream] = defaultdict(pa.BufferOutputStream)
+    writers: dict[str, pq.ParquetWriter] = {}
+    for part in parts:
+        for name, table in part.items():
+            if name not in writers:
+                writers[name] = pq.ParquetWriter(sinks[name], table.schema, compression="zstd")
+            elif not table.num_rows:
+                continue
+            writers[name].write_table(table, row_group_size=ROW_GROUP)
+    for writer in writers.values():
+        writer.close()
+    return {f"{name}{PARQUET}": bytes(sink.getvalue()) for name, sink in sinks.items()}
 
 
 def _failure(folder: Path, error: OSError, command: str = "add") -> NetproofError:

@@ -157,7 +157,9 @@ def whole(store: Store, stored: StoredSession) -> Session:
     """Return a session as ``load``; raise NetproofError too where a table has something else."""
     found = load(store, stored)
     sha256 = ingest.report_sha256(store, stored)
-    for name, table in ingest.tables_of(found, sha256, {}).items():
+    parts = [*ingest.tables_of(found, sha256, {})]
+    for name in TABLES:
+        table = pa.concat_tables(part[name] for part in parts)
         apart = list({"inconclusive", "report"} & set(table.column_names))
         if not table.drop_columns(apart).equals(store.table(stored, name).drop_columns(apart)):
             path = store.path(stored) / f"{name}{PARQUET}"

@@ -268,13 +268,13 @@ def companion_keys(case: Case, there: Collection[Key]) -> dict[Key, str]:
 
     ``there``: as ``by_place`` has them.
     """
-    own, benchmark = registry.function_of(case).operation, registry.of(case)
+    own, benchmark, own_key = registry.function_of(case).operation, registry.of(case), case.key()
     wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
     found = {}
     for function in benchmark.functions if wanted else ():
         if function.operation not in wanted:
             continue
-        key: Key = dataclasses.replace(case, function=function.name).key()
+        key: Key = (*own_key[:4], function.name, *own_key[5:])
         if key not in there and function.name in benchmark.over_tcp.values():
             key = key[:2] + key[3:]
         found[key] = function.operation

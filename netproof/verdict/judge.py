@@ -249,7 +249,7 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     if result is None:
         return (NOT_IN_SESSION,), ""
     if result.result not in GOOD_RESULTS:
-        return (reason_of(result),), ""
+        return (result.why,), ""
     if result.measured is None:
         return ("passed for ReFrame, but left no measurement",), ""
     return (), "fails as expected" if result.result == "xfail" else ""
@@ -272,23 +272,8 @@ def beyond_cases(session: Session) -> list[Finding]:
             # A run that was killed has no partition.
             where = ":".join(filter(None, (one.system, one.partition)))
             where = " ".join(filter(None, (where, one.environment, one.name)))
-            failed.append(Finding(FAILED_TEST, Level.FAIL, where, reason_of(one)))
+            failed.append(Finding(FAILED_TEST, Level.FAIL, where, one.why))
     return failed
-
-
-def reason_of(result: CheckResult) -> str:
-    """Return why a test did not pass or was skipped, in the words of ReFrame or of the run."""
-    if result.result == "skip" and result.skipped:
-        return f"was left: {result.skipped.why}"
-    if result.result == "skip":
-        return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
-    if result.result == "fail_deps":
-        return "did not run, since the job that measures for it failed"
-    # ReFrame repeats some reasons on lines of their own.
-    lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
-    phase = result.phase or "an unknown phase"
-    why = " ".join(lines).removeprefix(f"{phase} error: ")
-    return f"{result.result} in {phase}: {why.removeprefix('file not found error: [Errno 2] ')}"
 
 
 def _absent_fabrics(session: Session) -> dict[str, None]:
@@ -381,16 +366,16 @@ def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
 
 
 def unsettled_of(
-    session: Session, judged: tuple[Matrix, Verdict] | None = None
+    session: Session, matrix: Matrix | None = None, verdict: Verdict | None = None
 ) -> dict[Key, tuple[tuple[str, ...], bool]]:
     """Return the open questions of each measured case of a session, by its key, a sentence each.
 
     With any, a case makes no reference, no baseline and no change. Also whether its figures are
     usable, as after a failure of undisturbed launches. The session is judged by itself, with its
-    own site's settings; ``judged``: its matrix and verdict of today, which is taken where these are
-    the same. Raises NetproofError where the settings cannot be used.
+    own site's settings; ``verdict``: that of today by ``matrix``, taken where these are the same.
+    Raises NetproofError where the settings cannot be used.
     """
-    ran, subjects, baselines, alike = last_results(session), {}, [], judged is not None
+    ran, subjects, baselines = last_results(session), {}, []
     for key, result in ran.items():
         if result.measured is None:
             continue
@@ -400,38 +385,28 @@ def unsettled_of(
             own = Subject.of_extras(result.measured, extras, others)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
-        if own.case != result.case:
-            raise NetproofError(f"{where}: what was measured is of {own.case}")
         subjects[key] = own
         if extras.get("baseline"):
             baselines.append(ScoreBaseline(result.partition, extras["baseline"]))
-        if judged is not None and alike:
-            now = subject(result, judged[0])
-            alike = all(getattr(now, it) == getattr(own, it) for it in _OF_SITE)
-    baseline = baselines[0] if baselines else None
-    if judged is not None and alike and judged[0].whole and judged[0].baseline == baseline:
-        criteria = {
-            one.case.key(): [it for it in one.findings if it.criterion != REFERENCE]
-            for one in judged[1].cases
-        }
+    several, baseline = list(subjects.values()), baselines[0] if baselines else None
+    if (matrix and verdict and matrix.whole and matrix.baseline == baseline) and all(
+        vars(subject(ran[key], matrix)) == vars(own) for key, own in subjects.items()
+    ):
+        known = {one.case.key(): one.findings for one in verdict.cases}
     else:
-        several = list(subjects.values())
         along, across = confirmations.findings_along(several), engine.across(several, baseline)
-        criteria = {key: [*along[key], *across.get(key, ())] for key in subjects}
+        known = {key: (*along[key], *across.get(key, ())) for key in subjects}
     found = {}
     for key, own in subjects.items():
         by_run = _of_run(own.case, ran[key])
-        one = dataclasses.replace(by_run, findings=(*by_run.findings, *criteria[key]))
+        by_criteria = (one for one in known[key] if one.criterion != REFERENCE)
+        one = dataclasses.replace(by_run, findings=(*by_run.findings, *by_criteria))
         questions = [it.reason for it in one.findings if it.level is Level.INCONCLUSIVE]
         noise = own.disturbances
         if noise:
             questions.append(f"the machine was disturbed: {'; '.join(noise)}")
         found[key] = tuple(questions), not questions or (one.failed and not noise)
     return found
-
-
-_OF_SITE = ("switch", "settings", "known")
-"""What of a case's subject is of the site's configuration."""
 
 
 def concerns(result: CheckResult) -> bool:
