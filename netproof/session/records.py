@@ -237,7 +237,8 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
 def completed(document: dict[str, Any], report: Path) -> dict[str, Any]:
     """Return a resolved report; of a run that ReFrame ended, with all that its records have."""
     tests = [test for run in document["runs"] for test in run["testcases"]]
-    folders = {Path(test[KEY]["path"]).parent for test in tests if KEY in test}
+    # A test that failed before its job has an empty record.
+    folders = {Path(test[KEY]["path"]).parent for test in tests if test.get(KEY)}
     if not folders or all(test.get("result") != "abort" for test in tests):
         return document
     known = {_name(test): test for test in tests if test.get("result") != "abort"}
