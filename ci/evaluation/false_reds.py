@@ -14,6 +14,7 @@ from typing import Any
 
 from ci.evaluation import engine
 from ci.evaluation.engine import Answer, Evaluation, Grade, Run, not_judged
+from netproof.benchmarks import registry  # noqa: F401 - Cases have names of benchmarks.
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.present import documents
