@@ -14,6 +14,7 @@ from made_nights import RECORDED, MadeNights, by
 from netproof import codec
 from netproof.commands import night as command
 from netproof.commands.night import Night, summary
+from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.verdict import FAILED
 
@@ -62,7 +63,7 @@ def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, mo
     now = datetime.now(UTC)
     folders = (nights.store.folder, tmp_path / "pages")
     night = Night("testbed:gige", *folders, started=now, ended=now)
-    command._judge(night, nights.store, report, partial=False)
+    command._judge(night, nights.store, session.load(report), partial=False)
     assert night.faults == []
     assert night.status == FAILED
     (worse,) = night.worse
