@@ -28,7 +28,6 @@ from netproof.measurement.counters import (
     WORD_BYTES,
     Counters,
     CounterSource,
-    NodeCounters,
     added,
 )
 
@@ -163,11 +162,11 @@ def sent_again(counters: Counters, node: str, interface: str = "") -> Share:
     return Share(node, interface, *counted)
 
 
-def _ports_of(node: NodeCounters, rails: Sequence[str]) -> list[CounterSource]:
+def _ports_of(counters: Counters, node: str, rails: Sequence[str]) -> list[CounterSource]:
     """Return the ports of InfiniBand and RoCE devices that are rails, or whose interfaces are."""
     return [
         port
-        for port in node.sources
+        for port in counters.sources[node]
         if port.kind == INFINIBAND
         and {port.name, port.name.partition("/")[0], *port.interfaces} & {*rails}
     ]
@@ -187,47 +186,47 @@ def _sum(counters: Counters, source: CounterSource, names: Iterable[str]) -> tup
     return total, ""
 
 
-_Read = Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]]
+_Read = Callable[[Counters, str, Sequence[str]], Iterator[Share]]
 
 
-def _packets(
-    what: str, counters: Counters, node: NodeCounters, rails: Sequence[str]
-) -> Iterator[Share]:
+def _packets(what: str, counters: Counters, node: str, rails: Sequence[str]) -> Iterator[Share]:
     """Yield the packets of ``what`` on each rail, its card and its port, and in the kernel."""
-    sources = {name: node.source(INTERFACE, name) for name in rails}
+    sources = {name: counters.source(node, INTERFACE, name) for name in rails}
     for name, source in sources.items():
-        if source is None and not _ports_of(node, [name]):
-            why = _why_no_interface(node, name) or f"{node.node} has no {name}"
-            yield Share(node.node, name, None, None, why)
-    kernel = node.of_kind(SOFTNET)
+        if source is None and not _ports_of(counters, node, [name]):
+            why = _why_no_interface(counters, node, name) or f"{node} has no {name}"
+            yield Share(node, name, None, None, why)
+    kernel = counters.of_kind(node, SOFTNET)
     if what == _DROPS and not kernel:
-        yield Share(node.node, SOFTNET, None, None, node.absent.get(SOFTNET, "was not read"))
+        why = counters.absent[node].get(SOFTNET, "was not read")
+        yield Share(node, SOFTNET, None, None, why)
     counted = [(one.name, one, one) for one in sources.values() if one]
-    for card in node.of_kind(DRIVER):
+    for card in counters.of_kind(node, DRIVER):
         if (own := sources.get(card.name)) is not None:
             counted.append((f"{card.name} (card)", card, own))
-    counted += [(port.name, port, port) for port in _ports_of(node, rails)]
+    counted += [(port.name, port, port) for port in _ports_of(counters, node, rails)]
     counted += [(SOFTNET, one, one) for one in kernel]
     for label, source, of_all in counted:
         if what in _COUNTED[source.kind]:
             count, why = _sum(counters, source, _COUNTED[source.kind][what])
             of, why_of = _sum(counters, of_all, _COUNTED[of_all.kind][_ALL])
-            yield Share(node.node, label, count, of, why or why_of)
+            yield Share(node, label, count, of, why or why_of)
 
 
-def _why_no_interface(node: NodeCounters, name: str) -> str | None:
-    return node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
+def _why_no_interface(counters: Counters, node: str, name: str) -> str | None:
+    absent = counters.absent[node]
+    return absent.get(f"{INTERFACE} {name}") or absent.get(INTERFACE)
 
 
-def _again(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> Iterator[Share]:
+def _again(counters: Counters, node: str, rails: Sequence[str]) -> Iterator[Share]:
     """Yield the retransmissions of TCP, and of each port that counts them."""
-    yield sent_again(counters, node.node, ", ".join(rails))
-    for port in _ports_of(node, rails):
+    yield sent_again(counters, node, ", ".join(rails))
+    for port in _ports_of(counters, node, rails):
         names, sent = _COUNTED[INFINIBAND][_AGAIN], _COUNTED[INFINIBAND][_ALL][:1]
         if any(counters.of_source(port, name) is not None for name in names):
             count, why = _sum(counters, port, names)
             of, why_of = _sum(counters, port, sent)
-            yield Share(node.node, port.name, count, of, why or why_of)
+            yield Share(node, port.name, count, of, why or why_of)
 
 
 def _shares(
@@ -245,7 +244,7 @@ def _shares(
     undisturbed, counted = _sums(case)
     found: dict[tuple[str, str], Share] = {}
     for counters in undisturbed or counted:
-        for node in counters.nodes:
+        for node in counters.sources:
             for one in read(counters, node, case.rails):
                 key = (one.node, one.interface)
                 found[key] = found[key] + one if key in found else one
@@ -282,13 +281,13 @@ def carrier_changes(
     changes: Counter[tuple[str, str, bool]] = Counter()
     unknown: dict[str, Finding] = {}
     for counters in launches:
-        for node in counters.nodes:
+        for node in counters.sources:
             for name, on_rail, count, reason in _carriers(counters, node, rails):
                 if count is None:
-                    why, at = f"{name}: {reason}", {"node": node.node, "interface": name}
+                    why, at = f"{name}: {reason}", {"node": node, "interface": name}
                     unknown.setdefault(why, undefined(CARRIERS, where, why, **at))
                 else:
-                    changes[node.node, name, on_rail] += count
+                    changes[node, name, on_rail] += count
     findings = []
     for (label, name, on_rail), count in (+changes).items():
         level, bound = settings.level(count)
@@ -308,18 +307,18 @@ def carrier_changes(
 
 
 def _carriers(
-    counters: Counters, node: NodeCounters, rails: Sequence[str]
+    counters: Counters, node: str, rails: Sequence[str]
 ) -> Iterator[tuple[str, bool, int | None, str]]:
     """Yield names of interfaces, whether under test, and their changes or why not known."""
-    for source in node.of_kind(INTERFACE):
+    for source in counters.of_kind(node, INTERFACE):
         value, on_rail = counters.of_source(source, CARRIER), source.name in rails
         if source.name != LOOPBACK and (value is not None or on_rail):
             yield source.name, on_rail, value, source.absent.get(CARRIER, "was not read")
-    for source in node.of_kind(DRIVER):
+    for source in counters.of_kind(node, DRIVER):
         value, _ = _sum(counters, source, _COUNTED[DRIVER][_DOWN])
         if value:
             yield f"{source.name} (card)", source.name in rails, value, ""
-    for port in _ports_of(node, rails):
+    for port in _ports_of(counters, node, rails):
         value, why = _sum(counters, port, _COUNTED[INFINIBAND][_DOWN])
         yield port.name, True, value, why
 
@@ -349,29 +348,30 @@ def sent_over(launch: CountedLaunch, rails: Sequence[str]) -> tuple[int, Counter
     """
     on_rails = 0
     elsewhere: Counter[str] = Counter()
-    for node in launch.counters.nodes:
+    for node in launch.counters.sources:
         on_rails += _sent(launch.counters, node, rails)
         elsewhere.update(_elsewhere(launch.counters, node, rails))
     return on_rails, elsewhere
 
 
-def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
+def _sent(counters: Counters, node: str, rails: Sequence[str]) -> int:
     """Return the bytes that a node sent over the rails and their ports."""
 
     def known(source: CounterSource, name: str) -> int:
         value = counters.of_source(source, name)
         if value is None:
             why = source.absent.get(name, "was not read")
-            raise CannotJudgeError(f"{node.node} {source.name}: {name} {why}")
+            raise CannotJudgeError(f"{node} {source.name}: {name} {why}")
         return value
 
-    ports, sources = _ports_of(node, rails), {one.name: one for one in node.of_kind(INTERFACE)}
+    ports = _ports_of(counters, node, rails)
+    sources = {one.name: one for one in counters.of_kind(node, INTERFACE)}
     if not ports and len(rails) == 1 and rails[0] in sources:
         return known(sources[rails[0]], "tx_bytes")
     of_ports = {name for port in ports for name in (port.name, port.name.partition("/")[0])}
     for name in sorted({*rails} - {*sources} - of_ports):
-        why = _why_no_interface(node, name) or "is no interface of the node"
-        raise CannotJudgeError(f"{node.node} {name}: {why}")
+        why = _why_no_interface(counters, node, name) or "is no interface of the node"
+        raise CannotJudgeError(f"{node} {name}: {why}")
     total = sum(known(port, _PORT_SENT) * WORD_BYTES for port in ports)
     by_port = {name for port in ports if port.layer == "InfiniBand" for name in port.interfaces}
     for name in {*rails, *(name for port in ports for name in port.interfaces)} & {*sources}:
@@ -380,9 +380,9 @@ def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
     return total
 
 
-def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
+def _elsewhere(counters: Counters, node: str, rails: Sequence[str]) -> dict[str, int]:
     """Return the bytes sent by other interfaces, without those above and below the rails."""
-    ports, interfaces = _ports_of(node, rails), node.of_kind(INTERFACE)
+    ports, interfaces = _ports_of(counters, node, rails), counters.of_kind(node, INTERFACE)
     layers = tuple([(one.name, one.interfaces) for one in interfaces])
     same = _above_and_below((*rails, *(name for port in ports for name in port.interfaces)), layers)
     sent = {
@@ -390,7 +390,7 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
         for source in interfaces
         if source.name not in same and source.name != LOOPBACK
     }
-    for port in node.of_kind(INFINIBAND):
+    for port in counters.of_kind(node, INFINIBAND):
         if port not in ports:
             sent[port.name] = (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
     return {name: count for name, count in sent.items() if count}
@@ -472,8 +472,8 @@ def _directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     if not rails or case.inside:
         return None
     counted = [one.counters for one in _undisturbed(case)]
-    seen = {one.node: one for counters in counted for one in counters.nodes}
-    if len(seen) != 2 or any(_ports_of(one, rails) for each in counted for one in each.nodes):
+    seen = {node for one in counted for node in one.sources}
+    if len(seen) != 2 or any(_ports_of(one, node, rails) for one in counted for node in seen):
         return None
     ways: list[Share] = []
     sent: list[int] = []
@@ -482,7 +482,7 @@ def _directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
         if way.count is None:
             raise CannotJudgeError(way.why)
         ways.append(way)
-        sent.append(sum(_sent(one, one.of(node) or seen[node], rails) for one in counted))
+        sent.append(sum(_sent(one, node, rails) for one in counted))
     if max(sent) > ALIKE * min(sent):
         return None
     better, worse = sorted(ways, key=lambda way: way.value)
@@ -522,8 +522,8 @@ def _rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
         return []
     by_node: dict[str, Counter[str]] = defaultdict(Counter)
     for launch in _undisturbed(case):
-        for one in launch.counters.nodes:
-            by_node[one.node].update({rail: _sent(launch.counters, one, (rail,)) for rail in rails})
+        for node in launch.counters.sources:
+            by_node[node].update({rail: _sent(launch.counters, node, (rail,)) for rail in rails})
     most, findings = max(sent.total() for sent in by_node.values()), []
     for node, sent in by_node.items():
         for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():

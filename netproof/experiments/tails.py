@@ -231,10 +231,10 @@ class Tail(MeasuredJob):
     def carriers(self) -> list[tuple[str, str, int]]:
         """Return the changes of carriers by node and interface, where there are any."""
         return [
-            (node.node, source.name, changes)
+            (node, source.name, changes)
             for counters in filter(None, [self.launch.counters])
-            for node in counters.nodes
-            for source in node.of_kind(INTERFACE)
+            for node in counters.sources
+            for source in counters.of_kind(node, INTERFACE)
             if (changes := counters.of_source(source, CARRIER))
         ]
 
@@ -242,9 +242,9 @@ class Tail(MeasuredJob):
     def sent_again(self) -> dict[str, int | None]:
         """Return the segments sent again by node, None where it is not known."""
         return {
-            node.node: counters.value(node.node, TCP, "", "Tcp.RetransSegs")
+            node: counters.value(node, TCP, "", "Tcp.RetransSegs")
             for counters in filter(None, [self.launch.counters])
-            for node in counters.nodes
+            for node in counters.sources
         }
 
     @property

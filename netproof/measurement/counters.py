@@ -67,30 +67,6 @@ class CounterSource:
     interfaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCounters:
-    """Counts of a node over a launch.
-
-    ``absent``: reasons for sources that could not be read; ``took_s``: seconds that reading took.
-    """
-
-    node: str
-    sources: tuple[CounterSource, ...]
-    absent: Mapping[str, str]
-    took_s: float
-
-    def source(self, kind: str, name: str = "") -> CounterSource | None:
-        """Return one of its sources, None where it has none of that kind and name."""
-        for one in self.sources:
-            if one.kind == kind and one.name == name:
-                return one
-        return None
-
-    def of_kind(self, kind: str) -> tuple[CounterSource, ...]:
-        """Return its sources of a kind."""
-        return tuple([one for one in self.sources if one.kind == kind])
-
-
 def _resolved(names: Any, decode: ValidatorFunctionWrapHandler, known: ValidationInfo) -> Any:
     """Return sets of names; a file has each set once, and numbers in its launches."""
     if known.context is None:
@@ -100,26 +76,36 @@ def _resolved(names: Any, decode: ValidatorFunctionWrapHandler, known: Validatio
 
 @dataclass(frozen=True)
 class Counters:
-    """Counts of all nodes of a launch; ``names``: sets of counters that a source refers to."""
+    """Counts of a launch by node.
 
-    nodes: tuple[NodeCounters, ...]
+    ``names``: sets of counters that a source refers to; ``absent``: reasons for sources that could
+    not be read; ``took_s``: seconds that reading took.
+    """
+
+    sources: Mapping[str, tuple[CounterSource, ...]]
     names: Annotated[tuple[tuple[str, ...], ...], WrapValidator(_resolved)]
+    absent: Mapping[str, Mapping[str, str]]
+    took_s: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        for node in self.nodes:
-            for source in node.sources:
+        if not self.sources.keys() == self.absent.keys() == self.took_s.keys():
+            raise NetproofError(f"not all is known of the same nodes: {', '.join(self.sources)}")
+        for node, sources in self.sources.items():
+            for source in sources:
                 if not 0 <= source.read < len(self.names):
-                    raise NetproofError(f"{node.node}: {source.kind} {source.name} has no names")
+                    raise NetproofError(f"{node}: {source.kind} {source.name} has no names")
         object.__setattr__(self, "names", _shared(self.names)[0])
 
-    def of(self, node: str) -> NodeCounters | None:
-        """Return the counts of a node; None if it is no node of the launch."""
-        return self._by_name.get(node)
+    def source(self, node: str, kind: str, name: str = "") -> CounterSource | None:
+        """Return a source; None where the launch or the node has none of that kind and name."""
+        for one in self.sources.get(node, ()):
+            if one.kind == kind and one.name == name:
+                return one
+        return None
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, NodeCounters]:
-        # A name that is there twice is the first one's.
-        return {one.node: one for one in reversed(self.nodes)}
+    def of_kind(self, node: str, kind: str) -> tuple[CounterSource, ...]:
+        """Return a node's sources of a kind."""
+        return tuple([one for one in self.sources.get(node, ()) if one.kind == kind])
 
     def of_source(self, source: CounterSource, counter: str) -> int | None:
         """Return the increase of a counter: 0 if read and unchanged, None if not known."""
@@ -139,8 +125,8 @@ class Counters:
         where frames overtake each other, and are subtracted.
         """
         found: dict[str, tuple[int, int] | str] = {}
-        for name, node in self._by_name.items():
-            source = node.source(TCP)
+        for name in self.sources:
+            source = self.source(name, TCP)
             again, sent, late, reports = (
                 None if source is None else self.of_source(source, counter) for counter in _SEGMENTS
             )
@@ -154,21 +140,19 @@ class Counters:
 
     def value(self, node: str, kind: str, name: str, counter: str) -> int | None:
         """Return the same by names; None also where there is no such node or source."""
-        counted = self.of(node)
-        source = None if counted is None else counted.source(kind, name)
+        source = self.source(node, kind, name)
         return None if source is None else self.of_source(source, counter)
 
     def why(self, node: str, kind: str, name: str, counter: str) -> str:
         """Return why ``value`` is None."""
-        counted = self.of(node)
-        if counted is None:
+        if node not in self.sources:
             return f"{node} reported no counters"
-        source = counted.source(kind, name)
+        source, absent = self.source(node, kind, name), self.absent[node]
         if source is not None and counter in source.absent:
             return source.absent[counter]
-        for key in (f"{kind} {name}", kind, *counted.absent):
-            if key.startswith(kind) and key in counted.absent:
-                return counted.absent[key]
+        for key in (f"{kind} {name}", kind, *absent):
+            if key.startswith(kind) and key in absent:
+                return absent[key]
         return "the kernel has no such counter"
 
 
@@ -177,8 +161,8 @@ def added(several: Iterable[Counters]) -> list[Counters]:
     alike: list[list[Counters]] = []
     by_nodes: dict[tuple[str, ...], list[tuple[Any, list[Counters]]]] = defaultdict(list)
     for one in several:
-        shape = one.names, [(it.absent, *map(_SHAPE, it.sources)) for it in one.nodes]
-        known = by_nodes[tuple([it.node for it in one.nodes])]
+        shape = one.names, one.absent, [[*map(_SHAPE, its)] for its in one.sources.values()]
+        known = by_nodes[tuple(one.sources)]
         them = next((them for its, them in known if its == shape), None)
         if them is None:
             alike.append(them := [])
@@ -186,15 +170,17 @@ def added(several: Iterable[Counters]) -> list[Counters]:
         them.append(one)
     sums = []
     for them in alike:
-        nodes = tuple(map(_added, *(one.nodes for one in them)))
-        again = [[one.sent_again[node.node] for one in them] for node in nodes]
+        again = {node: [one.sent_again[node] for one in them] for node in them[0].sources}
         # Each was checked as it was made.
         sums.append(object.__new__(Counters))
-        vars(sums[-1]).update(nodes=nodes, names=them[0].names, _names=them[0]._names)
+        vars(sums[-1]).update(vars(them[0]), _names=them[0]._names)
+        vars(sums[-1])["sources"] = {
+            node: _added(*(one.sources[node] for one in them)) for node in them[0].sources
+        }
         vars(sums[-1])["sent_again"] = {
-            node.node: next((why for why in each if isinstance(why, str)), None)
+            node: next((why for why in each if isinstance(why, str)), None)
             or tuple(map(sum, zip(*each, strict=True)))
-            for node, each in zip(nodes, again, strict=True)
+            for node, each in again.items()
         }
     return sums
 
@@ -203,11 +189,13 @@ _SHAPE = attrgetter("kind", "name", "read", "layer", "interfaces", "absent")
 """What sources that can be added have in common."""
 
 
-def _added(node: NodeCounters, *others: NodeCounters) -> NodeCounters:
+def _added(
+    own: tuple[CounterSource, ...], *others: tuple[CounterSource, ...]
+) -> tuple[CounterSource, ...]:
     if not others:
-        return node
+        return own
     sources = []
-    for first, *more in zip(node.sources, *(one.sources for one in others), strict=True):
+    for first, *more in zip(own, *others, strict=True):
         if first.kind == TCP or not any(source.counted for source in more):
             sources.append(first)
             continue
@@ -217,7 +205,7 @@ def _added(node: NodeCounters, *others: NodeCounters) -> NodeCounters:
                 counted[name] = counted.get(name, 0) + increase
         rest = first.read, first.absent, first.layer, first.interfaces
         sources.append(CounterSource(first.kind, first.name, counted, *rest))
-    return NodeCounters(node.node, tuple(sources), node.absent, node.took_s)
+    return tuple(sources)
 
 
 # Kernels before 5.9 count reports and not the segments in them, which are as many or more.
@@ -315,22 +303,22 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
 
 def _counters(errors: Path, of_nodes: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
     names: dict[tuple[str, ...], int] = {}
-    read = []
+    sources, absent, took_s = {}, {}, {}
     for node, lines in sorted(of_nodes.items()):
         try:
             if lines[-1][0] != _LAST:
                 raise ValueError("the last line is missing")
-            sources, absent = _sources(lines[:-1], names)
-            read.append(NodeCounters(node, tuple(sources), absent, int(lines[-1][1]) / 1e6))
+            sources[node], absent[node] = _sources(lines[:-1], names)
+            took_s[node] = int(lines[-1][1]) / 1e6
         except (ValueError, IndexError) as error:
             reason = f"the counters of {node} cannot be read: {error}"
             raise ParseError(str(errors), 0, "", reason) from error
-    return Counters(tuple(read), tuple(names))
+    return Counters(sources, tuple(names), absent, took_s)
 
 
 def _sources(
     lines: Sequence[tuple[str, str]], names: dict[tuple[str, ...], int]
-) -> tuple[list[CounterSource], dict[str, str]]:
+) -> tuple[tuple[CounterSource, ...], dict[str, str]]:
     """Return a node's sources, and the reasons for those that could not be read."""
     before, after = _texts(lines)
     since = _carriers(before.pop(SINCE, ""))
@@ -355,7 +343,7 @@ def _sources(
                 if _is_count(earlier) and _is_count(words[-1]) and int(earlier) <= int(words[-1]):
                     words[-1] = earlier
             sources.append(_source(kind, name, was[name], now[name], names))
-    return sources, absent
+    return tuple(sources), absent
 
 
 def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:

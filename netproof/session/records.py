@@ -44,7 +44,7 @@ FOLDERS = "session-*"
 
 HEADER = "session.json"
 
-FORMAT = 6
+FORMAT = 7
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""

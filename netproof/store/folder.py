@@ -35,7 +35,7 @@ from netproof.intake import disk, trust
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 4
+FORMAT = 5
 """Format of the store; raised when a table's columns change."""
 
 CHECKSUMS = "checksums"

@@ -372,15 +372,16 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
             select session, partition, unnest(crashes) as crash from repeats
             union all
             select session, partition, unnest(peer.crashes) as crash from peers
+        ), counted as (
+            select session, partition, counters.sources as nodes from launches
+            union all
+            select session, partition, peer.counters.sources as nodes from peers
+            union all
+            select session, partition, crash.counters.sources as nodes from crashed
         ), nodes as (
-            select session, partition, unnest(counters.nodes) as node from launches
-            union all
-            select session, partition, unnest(peer.counters.nodes) as node from peers
-            union all
-            select session, partition, unnest(crash.counters.nodes) as node from crashed
-        ),
-        sources as (
-            select session, partition, node.node as node, unnest(node.sources) as source from nodes
+            select session, partition, unnest(map_entries(nodes)) as node from counted
+        ), sources as (
+            select session, partition, node.key as node, unnest(node.value) as source from nodes
         )
         select session, partition, node,
             {total("tcp", "Tcp.OutSegs", "Tcp.RetransSegs")} as segments,

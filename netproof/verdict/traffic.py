@@ -160,9 +160,9 @@ def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
         by_rails = grouped((seen.rails, seen.counters) for seen in launches)
         sums_of = [(names, one) for names, them in by_rails.items() for one in added(them)]
         for names, counters in sums_of:
-            for node in counters.nodes:
-                for source in node.of_kind(INTERFACE):
-                    place = (node.node, source.name)
+            for node in counters.sources:
+                for source in counters.of_kind(node, INTERFACE):
+                    place = (node, source.name)
                     sums = counted.setdefault(place, dict.fromkeys(_COUNTERS, 0))
                     rails |= {place} if source.name in names else set()
                     for name in _COUNTERS:
@@ -183,9 +183,9 @@ def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
 def _shares_by_node(several: Iterable[Counters]) -> dict[str, Share]:
     shares: dict[str, Share] = {}
     for counters in several:
-        for node in counters.nodes:
-            share = sent_again(counters, node.node)
-            shares[node.node] = shares[node.node] + share if node.node in shares else share
+        for node in counters.sources:
+            share = sent_again(counters, node)
+            shares[node] = shares[node] + share if node in shares else share
     return shares
 
 
@@ -230,7 +230,7 @@ def _percent(share: float) -> str:
 def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
     """Yield what each node of each launch sent again, and to whom."""
     for number, one in enumerate(launches):
-        names = tuple(node.node for node in one.counters.nodes)
+        names = tuple(one.counters.sources)
         for name in names:
             share = sent_again(one.counters, name)
             if share.count is None or share.of is None:

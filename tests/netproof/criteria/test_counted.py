@@ -14,7 +14,7 @@ from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Curve
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
+from netproof.measurement.counters import Counters, CounterSource, Payload, counters
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (
@@ -61,10 +61,9 @@ def launch(
     why: str = "",
     undisturbed: bool = True,
 ) -> CountedLaunch:
-    several = tuple(
-        NodeCounters(f"n{number}", sources, {}, 0.001) for number, sources in enumerate(nodes, 1)
-    )
-    return CountedLaunch(1, Counters(several, NAMES), Payload(payload, why), undisturbed)
+    sources = {f"n{number}": one for number, one in enumerate(nodes, 1)}
+    read = Counters(sources, NAMES, {node: {} for node in sources}, dict.fromkeys(sources, 0.001))
+    return CountedLaunch(1, read, Payload(payload, why), undisturbed)
 
 
 def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
@@ -127,8 +126,8 @@ def test_segments_that_came_twice_were_not_lost():
 def test_before_kernels_that_count_segments_reports_are_taken():
     counted = {"Tcp.OutSegs": 1000, "Tcp.RetransSegs": 90, "TcpExt.TCPDSACKRecv": 5}
     names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecv"),)
-    node = NodeCounters("n1", (CounterSource("tcp", "", counted, 0),), {}, 0.0)
-    assert sent_again(Counters((node,), names), "n1").count == 85
+    sources = {"n1": (CounterSource("tcp", "", counted, 0),)}
+    assert sent_again(Counters(sources, names, {"n1": {}}, {"n1": 0.0}), "n1").count == 85
 
 
 def test_the_node_that_sends_again_is_named_with_its_share():

@@ -17,7 +17,7 @@ from made_rounds import BUSY, PARTITION, recorded
 from netproof.criteria import Finding, Level
 from netproof.intake import disk
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import Counters, CounterSource
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import Accusation, Effect, Judgement, NodeState, State
 from netproof.pairs.alone import Alone, Recovery
@@ -184,30 +184,22 @@ def subject(
 
 
 def _moved(counters: Counters, to: Mapping[str, str]) -> Counters:
-    nodes = tuple(dataclasses.replace(one, node=to[one.node]) for one in counters.nodes)
-    return dataclasses.replace(counters, nodes=nodes)
+    parts = ("sources", "absent", "took_s")
+    named = {part: {to[n]: one for n, one in getattr(counters, part).items()} for part in parts}
+    return dataclasses.replace(counters, **named)
 
 
 def sending_again(**again: int) -> Counters:
     """Nodes that sent so many of 100,000 segments again, over an eth1 that counted nothing."""
     names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecvSegs"), _OF_ETH1)
-    return Counters(
-        tuple(
-            NodeCounters(
-                name.replace("_", "-"),
-                (
-                    CounterSource(
-                        "tcp", "", {"Tcp.OutSegs": 10**5 - count, "Tcp.RetransSegs": count}, 0
-                    ),
-                    CounterSource("interface", "eth1", {"tx_bytes": 10**9}, 1),
-                ),
-                {},
-                0.0,
-            )
-            for name, count in again.items()
-        ),
-        names,
-    )
+    sources = {
+        name.replace("_", "-"): (
+            CounterSource("tcp", "", {"Tcp.OutSegs": 10**5 - count, "Tcp.RetransSegs": count}, 0),
+            CounterSource("interface", "eth1", {"tx_bytes": 10**9}, 1),
+        )
+        for name, count in again.items()
+    }
+    return Counters(sources, names, {node: {} for node in sources}, dict.fromkeys(sources, 0.0))
 
 
 _OF_ETH1 = (

@@ -19,7 +19,7 @@ from netproof import codec
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Loaded, VictimRun
 from netproof.experiments.load_plan import Victim, VictimTurn
-from netproof.measurement.counters import TCP, Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import TCP, Counters, CounterSource
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = json.loads((DATA / "load" / "causes.json").read_text())
@@ -41,13 +41,13 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     for row in rows:
         planned = {one.name: row.get(one.name, []) for one in dataclasses.fields(VictimTurn)}
         turn = codec.decode(VictimTurn, planned, "a row")
-        counters = tuple(
-            NodeCounters(node, (CounterSource(TCP, "", counted, 0),), {}, 0.001)
-            for node, counted in row["tcp"].items()
-        )
+        sources = {
+            node: (CounterSource(TCP, "", counted, 0),) for node, counted in row["tcp"].items()
+        }
+        rest = {node: {} for node in sources}, dict.fromkeys(sources, 0.001)
         own = dataclasses.replace(
             launch,
-            counters=Counters(counters, (NAMES,)) if counters else None,
+            counters=Counters(sources, (NAMES,), *rest) if sources else None,
             ranks=tuple(
                 dataclasses.replace(use, node=node)
                 for use, node in zip(launch.ranks, turn.nodes, strict=True)

@@ -12,7 +12,7 @@ from netproof.criteria import Finding, Level
 from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import RepeatCase, netpipe_sweeps
 from netproof.measurement.case import Curve
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload
+from netproof.measurement.counters import Counters, CounterSource, Payload
 from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.session import session
 from netproof.session.measured import Measured, MeasuredAgain, Peer
@@ -85,7 +85,7 @@ def with_losses(measured: Measured) -> Measured:
     """A tenth of what its launches sent was sent again, by a node's counters."""
     names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
     source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
-    counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
+    counters = Counters({"gige-1": (source,)}, names, {"gige-1": {}}, {"gige-1": 0.0})
     payload = Payload(None, "not asked")
     return measured.with_launches(
         [dataclasses.replace(one, counters=counters, payload=payload) for one in measured.launches]

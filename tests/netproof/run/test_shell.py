@@ -230,7 +230,7 @@ def test_what_went_over_loopback_is_counted():
 def test_its_lines_are_short_and_the_cost_is_told():
     said = counted(":", before=OWN_SYSFS)
     assert max(len(line) for line in said.splitlines()) < 1024
-    assert 0 < read(said).of("n1").took_s < 1
+    assert 0 < read(said).took_s["n1"] < 1
 
 
 INFINIBAND = """
@@ -248,7 +248,7 @@ echo 5 >$port/hw_counters/out_of_sequence
 
 def test_ports_are_read_whole():
     said = counted("echo 1500 >$port/counters/port_xmit_data", before=INFINIBAND)
-    port = read(said).of("n1").source("infiniband", "mlx5_0/1")
+    port = read(said).source("n1", "infiniband", "mlx5_0/1")
     assert (port.layer, port.interfaces) == ("InfiniBand", ("ib0",))
     assert port.counted == {"counters/port_xmit_data": 500}
     assert read(said).value("n1", "infiniband", "mlx5_0/1", "hw_counters/out_of_sequence") == 0
@@ -273,9 +273,9 @@ def test_drivers_are_asked_where_the_site_says_so_and_queues_left_out(tmp_path):
     asked = {"PATH": f"{tmp_path}:/usr/bin:/bin:/usr/sbin:/sbin", "netproof_rails": "eth1 eth2"}
     said = counted(f"echo 4 >{tmp_path}/count", netproof_driver_counters="1", **asked)
     found = read(said)
-    driver = found.of("n1").source("driver", "eth1")
+    driver = found.source("n1", "driver", "eth1")
     assert driver.counted == {"rx_discards_phy": 3}
     assert found.names[driver.read] == ("rx_discards_phy", "rx_prio3_pause")
-    assert found.of("n1").absent["driver eth2"] == "ethtool -S: no stats available"
+    assert found.absent["n1"]["driver eth2"] == "ethtool -S: no stats available"
     silent = read(counted(":", netproof_driver_counters="0", **asked))
-    assert "driver_counters" in silent.of("n1").absent["driver"]
+    assert "driver_counters" in silent.absent["n1"]["driver"]

@@ -97,8 +97,9 @@ def counted(**changes: int) -> dict:
     """What the network of one node counted."""
     source = {"kind": "interface", "name": "eth1", "counted": changes, "read": 0}
     source |= {"absent": {"rx_bytes": "went from 9 to 1"}, "layer": "", "interfaces": ["eth2"]}
-    node = {"node": "gige-1", "sources": [source], "absent": {"softnet": "no"}, "took_s": 0.002}
-    return {"nodes": [node], "names": [["tx_bytes", "rx_errs", "carrier_changes"]]}
+    names, absent = [["tx_bytes", "rx_errs", "carrier_changes"]], {"softnet": "no"}
+    of_node = {"sources": [source], "absent": absent, "took_s": 0.002}
+    return {"names": names, **{name: {"gige-1": one} for name, one in of_node.items()}}
 
 
 def extend(document: dict) -> None:
@@ -156,9 +157,10 @@ def test_all_that_a_job_notes_is_kept_and_can_be_asked_for(extended):
         " exchanged.bytes from launches where ranks_used[1].involuntary is not null": [
             (7, 0.01, 100, 10**9)
         ],
-        "select source.counted['tx_bytes'] from (select unnest(counters.nodes) as node from"
-        " launches), unnest(node.sources) as s(source)": [(7,)],
-        "select distinct peer.environment, peer.counters.nodes[1].node, peer.counters.names[1][2]"
+        "select source.counted['tx_bytes'] from launches,"
+        " unnest(counters.sources['gige-1']) as s(source)": [(7,)],
+        "select distinct peer.environment, map_keys(peer.counters.sources)[1],"
+        " peer.counters.names[1][2]"
         " from (select unnest(paired) as peer from launches)": [
             ("intelmpi", "gige-1", "rx_errs"),
             ("mpich", "gige-1", "rx_errs"),

@@ -24,7 +24,7 @@ from netproof.commands.stores import faults
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.case import Curve
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource
 from netproof.present import documents
 from netproof.present.session import traffic_blocks
 from netproof.present.terminal import show
@@ -165,7 +165,7 @@ def flapping() -> Counters:
         CounterSource(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
         CounterSource("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
     )
-    return Counters((NodeCounters(NODES[1], sources, {}, 0.001),), (names,))
+    return Counters({NODES[1]: sources}, (names,), {NODES[1]: {}}, {NODES[1]: 0.001})
 
 
 def with_pairs(

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import Counters, CounterSource
 from netproof.pairs import verdict as pairs
 from netproof.present.session import traffic_blocks
 from netproof.present.terminal import show
@@ -59,20 +59,13 @@ def with_counters(one: Subject, counters: Counters) -> Subject:
 def lossy(**again: int) -> Counters:
     """Nodes that sent so many of 100,000 segments again."""
     names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecvSegs"),)
-    nodes = [
-        NodeCounters(
-            name,
-            (
-                CounterSource(
-                    "tcp", "", {"Tcp.OutSegs": 100000 - count, "Tcp.RetransSegs": count}, 0
-                ),
-            ),
-            {},
-            0.0,
+    sources = {
+        name: (
+            CounterSource("tcp", "", {"Tcp.OutSegs": 100000 - count, "Tcp.RetransSegs": count}, 0),
         )
         for name, count in again.items()
-    ]
-    return Counters(tuple(nodes), names)
+    }
+    return Counters(sources, names, {node: {} for node in sources}, dict.fromkeys(sources, 0.0))
 
 
 def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):
@@ -88,15 +81,14 @@ def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):
 def test_what_one_launch_does_not_know_the_sum_does_not(extras):
     one = subject(extras, "healthy")
     counters = one.measured.launches[0].counters
-    nodes = list(counters.nodes)
-    sources = [
+    sources = tuple(
         dataclasses.replace(source, counted={}, read=2, absent={"tx_bytes": "went back"})
         if source.name == "eth1"
         else source
-        for source in nodes[0].sources
-    ]
-    nodes[0] = dataclasses.replace(nodes[0], sources=tuple(sources))
-    blind = with_counters(one, dataclasses.replace(counters, nodes=tuple(nodes)))
+        for source in counters.sources["gige-1"]
+    )
+    both = {**counters.sources, "gige-1": sources}
+    blind = with_counters(one, dataclasses.replace(counters, sources=both))
     found = {(t.node, t.interface): t for t in totals(of_cases([one, blind]))}
     assert found["gige-1", "eth1"].counted["tx_bytes"] is None
     assert {*found["gige-1", "eth1"].faults} != {0}
@@ -141,17 +133,17 @@ def test_nodes_that_do_not_tell_what_tcp_counted_break_nothing(extras):
     pairs = [("a", "b"), ("c", "d"), ("a", "c"), ("b", "d"), ("a", "d"), ("b", "c"), ("a", "e")]
     launches = []
     for number, pair in enumerate(pairs, 1):
-        counters = lossy(**dict.fromkeys(pair, 300 if "d" in pair else 2))
-        nodes = [one for one in counters.nodes if one.node != "e"]
+        there = [one for one in pair if one != "e"]
+        counters = lossy(**dict.fromkeys(there, 300 if "d" in pair else 2))
         if number == 2:
-            nodes = [dataclasses.replace(one, sources=()) for one in nodes]
+            counters = dataclasses.replace(counters, sources=dict.fromkeys(there, ()))
         launches.append(
             PairLaunch(
                 number,
                 (pair,),
                 curves=(Curve((4,), (1.0,), (4.0,)),),
                 number=number,
-                counters=dataclasses.replace(counters, nodes=tuple(nodes)),
+                counters=counters,
             )
         )
     rounds = PairRounds(
