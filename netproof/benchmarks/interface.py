@@ -23,7 +23,7 @@ from netproof.benchmarks.fixed import (
 from netproof.errors import NetproofError, ParseError
 from netproof.intake.models import Written
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Payload
+from netproof.measurement.counters import Sent
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
@@ -544,14 +544,13 @@ class Benchmark:
         """
         return f"how much {self.label} sends is not known"
 
-    def payload(self, case: Case, printed: str, said: str, nodes: Nodes = ()) -> Payload:
+    def payload(self, case: Case, printed: str, said: str, nodes: Nodes = ()) -> Sent:
         """Return the payload that ``sent`` makes between ``nodes``; without, between the ranks."""
         apart = nodes or [f"rank {rank}" for rank in range(case.ranks)]
         sent = self.sent(case, printed, said, apart)
         if isinstance(sent, str):
-            return Payload(None, sent)
-        total = sum(size * count for size, count in sent.items())
-        return Payload(total, messages=None if nodes else sum(sent.values()))
+            return sent
+        return sum(size * count for size, count in sent.items()), sum(sent.values())
 
 
 class MpiBenchmark(Benchmark):

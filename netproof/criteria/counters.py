@@ -421,12 +421,12 @@ def path(
     reasons: dict[str, None] = {}
     bound = (settings.fail if settings.fail is not None else settings.warn) or 0.0
     for launch in launches:
-        payload = launch.payload.bytes
+        payload = launch.payload
         if payload == 0:
             continue
         try:
-            if payload is None:
-                raise CannotJudgeError(launch.payload.why)
+            if isinstance(payload, str):
+                raise CannotJudgeError(payload)
             on_rails, elsewhere = sent_over(launch, rails)
         except CannotJudgeError as error:
             reasons.setdefault(str(error))

@@ -24,7 +24,7 @@ from netproof.criteria.findings import (
     undefined,
 )
 from netproof.measurement.case import Curve, median_curve
-from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.counters import Counters
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Link
 
@@ -57,11 +57,14 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class CountedLaunch:
-    """The network's counters of a launch, the payload, and whether it was undisturbed."""
+    """The network's counters of a launch, and whether it was undisturbed.
+
+    ``payload``: bytes that it had to send between its nodes, or why they are not known.
+    """
 
     number: int
     counters: Counters
-    payload: Payload
+    payload: int | str
     undisturbed: bool = True
 
 

@@ -157,7 +157,7 @@ class JobOutcome:
         Its loads are those of the most disturbed one. Raise Incomplete, ParseError and OSError if
         one of them is not complete.
         """
-        peers, loads, paces = [], [launch.loads], list(launch.paces)
+        peers, loads, paces = [], [launch.loads], dict(launch.paces)
         subject, number = f"{one.step}{NEXT_TO}{name}", launch.number
         for other, environment in self.environments.items():
             if other == name or f"{subject}.{number}" not in environment.job.recorded:
@@ -167,9 +167,9 @@ class JobOutcome:
             crashes = environment.job.crashes(f"{subject}.{number}")
             peers.append(Peer(other, paired.curve, crashes, paired.counters))
             loads.append(paired.loads)
-            paces += paired.paces
+            paces |= paired.paces
         noisiest = max(loads, key=others_share)
-        return replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
+        return replace(launch, peers=tuple(peers), loads=noisiest, paces=paces)
 
     def first(self) -> list[RepeatCase]:
         """Return the complete cases of all environments, by their first launches."""

@@ -34,17 +34,11 @@ WORD_BYTES = 4
 """``port_xmit_data`` and ``port_rcv_data`` count words of 4 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """Bytes to be sent in a launch: between all of its nodes, or all of its ranks.
+Sent = tuple[int, int] | str
+"""Bytes of the messages that had to be sent, without headers, and their number; or why not known.
 
-    ``bytes``: of messages, the least that any algorithm must send, without headers; None with the
-    reason in ``why``. ``messages``: their number; None between nodes, where only bytes count.
-    """
-
-    bytes: int | None
-    why: str = ""
-    messages: int | None = None
+It is the least that any algorithm must send.
+"""
 
 
 @dataclass(frozen=True, slots=True)

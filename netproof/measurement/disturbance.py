@@ -25,7 +25,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from netproof.errors import ParseError, grouped, line_of
-from netproof.measurement.counters import Payload
+from netproof.measurement.counters import Sent
 
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
@@ -298,21 +298,16 @@ HALVES = 2
 """Readings per launch: the mean of each half."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Reading of a half of a launch in an environment: ``ns``, or None and ``why``."""
-
-    environment: str
-    ns: float | None
-    why: str = ""
+Paces = tuple[float | str, ...]
+"""Readings of a launch in ns, or why one is not known."""
 
 
-def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
+def paces(errors: Path, text: str) -> Paces:
     """Read ``text``, a step's standard error at ``errors``, in order; empty without readings.
 
     Raise ParseError for a damaged line, and for more than ``HALVES``.
     """
-    read: list[Pace] = []
+    read: list[float | str] = []
     for found in _PACE.finditer(text):
         ns, why, reason = found["ns"], found["why"], ""
         if len(read) == HALVES:
@@ -321,40 +316,34 @@ def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
             reason = "is no pace of a node: it is not whole, or no time in ns"
         if reason:
             raise ParseError(str(errors), line_of(found), found[0], reason)
-        read.append(Pace(environment, float(ns) if ns else None, why or ""))
+        read.append(why or float(ns))
     return tuple(read)
 
 
-def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
+def unlike(launches: Mapping[str, Paces], most: float) -> str:
     """Return why two paired launches cannot be compared; empty where they can.
 
-    They cannot where their paces are more than ``most`` times apart, or one is not known.
+    They cannot where their paces, by environment, are more than ``most`` times apart, or one is not
+    known.
     """
-    if not own or not others:
+    if not all(launches.values()):
         return ""
-    for each in (*own, *others):
-        if each.ns is None:
-            return f"the pace of a launch in {each.environment} is not known: {each.why}"
-    for launch in (own, others):
-        low, high = _ends(launch)
+    ends = []
+    for environment, read in launches.items():
+        known = [one for one in read if not isinstance(one, str)]
+        if why := next((one for one in read if isinstance(one, str)), ""):
+            return f"the pace of a launch in {environment} is not known: {why}"
+        ends.append((min(known), max(known), environment))
+    for low, high, environment in ends:
         if high > most * low:
             return (
                 f"the node's CPUs were {low:.0f} ns apart in one half of a launch in"
-                f" {launch[0].environment} and {high:.0f} ns in the other"
+                f" {environment} and {high:.0f} ns in the other"
             )
-    near, far = sorted((own, others), key=_ends)
-    low, high = _ends(near)[0], _ends(far)[1]
+    (low, _, near), (_, high, far) = sorted(ends)
     if high <= most * low:
         return ""
-    return (
-        f"the node's CPUs were {low:.0f} ns apart for {near[0].environment} and {high:.0f} ns for"
-        f" {far[0].environment}"
-    )
-
-
-def _ends(launch: Sequence[Pace]) -> tuple[float, float]:
-    known = [one.ns for one in launch if one.ns is not None]
-    return min(known), max(known)
+    return f"the node's CPUs were {low:.0f} ns apart for {near} and {high:.0f} ns for {far}"
 
 
 BYTES_PER_GB = 1e9
@@ -427,14 +416,14 @@ def interrupts_s(load: NodeLoad) -> float | None:
 def node_costs(
     launches: Sequence[Mapping[str, Use]],
     starts: Sequence[Mapping[str, Use]],
-    exchanged: Sequence[Payload | None],
+    exchanged: Sequence[Sent],
     without: str = NO_STARTS,
 ) -> tuple[NodeCost, ...]:
     """Return the cost of a case to each of its nodes, in the order of the launches.
 
     ``launches``: what each took of its nodes; ``starts``: the same of those that only start and
-    end; ``exchanged``: of each launch, None where it was not recorded; ``without``: why there are
-    no ``starts``. All nodes have the same share of messages.
+    end; ``exchanged``: of each launch; ``without``: why there are no ``starts``. All nodes have the
+    same share of messages.
     """
     costs = []
     for node in dict.fromkeys(chain.from_iterable(launches)):
@@ -466,7 +455,7 @@ _SAMPLED = {
 
 
 def _figures(
-    made: Sequence[tuple[Use, Payload | None, int]], started: Sequence[Use], absent: dict[str, str]
+    made: Sequence[tuple[Use, Sent, int]], started: Sequence[Use], absent: dict[str, str]
 ) -> dict[str, Any]:
     """Return a node's figures by name, and the reasons for missing ones to ``absent``.
 
@@ -510,29 +499,24 @@ def _figures(
     else:
         found["asleep_share"] = max(0.0, 1 - awake_s / could_s)
     for _, sent, _ in made:
-        reason = ""
-        if sent is None or sent.bytes is None or sent.messages is None:
-            reason = "how much was sent was not recorded" if sent is None else sent.why
-        elif not sent.messages or not sent.bytes:
-            reason = "it sends no data"
-        if reason:
+        if reason := sent if isinstance(sent, str) else "" if all(sent) else "it sends no data":
             absent |= dict.fromkeys(("s_per_gb", "us_per_message", "slept_per_message"), reason)
             return found
 
-    def each(name: str, amount: str, unit: float = 1.0) -> float:
+    def each(name: str, amount: int, unit: float = 1.0) -> float:
         """Return the median of a figure, less starting and ending, over what a node handled."""
         start = median(use[name] for use in started)
         # Each message leaves one node and arrives at one.
         costs: list[float] = [
-            (use[name] - start) / (2 / nodes * getattr(sent, amount) / unit)
+            (use[name] - start) / (2 / nodes * int(sent[amount]) / unit)
             for use, sent, nodes in made
         ]
         return median(costs)
 
-    found["s_per_gb"] = each("cpu_s", "bytes", BYTES_PER_GB)
-    found["us_per_message"] = each("cpu_s", "messages", _US_PER_S)
+    found["s_per_gb"] = each("cpu_s", 0, BYTES_PER_GB)
+    found["us_per_message"] = each("cpu_s", 1, _US_PER_S)
     if None in [use["slept"] for use in (*started, *own)]:
         absent["slept_per_message"] = "the kernel does not tell how often its ranks slept"
     else:
-        found["slept_per_message"] = max(0.0, each("slept", "messages"))
+        found["slept_per_message"] = max(0.0, each("slept", 1))
     return found

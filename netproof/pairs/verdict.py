@@ -21,7 +21,6 @@ from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
 from netproof.errors import counted, grouped
 from netproof.measurement import interval
-from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
     disturbed,
@@ -485,9 +484,8 @@ def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
     settings, launches = here.settings(), []
     for one in rounds.launches:
         if one.counters is not None:
-            counted = (one.number, one.counters, Payload(one.payload))
             quiet = not disturbed(one.loads, settings.disturbance)
-            launches.append(CountedLaunch(*counted, quiet))
+            launches.append(CountedLaunch(one.number, one.counters, one.payload, quiet))
     where = f"pairs on {rounds.partition} {rounds.environment}"
     return path(launches, here.rails_or_interface(), where, settings.path)
 

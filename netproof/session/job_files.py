@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
@@ -19,7 +19,7 @@ from netproof.errors import NetproofError, ParseError, shortened
 from netproof.intake import disk
 from netproof.measurement import counters, disturbance, twin
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Payload
+from netproof.measurement.counters import Sent
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
@@ -151,7 +151,10 @@ class JobFolder:
     ) -> Launch:
         """Return a launch of a case's curve, with its twin's; Incomplete, ParseError, OSError."""
         launch = self.launch(step, case, sizes)
-        inside, paced = case.ranks == case.ranks_per_node, len(launch.paces)
+        inside, paced = (
+            case.ranks == case.ranks_per_node,
+            len(launch.paces.get(case.environment, ())),
+        )
         if partition.pace and inside and paced != disturbance.HALVES:
             times = f"{step} reported its node's pace {paced} times"
             raise Incomplete(f"{self.folder / step}.err: {times} and not for both of its halves")
@@ -226,6 +229,13 @@ class JobFolder:
             raise Incomplete("; ".join(faults))
         ran_on = [use.node for use in ranks]
         counted = counters.counters(errors, said, set(ran_on))
+        paces = disturbance.paces(errors, said)
+        sent: dict[str, Any] = {}
+        if messages:
+            sent["exchanged"] = self._exchanged(step, case)
+            if counted:
+                between = self._payload(step, case, ran_on)
+                sent["payload"] = between if isinstance(between, str) else between[0]
         return Launch(
             _number(step),
             entry.order,
@@ -235,23 +245,22 @@ class JobFolder:
             curve,
             disturbance.loads(errors, said, cpu_by_node(said)),
             counters=counted,
-            payload=self._payload(step, case, ran_on) if messages and counted else None,
-            paces=disturbance.paces(errors, said, case.environment),
-            exchanged=self._exchanged(step, case) if messages else None,
+            paces={case.environment: paces} if paces else {},
+            **sent,
         )
 
-    def _payload(self, step: str, case: Case, nodes: Sequence[str] = ()) -> Payload:
-        """Return the bytes that a step had to send between its nodes; without, its ranks."""
+    def _payload(self, step: str, case: Case, nodes: Sequence[str] = ()) -> Sent:
+        """Return what a step had to send between its nodes; without, its ranks."""
         printed, said = (text_of(self.folder / f"{step}.{kind}") for kind in ("out", "err"))
         return registry.of(case).payload(case, printed, said, nodes)
 
-    def _exchanged(self, step: str, case: Case) -> Payload:
-        """Return the bytes that a step's ranks had to send to each other."""
+    def _exchanged(self, step: str, case: Case) -> Sent:
+        """Return what a step's ranks had to send to each other."""
         try:
             return self._payload(step, case)
         except (NetproofError, OSError) as error:
             # The curve is whole without it.
-            return Payload(None, str(error))
+            return str(error)
 
     def starts(self, case: Case) -> tuple[Start, ...]:
         """Return the launches on the ranks of a case that only start and end."""

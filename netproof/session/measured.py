@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -16,13 +16,13 @@ from netproof.benchmarks import registry
 from netproof.errors import NetproofError, grouped
 from netproof.measurement import twin
 from netproof.measurement.case import Case, Curve, insist_alike, median_curve, spread
-from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.counters import Counters, Sent
 from netproof.measurement.disturbance import (
     NO_STARTS,
     DisturbanceSettings,
     NodeCost,
     NodeLoad,
-    Pace,
+    Paces,
     Use,
     disturbed,
     interrupts_s,
@@ -144,10 +144,10 @@ class Launch:
     the first launches left a judged quantity undecided; ``twin``: the largest sizes over the link's
     healthy twin, next to the launch, where the partition has one; ``peers``: launches in other
     environments paired with it, whose ``loads`` are among its own. ``counters``: what its nodes'
-    network counted, None where that was not recorded; ``payload``: what it had to send between
-    its nodes, known or not wherever there are counters. ``paces``: of a launch inside a node, and
-    of its ``peers``, of both halves of each, where the partition has a command for that.
-    ``exchanged``: what its ranks had to send to each other, None where that was not recorded.
+    network counted, None where that was not recorded; ``payload``: bytes that it had to send
+    between its nodes, or why they are not known. ``paces``: of a launch inside a node, and of its
+    ``peers``, by environment, of both halves of each, where the partition has a command for that.
+    ``exchanged``: what its ranks had to send to each other.
     """
 
     number: int
@@ -161,9 +161,9 @@ class Launch:
     twin: Curve | None = None
     peers: tuple[Peer, ...] = ()
     counters: Counters | None = None
-    payload: Payload | None = None
-    paces: tuple[Pace, ...] = ()
-    exchanged: Payload | None = None
+    payload: int | str = "it was not recorded"
+    paces: Mapping[str, Paces] = field(default_factory=dict)
+    exchanged: Sent = "how much was sent was not recorded"
 
     def nodes(self) -> tuple[str, ...]:
         """The nodes it ran on, in rank order, each once."""

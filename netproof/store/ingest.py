@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 from netproof.errors import NetproofError
 from netproof.intake import disk
 from netproof.measurement.case import Case, Curve
+from netproof.measurement.counters import Sent
 from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
 from netproof.session.provenance import Provenance
@@ -329,12 +330,27 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
             "ranks_used": whole["ranks"],
             "extra": launch.further,
             "paired": whole["peers"] or None,
-            **{name: whole[name] or None for name in ("loads", "paces")},
-            **{name: whole[name] for name in ("twin", "counters", "payload", "exchanged")},
+            "loads": whole["loads"] or None,
+            **{name: whole[name] for name in ("twin", "counters")},
+            "payload": _payload(launch.payload),
+            "exchanged": _payload(launch.exchanged),
+            "paces": [
+                {"environment": name, "why" if isinstance(pace, str) else "ns": pace}
+                for name, several in launch.paces.items()
+                for pace in several
+            ]
+            or None,
         }
     )
     same = {**_columns(case, (*KEY, "ranks_per_node")), "launch": launch.number}
     rows["curves"].append({**same, **_points(launch.curve)})
+
+
+def _payload(sent: int | Sent) -> dict[str, Any]:
+    if isinstance(sent, str):
+        return {"why": sent}
+    total, *messages = sent if isinstance(sent, tuple) else (sent,)
+    return {"bytes": total, "messages": next(iter(messages), None)}
 
 
 def _points(curve: Curve) -> dict[str, Sequence[Any]]:

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from netproof.measurement import twin
 from netproof.measurement.case import Curve
-from netproof.measurement.counters import Counters, Payload
-from netproof.measurement.disturbance import NodeCost, NodeLoad, Pace
+from netproof.measurement.counters import Counters
+from netproof.measurement.disturbance import NodeCost, NodeLoad
 from netproof.measurement.landmarks import LANDMARKS, EagerLimit
 from netproof.session.measured import Crash, Peer, RankUse
 from netproof.session.node_facts import Node
@@ -117,6 +117,10 @@ POINT = tuple(name.removesuffix("?") for name in _POINT)
 """Columns of a curve's size, which have the names of its fields but for the size."""
 
 
+_PAYLOAD = pa.struct([("bytes", BYTES), ("messages", BYTES), ("why", TEXT)])
+"""What was sent, null where it is not known or not counted, and why it is not known."""
+
+
 def _schema(columns: Columns) -> pa.Schema:
     return pa.schema(
         pa.field(name.removesuffix("?"), kind, nullable=name.endswith("?"))
@@ -183,9 +187,9 @@ TABLES: dict[str, pa.Schema] = {
             "twin?": arrow_type(Curve),
             "paired?": _several(Peer),
             "counters?": arrow_type(Counters),
-            "payload?": arrow_type(Payload),
-            "paces?": _several(Pace),
-            "exchanged?": arrow_type(Payload),
+            "payload?": _PAYLOAD,
+            "paces?": pa.list_(pa.struct([("environment", TEXT), ("ns", NUMBER), ("why", TEXT)])),
+            "exchanged?": _PAYLOAD,
         }
     ),
     # A size of a launch of a case.

@@ -32,10 +32,9 @@ from netproof.criteria.settings import ConfirmSettings, Settings
 from netproof.errors import grouped
 from netproof.intake.models import expression
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
     NodeLoad,
-    Pace,
+    Paces,
     disturbed,
     others_share,
     unlike,
@@ -148,18 +147,17 @@ class Subject:
         alongside: list[CountedLaunch] = []
         crashes = [*map(str, measured.crashes)]
         for one, noise in zip(measured.launches, self.noise, strict=True):
-            payload = one.payload or Payload(None, "it was not recorded")
             if one.counters:
-                counted.append(CountedLaunch(one.number, one.counters, payload, not noise))
+                counted.append(CountedLaunch(one.number, one.counters, one.payload, not noise))
             for peer in one.peers:
                 crashes += [f"{peer.environment}, interleaved: {crash}" for crash in peer.crashes]
-                payload = Payload(None, f"it is a launch of {peer.environment}")
+                why = f"it is a launch of {peer.environment}"
                 if peer.counters:
-                    alongside.append(CountedLaunch(one.number, peer.counters, payload, not noise))
+                    alongside.append(CountedLaunch(one.number, peer.counters, why, not noise))
         for crash in measured.all_crashes():
             if crash.counters:
-                payload = Payload(None, "it crashed")
-                alongside.append(CountedLaunch(crash.launch, crash.counters, payload, False))
+                of_crash = (crash.launch, crash.counters, "it crashed")
+                alongside.append(CountedLaunch(*of_crash, False))
         layer = Layer.COLLECTIVE if function.collective else Layer.NETWORK
         return CaseCurves(
             str(self),
@@ -376,8 +374,9 @@ MOST_REASONS = 2
 NOT_TOGETHER = "they were not interleaved"
 
 
-InterleavedLaunch = tuple[Curve, tuple[Pace, ...], tuple[str, ...]]
-"""A launch of one of two configurations, its nodes' paces, and what else these did."""
+InterleavedLaunch = tuple[Curve, Mapping[str, Paces], tuple[str, ...]]
+"""A launch of one of two configurations, its nodes' paces by environment, and what else they did.
+"""
 
 Rounds = Sequence[Sequence[InterleavedLaunch]]
 """Rounds of interleaved launches, a launch of each of two configurations in each."""
@@ -408,8 +407,9 @@ def paired(rounds: Rounds, most: float) -> list[Pair]:
 
     def why(number: int, other: int) -> tuple[str, ...]:
         (_, own, noise), (_, its, its_noise) = rounds[number][0], rounds[other][1]
-        reason = unlike(own, its, most)
-        if not reason and number != other and not (own and its):
+        paces = {**own, **its}
+        reason = unlike(paces, most)
+        if not reason and number != other and not all(paces.values()):
             reason = NOT_TOGETHER
         return (*dict.fromkeys((*noise, *its_noise)), *([reason] if reason else []))
 
@@ -455,10 +455,7 @@ def _pairs_of(subjects: Iterable[Subject]) -> dict[tuple[str, str], Pairs]:
             for peer in launch.peers:
                 both = (environment, launch.curve), (peer.environment, peer.curve)
                 rounds[peer.environment].append(
-                    [
-                        (curve, tuple(p for p in launch.paces if p.environment == name), noise)
-                        for name, curve in both
-                    ]
+                    [(curve, {name: launch.paces.get(name, ())}, noise) for name, curve in both]
                 )
         for environment_of_peer, of_peer in rounds.items():
             other = places.get((function, partition, environment_of_peer))

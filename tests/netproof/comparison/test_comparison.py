@@ -159,7 +159,7 @@ def with_cost(result, seconds):
     launches = []
     for launch in codec.encode(result.measured)["launches"]:
         ranks = [{**rank, "cpu_s": seconds} for rank in launch["ranks"]]
-        exchanged = {"messages": 1000, "bytes": 10**8, "why": ""}
+        exchanged = [10**8, 1000]
         launches.append({**launch, "ranks": ranks, "exchanged": exchanged})
     started = [{**rank, "cpu_s": 0.0, "wall_s": 0.0} for rank in launches[0]["ranks"]]
     return with_launches(result, launches, starts=[[started, []]])

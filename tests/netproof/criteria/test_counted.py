@@ -14,7 +14,7 @@ from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Curve
-from netproof.measurement.counters import Counters, CounterSource, Payload, counters
+from netproof.measurement.counters import Counters, CounterSource, counters
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (
@@ -57,13 +57,12 @@ SOFTNET = CounterSource("softnet", "", {"processed": 9000}, 2)
 
 def launch(
     *nodes: tuple[CounterSource, ...],
-    payload: int | None = 0,
-    why: str = "",
+    payload: int | str = 0,
     undisturbed: bool = True,
 ) -> CountedLaunch:
     sources = {f"n{number}": one for number, one in enumerate(nodes, 1)}
     read = Counters(sources, NAMES, {node: {} for node in sources}, dict.fromkeys(sources, 0.001))
-    return CountedLaunch(1, read, Payload(payload, why), undisturbed)
+    return CountedLaunch(1, read, payload, undisturbed)
 
 
 def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
@@ -81,7 +80,7 @@ def one(findings, criterion: str):
 def recorded(job: str, step: str, payload: int) -> CountedLaunch:
     text = (JOBS / f"counters-{job}" / f"{step}.1.err").read_text()
     read = counters(Path("x.err"), text, ["gige-1", "gige-2"])
-    return CountedLaunch(1, read, Payload(payload))
+    return CountedLaunch(1, read, payload)
 
 
 def test_a_healthy_recorded_step_passes_everything():
@@ -110,7 +109,9 @@ def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
 
 def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own():
     quiet = launch((interface("eth1"), tcp(9, 0), SOFTNET))
-    alongside = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload=None)
+    alongside = launch(
+        (interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), payload="not asked"
+    )
     case = CaseCurves("here", None, None, (), None, counted=(quiet,), rails=("eth1",))
     with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
@@ -287,7 +288,7 @@ def test_rdma_over_another_device_is_named():
 
 def test_a_payload_that_is_not_known_is_undefined_and_nothing_to_send_is_no_finding():
     node = (interface("eth1", tx_bytes=10**8), tcp(9, 0), SOFTNET)
-    finding = path(launch(node, payload=None, why="how much OMB sends is not known"))
+    finding = path(launch(node, payload="how much OMB sends is not known"))
     assert (finding.level, finding.why) == (
         Level.UNDEFINED,
         "here: path undefined: how much OMB sends is not known",

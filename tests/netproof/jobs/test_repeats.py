@@ -12,8 +12,8 @@ from netproof.criteria import Finding, Level
 from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import RepeatCase, netpipe_sweeps
 from netproof.measurement.case import Curve
-from netproof.measurement.counters import Counters, CounterSource, Payload
-from netproof.measurement.disturbance import NodeLoad, Pace
+from netproof.measurement.counters import Counters, CounterSource
+from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
 from netproof.session.measured import Measured, MeasuredAgain, Peer
 from netproof.site import site
@@ -86,9 +86,8 @@ def with_losses(measured: Measured) -> Measured:
     names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
     source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
     counters = Counters({"gige-1": (source,)}, names, {"gige-1": {}}, {"gige-1": 0.0})
-    payload = Payload(None, "not asked")
     return measured.with_launches(
-        [dataclasses.replace(one, counters=counters, payload=payload) for one in measured.launches]
+        [dataclasses.replace(one, counters=counters) for one in measured.launches]
     )
 
 
@@ -579,10 +578,7 @@ class TestCompared:
                 # The CPUs far apart slow a launch three times.
                 times = tuple(time * (3 if own == 150 else 1) for time in launch.curve.time_us)
                 curve = dataclasses.replace(launch.curve, time_us=times)
-                read = (
-                    Pace("mpi-0", own, "" if own else "there is one CPU"),
-                    Pace("mpi-1", other),
-                )
+                read = {"mpi-0": (own or "there is one CPU",), "mpi-1": (other,)}
                 launches.append(dataclasses.replace(launch, curve=curve, paces=read))
             subject = dataclasses.replace(done, launches=tuple(launches)).repeated
             return compared("envelope", subject, fast.subject)[0]
@@ -606,7 +602,7 @@ class TestCompared:
         def made(count: int, *ratios: float, moved: float = 25.0) -> RepeatCase:
             """Pairs of these ratios in rotation; the CPUs so far apart at the end of one side."""
             done = self.next_to(launched_on(kept, count), *ratios)
-            paces = (Pace("mpi-0", 25.0), Pace("mpi-0", moved), *[Pace("mpi-1", 25.0)] * 2)
+            paces = {"mpi-0": (25.0, moved), "mpi-1": (25.0, 25.0)}
             launches = [dataclasses.replace(one, paces=paces) for one in done.launches]
             return dataclasses.replace(done, launches=tuple(launches))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement import twin
 from netproof.measurement.case import Case, Curve, median_curve, spread
-from netproof.measurement.disturbance import Pace, paces, unlike
+from netproof.measurement.disturbance import paces, unlike
 from netproof.session import job_files
 
 
@@ -194,15 +194,15 @@ ERRORS = Path("mpi-intra-node-oneway.1.err")
 
 def test_it_is_read_from_among_other_lines():
     text = "netproof rank 0 on n1: 1 s wall\nnetproof pace on n1\t148\tend\nmore\n"
-    assert paces(ERRORS, text, "mpich") == (Pace("mpich", 148.0),)
-    assert paces(ERRORS, "netproof rank 0 on n1: 1 s wall\n", "mpich") == ()
+    assert paces(ERRORS, text) == (148.0,)
+    assert paces(ERRORS, "netproof rank 0 on n1: 1 s wall\n") == ()
     before = "netproof pace on n1\t25\tend\n"
-    assert paces(ERRORS, before + text, "mpich") == (Pace("mpich", 25.0), Pace("mpich", 148.0))
+    assert paces(ERRORS, before + text) == (25.0, 148.0)
 
 
 def test_what_is_not_known_has_its_reason():
     text = "netproof pace on n1\tabsent: pace: there is one CPU\tend\n"
-    assert paces(ERRORS, text, "mpich") == (Pace("mpich", None, "pace: there is one CPU"),)
+    assert paces(ERRORS, text) == ("pace: there is one CPU",)
 
 
 @pytest.mark.parametrize(
@@ -218,28 +218,28 @@ def test_what_is_not_known_has_its_reason():
 )
 def test_what_is_damaged_is_refused(text, why):
     with pytest.raises(ParseError, match=why):
-        paces(ERRORS, text, "mpich")
+        paces(ERRORS, text)
 
 
 def test_launches_are_compared_where_the_cpus_were_as_far_apart():
-    near, far = [Pace("mpich", 25.0)] * 2, [Pace("intelmpi", 148.0)] * 2
-    assert unlike(near, [Pace("intelmpi", 30.0)] * 2, 1.5) == ""
-    assert "25 ns apart for mpich and 148 ns for intelmpi" in unlike(near, far, 1.5)
-    assert unlike(far, near, 1.5) == unlike(near, far, 1.5)
-    assert unlike((), far, 1.5) == ""
-    assert "not known: none" in unlike(near, [Pace("intelmpi", None, "none")], 1.5)
+    near, far = {"mpich": (25.0, 25.0)}, {"intelmpi": (148.0, 148.0)}
+    assert unlike({**near, "intelmpi": (30.0, 30.0)}, 1.5) == ""
+    assert "25 ns apart for mpich and 148 ns for intelmpi" in unlike({**near, **far}, 1.5)
+    assert unlike({**far, **near}, 1.5) == unlike({**near, **far}, 1.5)
+    assert unlike({**far, "mpich": ()}, 1.5) == ""
+    assert "not known: none" in unlike({**near, "intelmpi": ("none",)}, 1.5)
 
 
 def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
-    moved = [Pace("mpich", 148.0), Pace("mpich", 25.0)]
+    launches = {"mpich": (148.0, 25.0), "intelmpi": (25.0, 25.0)}
     reason = "25 ns apart in one half of a launch in mpich and 148 ns in the other"
-    assert reason in unlike(moved, [Pace("intelmpi", 25.0)] * 2, 1.5)
+    assert reason in unlike(launches, 1.5)
 
 
 @pytest.mark.parametrize(("count", "whole"), [(0, False), (1, False), (2, True)])
 def test_a_launch_inside_a_node_has_a_pace_for_both_halves(tmp_path, monkeypatch, count, whole):
     case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
-    launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * count)
+    launch = types.SimpleNamespace(paces={"e": (25.0,) * count})
     partition = types.SimpleNamespace(pace=["pace"])
     (tmp_path / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
     monkeypatch.setattr(job_files.JobFolder, "launch", lambda *asked: launch)
@@ -254,17 +254,17 @@ def test_a_launch_inside_a_node_has_a_pace_for_both_halves(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("command", "nodes", "want"),
     [
-        ("echo 25 148", "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
+        ("echo 25 148", "1", (25.0, 148.0)),
         (
             "printf '2 CPUs\\nneeded\\n' >&2; exit 1",
             "1",
-            (Pace("mpich", None, "2 CPUs needed"),) * 2,
+            ("2 CPUs needed",) * 2,
         ),
-        ("echo 148", "1", (Pace("mpich", None, "148"),) * 2),
-        ("echo 25 148 ns", "1", (Pace("mpich", None, "25 148 ns"),) * 2),
+        ("echo 148", "1", ("148",) * 2),
+        ("echo 25 148 ns", "1", ("25 148 ns",) * 2),
         # It gets "watch", and ends when the launch did.
-        ('echo "$(cat)25" "${1/watch/148}"', "1", (Pace("mpich", 25.0), Pace("mpich", 148.0))),
-        ("true", "1", (Pace("mpich", None, "the command said nothing"),) * 2),
+        ('echo "$(cat)25" "${1/watch/148}"', "1", (25.0, 148.0)),
+        ("true", "1", ("the command said nothing",) * 2),
         ("echo 25 148", "2", ()),
         (None, "1", ()),
     ],
@@ -288,7 +288,7 @@ def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, com
         text=True,
         check=True,
     )
-    assert paces(ERRORS, ran.stderr, "mpich") == want
+    assert paces(ERRORS, ran.stderr) == want
 
 
 def test_it_is_none_of_a_launchs_last_words(tmp_path):

@@ -121,9 +121,9 @@ def extend(document: dict) -> None:
             launch["peers"][0]["counters"] = counted(rx_errs=3)
     launch = several[0]["launches"][0]
     launch["loads"] = [LOAD, {**LOAD, "node": "gige-2", "absent": []}]
-    launch |= {"counters": counted(tx_bytes=7), "payload": {"bytes": None, "why": "not printed"}}
+    launch |= {"counters": counted(tx_bytes=7), "payload": "not printed"}
     for one in several[0]["launches"]:
-        one["exchanged"] = {"messages": 100, "bytes": 10**9, "why": ""}
+        one["exchanged"] = [10**9, 100]
         for use in one["ranks"]:
             use["system_s"] = 0.01
     scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None}

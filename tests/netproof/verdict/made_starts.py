@@ -26,7 +26,7 @@ def with_starts(name: str, folder: Path, function: str | None = None) -> Path:
         started = [{"rank": one["rank"], "node": one["node"], **START} for one in ranks]
         measured["starts"] = [[started, []]]
         for launch in measured["launches"]:
-            launch["exchanged"] = {"messages": MESSAGES, "bytes": BYTES, "why": ""}
+            launch["exchanged"] = [BYTES, MESSAGES]
             for rank in launch["ranks"]:
                 rank["system_s"] = rank["cpu_s"] / 2
     path = folder / "run-starts.json"

@@ -15,7 +15,7 @@ from netproof.criteria.findings import Below
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.case import Curve
-from netproof.measurement.disturbance import NodeLoad, Pace
+from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link, Transport
 from netproof.session import session
 from netproof.session.measured import MeasuredAgain
@@ -302,9 +302,12 @@ NEAR, FAR = (25.0, 26.0), (150.0, 151.0)
 
 
 def one(time_us: float, distances: tuple[float, ...] = (), *noise: str) -> InterleavedLaunch:
-    """A launch with one size, which its time identifies."""
-    paces = tuple(Pace("mpi", ns) for ns in distances)
-    return Curve((64,), (time_us,)), paces, noise
+    """A launch with one size, which its time identifies.
+
+    From 10 µs on it is of the second configuration, and again from 200 µs on.
+    """
+    name = "mpi-1" if 10 <= time_us < 100 or time_us >= 200 else "mpi-0"
+    return Curve((64,), (time_us,)), {name: distances}, noise
 
 
 def times(rounds) -> list[tuple[float, float]]:
@@ -322,7 +325,7 @@ def test_what_was_moved_while_it_ran_counts_with_nothing():
     rounds = [(one(1, (25.0, 150.0)), one(10, NEAR)), (one(2, NEAR), one(20, NEAR))]
     assert times(rounds) == [(2, 20)]
     (_, left) = paired(rounds, MOST)
-    assert "25 ns apart in one half of a launch in mpi and 150 ns in the other" in left[2][0]
+    assert "25 ns apart in one half of a launch in mpi-0 and 150 ns in the other" in left[2][0]
 
 
 def test_what_was_disturbed_counts_with_nothing():
