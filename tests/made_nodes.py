@@ -9,11 +9,11 @@ from typing import Any
 
 from netproof.session import provenance
 from netproof.session.node_facts import Node
-from netproof.session.provenance import Software
+from netproof.session.provenance import Provenance
 
 RECORDED = Path(__file__).parent / "data" / "nodes"
 GIGE = tuple(f"gige-{n}" for n in range(1, 5))
-SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, {})
+SOFTWARE = Provenance("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, {}, ())
 
 
 def in_job(folder: str = "same", jobid: str = "7", environment: str = "mpich") -> list[Node]:

@@ -57,7 +57,7 @@ KEPT_FILES = [
 
 
 @functools.cache
-def ran_with() -> provenance.Software:
+def ran_with() -> provenance.Provenance:
     """Return the versions, revision and files of this session; gathered once."""
     return provenance.software(
         Path(runtime().site_config.sources[-1]).parent,

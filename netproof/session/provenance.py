@@ -81,11 +81,15 @@ class Requeued:
 
 
 @dataclass(frozen=True)
-class Software:
-    """Versions, and the revision and the files that the run was made with.
+class Provenance:
+    """Provenance of a job or a session: software, nodes, and tries that Slurm ended and made again.
 
-    ``files``: the SHA-256 of each, by kind and path. None has its reason in ``absent``;
-    ``git_changed``: there were changes in no revision.
+    ``netproof``, ``reframe``, ``slurm``: versions, empty where no job has a record;
+    ``git_changed``: there were changes in no revision; ``files``: the SHA-256 of each, by kind and
+    path; ``unknown``: why each part that is missing is.
+
+    Of a session also: ``of_nodes``: a sentence for everything in which nodes of one partition
+    differ; ``beyond_nodes``: the same of jobs; ``partitions``: what Slurm's had when the run began.
     """
 
     netproof: str
@@ -94,23 +98,10 @@ class Software:
     git_revision: str | None
     git_changed: bool | None
     files: dict[str, dict[str, str]]
-    absent: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Provenance of a job or a session: software, nodes, and tries that Slurm ended and made again.
-
-    Of a session also: ``of_nodes``: a sentence for everything in which nodes of one partition
-    differ; ``beyond_nodes``: the same of jobs; ``unknown``: why each part that is missing is;
-    ``slurm``: what the partitions had when the run began.
-    """
-
-    software: Software | None
     nodes: tuple[Node, ...]
     of_nodes: tuple[str, ...] = ()
     unknown: dict[str, str] = field(default_factory=dict)
-    slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
+    partitions: Mapping[str, PartitionNodes] = field(default_factory=dict)
     requeued: tuple[Requeued, ...] = ()
     beyond_nodes: tuple[str, ...] = ()
 
@@ -125,25 +116,25 @@ class Provenance:
         return (*self.of_nodes, *self.beyond_nodes)
 
 
-def software(configuration: Path, references: Path, checkout: Path) -> Software:
-    """Return the software of the session: ask Slurm and git, and hash the files of two folders.
+def software(configuration: Path, references: Path, checkout: Path) -> Provenance:
+    """Return it without nodes: ask Slurm and git, and hash the files of two folders.
 
     ``configuration``: the folder of the sites' ``*.py``; ``references``: that of their
     ``*.yaml``; ``checkout``: a folder within the repository. Raises NetproofError where a
     folder or a file cannot be read.
     """
-    absent: dict[str, str] = {}
+    unknown: dict[str, str] = {}
 
     def ask(key: str, *command: str) -> str | None:
         try:
             return _output(command)
         except NetproofError as error:
-            absent[key] = str(error)
+            unknown[key] = str(error)
             return None
 
     revision = ask("git_revision", "git", "-C", str(checkout), "rev-parse", "HEAD")
     changes = ask("git_changed", "git", "-C", str(checkout), "status", "--porcelain", "-uno")
-    return Software(
+    return Provenance(
         netproof=importlib.metadata.version("netproof"),
         reframe=importlib.metadata.version("reframe-hpc"),
         slurm=ask("slurm", "scontrol", "--version"),
@@ -153,12 +144,13 @@ def software(configuration: Path, references: Path, checkout: Path) -> Software:
             KIND_CONFIGURATION: _hashed(KIND_CONFIGURATION, configuration, "*.py"),
             KIND_REFERENCES: _hashed(KIND_REFERENCES, references, "*.yaml"),
         },
-        absent=absent,
+        nodes=(),
+        unknown=unknown,
     )
 
 
-def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, Any]:
-    """Plain values for the report: the software, and every node of a job.
+def of_job(folder: Path, nodes: Sequence[str], ran_with: Provenance) -> dict[str, Any]:
+    """Plain values for the report: ``ran_with``, the software, and every node of a job.
 
     ``folder`` has a file of ``NODE_FILES`` from each of ``nodes``, those of ``nodes_of_job``.
     Raises NetproofError where a node's file is missing, foreign or not whole. Without the files
@@ -182,7 +174,8 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
     tries = tuple(map(Requeued, earlier_tries(folder)))
-    return dataclasses.asdict(Provenance(ran_with, tuple(described), requeued=tries))
+    whole = dataclasses.replace(ran_with, nodes=tuple(described), requeued=tries)
+    return dataclasses.asdict(whole)
 
 
 def of_test(test: Mapping[str, Any], place: str) -> Provenance | str:
@@ -201,7 +194,7 @@ def of_test(test: Mapping[str, Any], place: str) -> Provenance | str:
 def of_results(results: Sequence[CheckResult]) -> Provenance:
     """Return the provenance of a session by its results."""
     nodes: list[Node] = []
-    ran_with: dict[str, Software | None] = {}
+    ran_with: dict[str, Provenance] = {}
     unknown: dict[str, str] = {}
     requeued: list[Requeued] = []
     for result in results:
@@ -209,15 +202,14 @@ def of_results(results: Sequence[CheckResult]) -> Provenance:
         if isinstance(made_by, str):
             unknown[f"nodes of {job}"] = made_by
         elif made_by is not None:
-            ran_with[job] = made_by.software
+            ran_with[job] = dataclasses.replace(made_by, nodes=(), requeued=())
             nodes += made_by.nodes
             requeued += [one for one in made_by.requeued if one not in requeued]
-    first = next(iter(ran_with.values()), None)
-    if first is None:
+    first = next(iter(ran_with.values()), Provenance("", "", None, None, None, {}, ()))
+    if not ran_with:
         reason = "no job of the report says what it ran with, and on what"
         unknown |= {"software": reason, "nodes": reason}
-    else:
-        unknown |= first.absent
+    unknown |= first.unknown
     for found in nodes:
         for key, reason in found.absent.items():
             unknown.setdefault(f"{found.partition} {found.node} {key}", reason)
@@ -227,8 +219,15 @@ def of_results(results: Sequence[CheckResult]) -> Provenance:
         if other != first
     )
     beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
-    slurm = {name: one for result in results for name, one in sorted(result.slurm.items())}
-    return Provenance(first, tuple(nodes), of_nodes, unknown, slurm, tuple(requeued), beyond)
+    return dataclasses.replace(
+        first,
+        nodes=tuple(nodes),
+        of_nodes=of_nodes,
+        unknown=unknown,
+        partitions={name: one for result in results for name, one in sorted(result.slurm.items())},
+        requeued=tuple(requeued),
+        beyond_nodes=beyond,
+    )
 
 
 def _hashed(kind: str, folder: Path, pattern: str) -> dict[str, str]:

@@ -48,7 +48,7 @@ _OF_INFO = {
     "command": "cmdline",
     "reframe": "version",
 }
-_OF_SOFTWARE = ("netproof", "slurm", "git_revision", "git_changed")
+_OF_SOFTWARE = ("slurm", "git_revision", "git_changed")
 
 _plain = TypeAdapter(Any).dump_python
 """Return dataclasses with all their fields, as ``asdict`` does in three times the time."""
@@ -217,7 +217,7 @@ def _session(
     absent = [key for key in _OF_INFO.values() if key not in info]
     if absent:
         raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
-    software, slurm = gathered.software, gathered.slurm or None
+    slurm = gathered.partitions or None
     libraries = {
         result.environment: result.extras["environment_extras"].get("mpi")
         for result in results
@@ -231,10 +231,11 @@ def _session(
         "measured": sum(result.measured is not None for result in results),
         "labels": stored.labels(),
         "mpi": {name: library for name, library in sorted(libraries.items()) if library},
-        **{name: software and getattr(software, name) for name in _OF_SOFTWARE},
+        **_columns(gathered, _OF_SOFTWARE),
+        "netproof": gathered.netproof or None,
         "files": [
             {"kind": kind, "path": path, "sha256": of_file}
-            for kind, several in (software.files if software else {}).items()
+            for kind, several in gathered.files.items()
             for path, of_file in several.items()
         ],
         "differences": gathered.differences,

@@ -125,7 +125,7 @@ def judge(
 
     ``deferred``: partitions with skipped cases.
     """
-    known = {} if made is None else made.slurm
+    known = {} if made is None else made.partitions
     results = grouped((one.partition, one) for one in session.results)
     return tuple(
         _of_partition(name, site, results[name], known.get(name), bool(known), name in deferred)

@@ -165,8 +165,8 @@ def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) ->
 
 def _of_versions(case: Case, then: Provenance, now: Provenance) -> Iterator[str]:
     """Yield the differences of versions, as far as both sessions know them."""
-    if then.software and now.software and then.software.netproof != now.software.netproof:
-        yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
+    if then.netproof and now.netproof and then.netproof != now.netproof:
+        yield f"made with netproof {then.netproof}, and not {now.netproof}"
     there = [found for found in then.nodes if found.partition == case.partition]
     differ = between(there, now.nodes)
     drivers = " or ".join(sorted({one.driver for one in there if one.driver}))

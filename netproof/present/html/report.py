@@ -31,7 +31,7 @@ from netproof.present.wording import (
     sparkline,
 )
 from netproof.session.node_facts import Node
-from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Software
+from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, Provenance
 from netproof.verdict import engine, limits, session_verdict
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import Entries
@@ -322,7 +322,7 @@ _IN_FULL = ("offloads", "coalescing", "sysctls", "programs")
 def provenance_blocks(report: Report) -> Iterator[Block]:
     """Yield the commands that repeat the run, and all that is known of where it ran."""
     session, found = report.judged.session, report.judged.session.provenance
-    commands, cautions = _repeat(report, found.software)
+    commands, cautions = _repeat(report, found)
     yield Cell("To repeat the run", "heading")
     yield Cell("\n".join(commands), "code")
     yield from cautions
@@ -340,9 +340,9 @@ def provenance_blocks(report: Report) -> Iterator[Block]:
     if built:
         yield Cell("The environments, as measured", "heading")
         yield DataTable(("environment", "MPI", "package, version and hash"), built)
-    if found.software is not None:
+    if found.netproof:
         yield Cell("Software and files", "heading")
-        yield from _software(found.software)
+        yield from _software(found)
     # Each node of a partition once; where jobs found changes, the differences say so.
     nodes = {(one.partition, one.node): one for one in found.nodes}
     if nodes:
@@ -362,23 +362,22 @@ def stated(info: Mapping[str, Any], key: str) -> str:
     return f"(the session does not state {key})" if value in (None, "") else str(value)
 
 
-def _repeat(report: Report, software: Software | None) -> tuple[list[str], list[str]]:
+def _repeat(report: Report, found: Provenance) -> tuple[list[str], list[str]]:
     """Return the commands to repeat the run in a clone, and in what it would differ."""
     info, cautions = report.judged.session.info, []
     lines = ["python3 -m venv .venv && .venv/bin/pip install --editable .", ". ci/activate"]
     if report.system == TESTBED:
         lines = ["ci/setup", "ci/testbed/testbed up", ". ci/testbed/activate"]
-    if software is not None and software.git_revision:
-        lines.insert(0, f"git checkout {shlex.quote(software.git_revision)}")
+    if found.git_revision:
+        lines.insert(0, f"git checkout {shlex.quote(found.git_revision)}")
     else:
         cautions.append("The revision is not known: check out the one that was used yourself.")
-    if software is not None:
-        for kind, (variable, folder) in _FOLDERS.items():
-            used = {str(Path(path).parent) for path in software.files.get(kind, ())}
-            own = str(Path(str(info.get("workdir", ""))) / folder)
-            lines += [f"export {variable}={shlex.quote(one)}" for one in used - {own}]
-        if software.git_changed:
-            cautions.append("The checkout held changes that are in no revision.")
+    for kind, (variable, folder) in _FOLDERS.items():
+        used = {str(Path(path).parent) for path in found.files.get(kind, ())}
+        own = str(Path(str(info.get("workdir", ""))) / folder)
+        lines += [f"export {variable}={shlex.quote(one)}" for one in used - {own}]
+    if found.git_changed:
+        cautions.append("The checkout held changes that are in no revision.")
         cautions.append(
             "The run is the same where the files of configuration and references have the"
             " SHA-256 that stand below."
@@ -461,11 +460,11 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _software(one: Software) -> Iterator[Block]:
+def _software(one: Provenance) -> Iterator[Block]:
     """Yield versions, and files of configuration and references."""
 
     def known(value: str | None, key: str) -> str:
-        return value or f"not known: {one.absent.get(key, 'no reason is given')}"
+        return value or f"not known: {one.unknown.get(key, 'no reason is given')}"
 
     yield {
         "netproof": one.netproof,

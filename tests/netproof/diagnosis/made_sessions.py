@@ -258,16 +258,11 @@ def session_of(
     subjects = [
         Subject.of_extras(one.measured, extras(), {}) for one in cases if one.measured is not None
     ]
-    made = Provenance(
-        SOFTWARE,
-        tuple(
-            dataclasses.replace(node, partition="gige", environment="mpich", jobid="7")
-            for node in described
-        ),
-        (),
-        {},
-        requeued=tuple(requeued),
+    nodes_of_jobs = tuple(
+        dataclasses.replace(node, partition="gige", environment="mpich", jobid="7")
+        for node in described
     )
+    made = dataclasses.replace(SOFTWARE, nodes=nodes_of_jobs, requeued=tuple(requeued))
     coverage = Coverage("gige", NODES, NODES) if covered else Coverage("gige", (), why="not asked")
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), {"gige": own})
     seen = [*traffic.of_cases(subjects), *in_rounds]

@@ -513,7 +513,7 @@ def test_a_checkout_without_git_has_a_reason(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", tmp_path)
     assert stated.git_revision is stated.git_changed is None
-    assert "not a git repository" in stated.absent["git_revision"]
+    assert "not a git repository" in stated.unknown["git_revision"]
     with pytest.raises(NetproofError, match=r"has no \*\.py to tell the configuration from"):
         provenance.software(tmp_path, ROOT / "reference-values", ROOT)
 
@@ -522,7 +522,7 @@ def test_a_machine_without_git_has_a_reason(checkout, monkeypatch):
     monkeypatch.setenv("PATH", str(checkout))
     stated = provenance.software(ROOT / "site-config", ROOT / "reference-values", checkout)
     assert stated.git_revision is stated.git_changed is None
-    assert stated.absent["git_revision"] == "git is not installed"
+    assert stated.unknown["git_revision"] == "git is not installed"
 
 
 def report(tmp_path: Path, folder: str, checkout: Path = ROOT) -> Path:
@@ -579,7 +579,7 @@ def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
     first["netproof_slurm"] = codec.encode(SLURM)
     path.write_text(json.dumps(document))
     gathered = session.load(path).provenance
-    assert gathered.slurm == SLURM
+    assert gathered.partitions == SLURM
     store = Store.create(tmp_path / "store")
     assert questions.load(store, ingest(store, path).stored).provenance == gathered
     first["netproof_slurm"]["gige"][0].pop("state")
@@ -619,7 +619,7 @@ def test_jobs_that_ran_with_other_files_say_so(tmp_path):
     document = json.loads(report(tmp_path, "same").read_text())
     first, second = (test for test in document["runs"][0]["testcases"] if provenance.KEY in test)
     second[provenance.KEY] = json.loads(json.dumps(first[provenance.KEY]))
-    second[provenance.KEY]["software"]["git_revision"] = "0" * 40
+    second[provenance.KEY]["git_revision"] = "0" * 40
     gathered = session.of_document(tmp_path, document).provenance
     assert gathered.differences == (
         f"{second['display_name']} ran with other versions, revision or files than"

@@ -16,11 +16,11 @@ from netproof import codec
 from netproof.criteria import Finding
 from netproof.errors import NetproofError
 from netproof.session import provenance, session
-from netproof.session.provenance import Software
+from netproof.session.provenance import Provenance
 from netproof.session.session import label_of
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "faulty.json"
-SOFTWARE = Software("0.1", "4.10.4", None, None, None, {}, {})
+SOFTWARE = Provenance("0.1", "4.10.4", None, None, None, {}, ())
 FINDING = {
     **{"variable": "latency_us", "criterion": "reference", "level": "pass", "where": "here"},
     **{"reason": "fine", "value": 1.5, "bound": None, "interval": [1.0, "inf"], "size": None},

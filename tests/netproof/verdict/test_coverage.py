@@ -42,7 +42,7 @@ def covered(
     if states is not None:
         there = tuple(SlurmNode(name, state, "") for name, state in states.items())
         slurm = {"gige": why or there}
-    made = Provenance(None, (), (), {}, slurm)
+    made = Provenance("", "", None, None, None, {}, (), partitions=slurm)
     (found,) = coverage.judge(made, passed, {"gige": LENIENT.model_copy(update=values)})
     return found
 
@@ -136,7 +136,7 @@ def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
 
 def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(passed):
     there = tuple(SlurmNode(name, state, "") for name, state in STATES.items())
-    made = Provenance(None, (), (), {}, {"gige": there})
+    made = Provenance("", "", None, None, None, {}, (), partitions={"gige": there})
     (asked,) = coverage.judge(made, passed, {"gige": GIGE})
     assert asked.failed
     (deferred,) = coverage.judge(made, passed, {"gige": GIGE}, {"gige"})

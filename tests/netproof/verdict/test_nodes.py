@@ -31,7 +31,7 @@ def with_changed(*names: str, **values: Any) -> list[Node]:
 
 def judged(found: Iterable[Node], site: Partition = SITE) -> tuple[NodeFinding, ...]:
     """What is found of these nodes."""
-    made = Provenance(SOFTWARE, tuple(found), (), {})
+    made = dataclasses.replace(SOFTWARE, nodes=tuple(found))
     return nodes.judge(made, {"gige": site})
 
 

@@ -107,13 +107,13 @@ def made_with(
     )
     software = {
         **{"netproof": netproof, "reframe": "4.10.4", "slurm": "slurm 22.05.8"},
-        **{"git_revision": "0" * 40, "git_changed": False, "files": {}, "absent": {}},
+        **{"git_revision": "0" * 40, "git_changed": False, "files": {}},
     }
 
     def change(tests: list[dict]) -> None:
         for test in tests:
             test[provenance.KEY] = {
-                "software": software,
+                **software,
                 "nodes": [dataclasses.asdict(node)],
                 "requeued": [],
             }

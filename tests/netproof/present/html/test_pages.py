@@ -23,7 +23,7 @@ from netproof.present.html.page import pages as pages_of
 from netproof.present.html.page import write
 from netproof.present.html.report import Report
 from netproof.session import provenance
-from netproof.session.provenance import Software
+from netproof.session.provenance import Provenance
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
@@ -101,14 +101,14 @@ def hostile(tmp_path: Path, name: str = "two-switches.json") -> Path:
 
 def recorded_provenance(revision: str) -> dict:
     """Return a job's record of four differing nodes of the testbed, with a revision."""
-    software = Software(
+    software = Provenance(
         netproof="0.1.0",
         reframe="4.10.4",
         slurm="slurm 22.05.8",
         git_revision=revision,
         git_changed=True,
         files={"configuration": {f"/srv/{revision}.py": "0" * 64}},
-        absent={},
+        nodes=(),
     )
     nodes = [f"gige-{number}" for number in range(1, 5)]
     return provenance.of_job(DATA / "nodes" / "differ", nodes, software)
