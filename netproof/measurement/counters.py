@@ -65,7 +65,12 @@ def _resolved(names: Any, decode: ValidatorFunctionWrapHandler, known: Validatio
     """Return sets of names; a file has each set once, and numbers in its launches."""
     if known.context is None:
         return decode(names)
-    return tuple([known.context[number] for number in names])
+    try:
+        return tuple([known.context[number] for number in names])
+    except (KeyError, TypeError):
+        found = shortened(repr(names))
+        reason = f"found {found}, expected numbers of the {len(known.context)} sets in line 1"
+        raise NetproofError(f"names of counters: {reason}") from None
 
 
 @dataclass(frozen=True)

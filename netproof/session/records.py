@@ -180,9 +180,9 @@ def _unsealed(path: Path, content: bytes) -> Any:
     return disk.sealed_value(body + b"}", path)
 
 
-_OTHER = (
-    "its SHA-256 is not the one written; restore the session's folder from a backup, or run again"
-)
+_RESTORE = "restore the session's folder from a backup, or run again"
+
+_OTHER = f"its SHA-256 is not the one written; {_RESTORE}"
 
 _SEAL = len(',"sha256":""}\n') + 64
 
@@ -256,7 +256,7 @@ def _of_records(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise NetproofError(f"{path}: is no record: {error!r}") from error
+        raise NetproofError(f"{path}: is no record: {error!r}; {_RESTORE}") from error
 
 
 def document_of(folder: Path) -> dict[str, Any]:
@@ -438,13 +438,16 @@ def _read_part(record: Path, part: Any, kind: type) -> Any:
     disk.insist_on_few(content, (b",", b"[", b"{"), path)
     names, _, value = content.partition(b"\n")
     with _of_records(path):
-        return codec.decode(kind, value, f"{path}: is no record", _names(names))
+        try:
+            return codec.decode(kind, value, "line 2", _names(names))
+        except NetproofError as error:
+            raise NetproofError(f"{path}: is no record: {error}; {_RESTORE}") from error
 
 
 @lru_cache(maxsize=64)
 def _names(line: bytes) -> dict[int, tuple[str, ...]]:
-    """Return sets of counters' names by number; cases of a site have the same."""
-    return {number: tuple(names) for number, names in enumerate(json.loads(line))}
+    """Return sets of counters' names by number; cases of a site have the same. NetproofError."""
+    return dict(enumerate(codec.decode(tuple[tuple[str, ...], ...], line, "line 1: names")))
 
 
 def _content(path: Path, sha256: str | None, remedy: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import re
 import shutil
@@ -18,7 +19,7 @@ from netproof.measurement.case import Case
 from netproof.session import job_files, records, session
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
-from netproof.session.pair_rounds import PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -141,6 +142,26 @@ def test_the_record_of_another_test_is_refused(tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(NetproofError, match=r"is of test_\d+, and the report refers to it for"):
         session.load(path)
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        (b'[["a"]]', r"names of counters: found \[7\], expected numbers of the 1 sets in line 1"),
+        (b"7", "line 1: names: found 7, expected a list"),
+        (b'[["a"', "line 1: names: found "),
+    ],
+)
+def test_a_part_whose_names_of_counters_are_damaged_says_so_and_what_to_do(tmp_path, first, reason):
+    counters = {"sources": {}, "names": [7], "absent": {}, "took_s": {}}
+    second = {"round": 1, "pairs": [["n1", "n2"]], "counters": counters}
+    content = first + b"\n" + json.dumps(second).encode()
+    sha256 = hashlib.sha256(content).hexdigest()
+    path = tmp_path / "record" / f"{sha256[:32]}.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(NetproofError, match=f"^{path}: is no record: .*{reason}.*; restore the"):
+        records._read_part(tmp_path / "record.json", sha256, PairLaunch)
 
 
 def test_without_a_report_each_case_is_measured_and_the_run_has_not_ended(tmp_path):
