@@ -31,7 +31,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
 from netproof.session import job_files, plan, records
 from netproof.session.job_files import Incomplete, JobFolder, JobReport
-from netproof.session.measured import Crash, Launch, Measured, Peer
+from netproof.session.measured import Crash, Launch, Measured
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Subject
@@ -157,7 +157,7 @@ class JobOutcome:
         Its loads are those of the most disturbed one. Raise Incomplete, ParseError and OSError if
         one of them is not complete.
         """
-        peers, loads, paces = [], [launch.loads], dict(launch.paces)
+        peers, loads = [], [launch.loads]
         subject, number = f"{one.step}{NEXT_TO}{name}", launch.number
         for other, environment in self.environments.items():
             if other == name or f"{subject}.{number}" not in environment.job.recorded:
@@ -165,11 +165,11 @@ class JobOutcome:
             case = replace(one.case, environment=other)
             paired = environment.launch(case, subject, number, launch.curve.sizes)
             crashes = environment.job.crashes(f"{subject}.{number}")
-            peers.append(Peer(other, paired.curve, crashes, paired.counters))
             loads.append(paired.loads)
-            paces |= paired.paces
+            paired = replace(paired, environment=other, crashes=crashes, ranks=(), loads=())
+            peers.append(paired)
         noisiest = max(loads, key=others_share)
-        return replace(launch, peers=tuple(peers), loads=noisiest, paces=paces)
+        return replace(launch, peers=tuple(peers), loads=noisiest)
 
     def first(self) -> list[RepeatCase]:
         """Return the complete cases of all environments, by their first launches."""

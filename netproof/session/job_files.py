@@ -151,10 +151,7 @@ class JobFolder:
     ) -> Launch:
         """Return a launch of a case's curve, with its twin's; Incomplete, ParseError, OSError."""
         launch = self.launch(step, case, sizes)
-        inside, paced = (
-            case.ranks == case.ranks_per_node,
-            len(launch.paces.get(case.environment, ())),
-        )
+        inside, paced = case.ranks == case.ranks_per_node, len(launch.paces)
         if partition.pace and inside and paced != disturbance.HALVES:
             times = f"{step} reported its node's pace {paced} times"
             raise Incomplete(f"{self.folder / step}.err: {times} and not for both of its halves")
@@ -229,7 +226,6 @@ class JobFolder:
             raise Incomplete("; ".join(faults))
         ran_on = [use.node for use in ranks]
         counted = counters.counters(errors, said, set(ran_on))
-        paces = disturbance.paces(errors, said)
         sent: dict[str, Any] = {}
         if messages:
             sent["exchanged"] = self._exchanged(step, case)
@@ -245,7 +241,7 @@ class JobFolder:
             curve,
             disturbance.loads(errors, said, cpu_by_node(said)),
             counters=counted,
-            paces={case.environment: paces} if paces else {},
+            paces=disturbance.paces(errors, said),
             **sent,
         )
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -121,33 +121,22 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """A launch of the same case in another environment, paired with a launch, on its nodes.
-
-    A machine changes its pace for seconds: only paired launches had the same one.
-    ``crashes``: attempts at it that crashed; ``counters``: what the network of its nodes counted,
-    None where that was not recorded.
-    """
-
-    environment: str
-    curve: Curve
-    crashes: tuple[Crash, ...] = ()
-    counters: Counters | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
 
     ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
     ``loads``: what else its nodes did, none where that was not recorded; ``further``: made since
     the first launches left a judged quantity undecided; ``twin``: the largest sizes over the link's
-    healthy twin, next to the launch, where the partition has one; ``peers``: launches in other
-    environments paired with it, whose ``loads`` are among its own. ``counters``: what its nodes'
+    healthy twin, next to the launch, where the partition has one. ``counters``: what its nodes'
     network counted, None where that was not recorded; ``payload``: bytes that it had to send
-    between its nodes, or why they are not known. ``paces``: of a launch inside a node, and of its
-    ``peers``, by environment, of both halves of each, where the partition has a command for that.
-    ``exchanged``: what its ranks had to send to each other.
+    between its nodes, or why they are not known. ``paces``: of a launch inside a node, of both
+    halves, where the partition has a command for that. ``exchanged``: what its ranks had to send to
+    each other.
+
+    ``peers``: launches of the same case paired with it in another ``environment``, with the
+    attempts at each that crashed. They ran on its nodes: their ``ranks`` are not recorded, and
+    their ``loads`` are among its own. A machine changes its pace for seconds: only paired launches
+    had the same one.
     """
 
     number: int
@@ -159,11 +148,13 @@ class Launch:
     loads: tuple[NodeLoad, ...] = ()
     further: bool = False
     twin: Curve | None = None
-    peers: tuple[Peer, ...] = ()
+    peers: tuple[Launch, ...] = ()
     counters: Counters | None = None
     payload: int | str = "it was not recorded"
-    paces: Mapping[str, Paces] = field(default_factory=dict)
+    paces: Paces = ()
     exchanged: Sent = "how much was sent was not recorded"
+    environment: str = ""
+    crashes: tuple[Crash, ...] = ()
 
     def nodes(self) -> tuple[str, ...]:
         """The nodes it ran on, in rank order, each once."""

@@ -320,7 +320,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
 
 def _launch(rows: Rows, case: Case, launch: Launch) -> None:
     """Add a launch of a case, and its curve."""
-    whole = _plain(launch)
+    whole, paired = _plain(launch), {peer.environment: peer for peer in launch.peers}
     rows["launches"].append(
         {
             **_columns(case, KEY),
@@ -337,8 +337,8 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
             "exchanged": _payload(launch.exchanged),
             "paces": [
                 {"environment": name, "why" if isinstance(pace, str) else "ns": pace}
-                for name, several in launch.paces.items()
-                for pace in several
+                for name, one in ((case.environment, launch), *paired.items())
+                for pace in one.paces
             ]
             or None,
         }

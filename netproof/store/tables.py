@@ -21,7 +21,7 @@ from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters
 from netproof.measurement.disturbance import NodeCost, NodeLoad
 from netproof.measurement.landmarks import LANDMARKS, EagerLimit
-from netproof.session.measured import Crash, Peer, RankUse
+from netproof.session.measured import Crash, RankUse
 from netproof.session.node_facts import Node
 
 PATH_COLUMNS = ("system", "month", "session")
@@ -121,6 +121,15 @@ _PAYLOAD = pa.struct([("bytes", BYTES), ("messages", BYTES), ("why", TEXT)])
 """What was sent, null where it is not known or not counted, and why it is not known."""
 
 
+_PAIRED = pa.struct(
+    [
+        *(("environment", TEXT), ("curve", arrow_type(Curve)), ("crashes", _several(Crash))),
+        ("counters", arrow_type(Counters)),
+    ]
+)
+"""A launch in another environment."""
+
+
 def _schema(columns: Columns) -> pa.Schema:
     return pa.schema(
         pa.field(name.removesuffix("?"), kind, nullable=name.endswith("?"))
@@ -185,7 +194,7 @@ TABLES: dict[str, pa.Schema] = {
             "loads?": _several(NodeLoad),
             "extra": pa.bool_(),
             "twin?": arrow_type(Curve),
-            "paired?": _several(Peer),
+            "paired?": pa.list_(_PAIRED),
             "counters?": arrow_type(Counters),
             "payload?": _PAYLOAD,
             "paces?": pa.list_(pa.struct([("environment", TEXT), ("ns", NUMBER), ("why", TEXT)])),

@@ -453,9 +453,9 @@ def _pairs_of(subjects: Iterable[Subject]) -> dict[tuple[str, str], Pairs]:
         rounds: dict[str, list[list[InterleavedLaunch]]] = defaultdict(list)
         for launch, noise in zip(member.measured.launches, member.noise, strict=True):
             for peer in launch.peers:
-                both = (environment, launch.curve), (peer.environment, peer.curve)
+                both = (environment, launch), (peer.environment, peer)
                 rounds[peer.environment].append(
-                    [(curve, {name: launch.paces.get(name, ())}, noise) for name, curve in both]
+                    [(one.curve, {name: one.paces}, noise) for name, one in both]
                 )
         for environment_of_peer, of_peer in rounds.items():
             other = places.get((function, partition, environment_of_peer))

@@ -15,7 +15,7 @@ from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters, CounterSource
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
-from netproof.session.measured import Measured, MeasuredAgain, Peer
+from netproof.session.measured import Measured, MeasuredAgain
 from netproof.site import site
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
@@ -514,7 +514,8 @@ class TestCompared:
             curve = launch.curve
             factor = factors[number % len(factors)]
             times = tuple(time / factor for time in curve.time_us)
-            alongside = Peer("mpi-1", dataclasses.replace(curve, time_us=times))
+            curve = dataclasses.replace(curve, time_us=times)
+            alongside = dataclasses.replace(launch, environment="mpi-1", curve=curve)
             launches.append(dataclasses.replace(launch, peers=(alongside,)))
         return dataclasses.replace(done, launches=tuple(launches))
 
@@ -578,8 +579,10 @@ class TestCompared:
                 # The CPUs far apart slow a launch three times.
                 times = tuple(time * (3 if own == 150 else 1) for time in launch.curve.time_us)
                 curve = dataclasses.replace(launch.curve, time_us=times)
-                read = {"mpi-0": (own or "there is one CPU",), "mpi-1": (other,)}
-                launches.append(dataclasses.replace(launch, curve=curve, paces=read))
+                (peer,) = launch.peers
+                peers = (dataclasses.replace(peer, paces=(other,)),)
+                read = (own or "there is one CPU",)
+                launches.append(dataclasses.replace(launch, curve=curve, paces=read, peers=peers))
             subject = dataclasses.replace(done, launches=tuple(launches)).repeated
             return compared("envelope", subject, fast.subject)[0]
 
@@ -602,8 +605,14 @@ class TestCompared:
         def made(count: int, *ratios: float, moved: float = 25.0) -> RepeatCase:
             """Pairs of these ratios in rotation; the CPUs so far apart at the end of one side."""
             done = self.next_to(launched_on(kept, count), *ratios)
-            paces = {"mpi-0": (25.0, moved), "mpi-1": (25.0, 25.0)}
-            launches = [dataclasses.replace(one, paces=paces) for one in done.launches]
+            launches = [
+                dataclasses.replace(
+                    one,
+                    paces=(25.0, moved),
+                    peers=(dataclasses.replace(one.peers[0], paces=(25.0, 25.0)),),
+                )
+                for one in done.launches
+            ]
             return dataclasses.replace(done, launches=tuple(launches))
 
         assert not undecided([made(6, 5.0, 6.0)])

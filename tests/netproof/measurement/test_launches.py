@@ -239,7 +239,7 @@ def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
 @pytest.mark.parametrize(("count", "whole"), [(0, False), (1, False), (2, True)])
 def test_a_launch_inside_a_node_has_a_pace_for_both_halves(tmp_path, monkeypatch, count, whole):
     case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
-    launch = types.SimpleNamespace(paces={"e": (25.0,) * count})
+    launch = types.SimpleNamespace(paces=(25.0,) * count)
     partition = types.SimpleNamespace(pace=["pace"])
     (tmp_path / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
     monkeypatch.setattr(job_files.JobFolder, "launch", lambda *asked: launch)

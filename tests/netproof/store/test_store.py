@@ -117,8 +117,8 @@ def extend(document: dict) -> None:
         for launch in found["launches"] if name else ():
             curve = {**launch["curve"], "bandwidth_mb_s": None}
             crash = {**CRASH, "counters": counted(carrier_changes=2)}
-            launch["peers"] = [{"environment": name, "curve": curve, "crashes": [crash]}]
-            launch["peers"][0]["counters"] = counted(rx_errs=3)
+            peer = {"environment": name, "curve": curve, "crashes": [crash], "ranks": []}
+            launch["peers"] = [launch | peer | {"counters": counted(rx_errs=3)}]
     launch = several[0]["launches"][0]
     launch["loads"] = [LOAD, {**LOAD, "node": "gige-2", "absent": []}]
     launch |= {"counters": counted(tx_bytes=7), "payload": "not printed"}
