@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -320,7 +320,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
 
 def _launch(rows: Rows, case: Case, launch: Launch) -> None:
     """Add a launch of a case, and its curve."""
-    whole, paired = _plain(launch), {peer.environment: peer for peer in launch.peers}
+    whole, several = _plain(launch), (replace(launch, environment=case.environment), *launch.peers)
     rows["launches"].append(
         {
             **_columns(case, KEY),
@@ -336,8 +336,8 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
             "payload": _payload(launch.payload),
             "exchanged": _payload(launch.exchanged),
             "paces": [
-                {"environment": name, "why" if isinstance(pace, str) else "ns": pace}
-                for name, one in ((case.environment, launch), *paired.items())
+                {"environment": one.environment, "why" if isinstance(pace, str) else "ns": pace}
+                for one in several
                 for pace in one.paces
             ]
             or None,
@@ -350,8 +350,8 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
 def _payload(sent: int | Sent) -> dict[str, Any]:
     if isinstance(sent, str):
         return {"why": sent}
-    total, *messages = sent if isinstance(sent, tuple) else (sent,)
-    return {"bytes": total, "messages": next(iter(messages), None)}
+    known = sent if isinstance(sent, tuple) else (sent,)
+    return dict(zip(("bytes", "messages"), known, strict=False))
 
 
 def _points(curve: Curve) -> dict[str, Sequence[Any]]:
