@@ -36,7 +36,7 @@ from netproof.criteria.counters import sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.slower import FLOOR
 from netproof.measurement.case import Case, Curve, median_curve
-from netproof.measurement.counters import Counters, Payload, counters
+from netproof.measurement.counters import Counters, counters
 
 JOBS = HERE.parents[1] / "tests" / "data" / "jobs"
 FROM_THE_LINK = 4096
@@ -66,7 +66,7 @@ def session(name: str) -> dict[tuple[str, str, int], Recorded]:
     for one in json.loads((HERE / "sessions" / f"{name}.json").read_text()):
         curves = _curves(one)
         counted = tuple(
-            CountedLaunch(number, codec.decode(Counters, values, name), Payload(None, "not kept"))
+            CountedLaunch(number, codec.decode(Counters, values, name), "not kept")
             for number, values in enumerate(one.get("counters", ()), 1)
         )
         key = (one["environment"], one["function"], one["ranks"])
@@ -221,9 +221,9 @@ def retransmissions() -> None:
         counted = session(name)["mpich", "tcp", 2].counted
         case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
         shares = [
-            sent_again(launch.counters, node.node)
+            sent_again(launch.counters, node)
             for launch in counted
-            for node in launch.counters.nodes
+            for node in launch.counters.sources
         ]
         rows = [{"name": one.node, "value": one.value} for one in shares]
         worst = max(found("retransmissions", case, label), key=lambda one: one.value or 0)
@@ -240,10 +240,10 @@ def ways() -> None:
         case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
         (one,) = found("directions", case, label)
         rows = [
-            {"name": f"from {node.node}", "value": share.value}
+            {"name": f"from {node}", "value": share.value}
             for launch in counted
-            for node in launch.counters.nodes
-            for share in [sent_again(launch.counters, node.node)]
+            for node in launch.counters.sources
+            for share in [sent_again(launch.counters, node)]
         ]
         chart = bars(rows, "segments sent again", colour)
         sides.append(panel(chart, f"directions: {one.level.value}", [one.why]))
@@ -259,9 +259,7 @@ def path() -> None:
         (one,) = found("path", case, label)
         on_rails, elsewhere = sent_over(launch, (RAIL,))
         sent = {RAIL: on_rails, **elsewhere}
-        rows = [
-            {"name": name, "value": count / launch.payload.bytes} for name, count in sent.items()
-        ]
+        rows = [{"name": name, "value": count / launch.payload} for name, count in sent.items()]
         chart = bars(rows, "sent, as a share of the payload", colour)
         sides.append(panel(chart, f"path: {one.level.value}", [one.why]))
     save("path", *sides)
@@ -272,7 +270,7 @@ def _recorded_step(folder: Path) -> CountedLaunch:
     errors = folder / "mpi-inter-node-oneway.1.err"
     text, nodes = errors.read_text(), ("gige-1", "gige-2")
     case = Case("", "", "mpich", "netpipe", "mpi", 2, 1)
-    payload = registry.of(case).payload(case, "", text, nodes)
+    payload, _ = registry.of(case).payload(case, "", text, nodes)
     return CountedLaunch(1, counters(errors, text, set(nodes)), payload)
 
 
