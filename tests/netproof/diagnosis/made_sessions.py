@@ -27,7 +27,7 @@ from netproof.session import job_files, pair_rounds, session
 from netproof.session.measured import Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairLaunch, PairRounds
-from netproof.session.provenance import Provenance, Requeued
+from netproof.session.provenance import Requeued
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import PairQuantity, PairSettings, Partition

@@ -13,7 +13,6 @@ from made_nodes import GIGE, SOFTWARE, changed, in_job
 from netproof.criteria import Level
 from netproof.session import node_facts
 from netproof.session.node_facts import Node
-from netproof.session.provenance import Provenance
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import FACTS, Partition
