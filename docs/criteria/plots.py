@@ -38,10 +38,10 @@ from netproof.criteria.settings import ConfirmSettings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.case import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.links import line_rate_mb_s
+from netproof.measurement.links import Link
 from netproof.verdict import confirmations
 
-GIGE_MB_S = line_rate_mb_s(1000, 1500)
+GIGE_MB_S = Link(1000, 1500).line_rate_mb_s()
 FROM_BURSTS_UP = 65536
 """Below this size the testbed's token buckets let messages pass above the line rate."""
 
@@ -85,12 +85,13 @@ def envelope() -> None:
 def score() -> None:
     """Both switches against fast-ethernet as the baseline."""
     base = launches("fast-ethernet-tcp")
+    other = scores.ScoredSide(base, "fast-ethernet", scores.SCORE)
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
-        one = scores.score(launches(case), base, where=label, baseline="fast-ethernet")
+        one = scores.score(scores.ScoredSide(launches(case), label, scores.SCORE), other)
         curves = {label: median_curve(launches(case)), "fast-ethernet": median_curve(base)}
         chart = lines(curves, [colour, OTHER], rate=False)
-        sides.append(panel(chart, f"score: {one.value:.3g}", [one.why]))
+        sides.append(panel(chart, f"score: {one.value:.3g}", [f"{label}: {one.reason}"]))
     save("score", *sides)
 
 

@@ -250,7 +250,7 @@ class Store:
     ) -> bool:
         """Put a session in place, whole or not at all; return False where it is there already.
 
-        ``tables``: one for each of ``tables.TABLES`` whose file is not among ``others``, contents by
+        ``tables``: one for each of ``tables.TABLES`` whose file is not in ``others``, contents by
         file. When it returns, the session is on disk. Raise NetproofError where the file system
         refuses, with the store as it was.
         """
