@@ -289,10 +289,11 @@ def carriers(changes: int | None):
         interface["absent"] = {"carrier_changes": "went from 9 to 1"}
     tcp = {"kind": "tcp", "name": "", "read": 0, "layer": "", "interfaces": [], "absent": {}}
     tcp |= {"counted": {"Tcp.OutSegs": 90, "Tcp.RetransSegs": 10}}
-    node = {"node": "gige-1", "sources": [interface, tcp], "absent": {}, "took_s": 0.001}
+    counters = {"sources": {"gige-1": [interface, tcp]}, "absent": {"gige-1": {}}}
+    counters |= {"took_s": {"gige-1": 0.001}, "names": [[]]}
 
     def change(rows):
-        rows["launches"][0] |= {"counters": {"nodes": [node], "names": [[]]}}
+        rows["launches"][0] |= {"counters": counters}
 
     return change
 

@@ -128,10 +128,11 @@ def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, 
 def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
     tcp = {"kind": "tcp", "name": "", "read": 0, "layer": "", "interfaces": [], "absent": {}}
     tcp |= {"counted": {"Tcp.OutSegs": 90, "Tcp.RetransSegs": 10}}
-    node = {"node": "gige-1", "sources": [tcp], "absent": {}, "took_s": 0.001}
+    counters = {"sources": {"gige-1": [tcp]}, "absent": {"gige-1": {}}}
+    counters |= {"took_s": {"gige-1": 0.001}, "names": [[]]}
 
     def change(rows):
-        rows["launches"][0] |= {"counters": {"nodes": [node], "names": [[]]}}
+        rows["launches"][0] |= {"counters": counters}
 
     for night in range(4):
         nights.add(night, change=change)
