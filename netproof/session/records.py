@@ -383,8 +383,8 @@ def _failed(case: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _name(test: Mapping[str, Any]) -> tuple[Any, ...]:
-    return test.get("unique_name"), test["partition"], test["environ"]
+def _name(test: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(test.get(key)) for key in ("unique_name", "partition", "environ"))
 
 
 def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:

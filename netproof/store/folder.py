@@ -25,7 +25,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from netproof import codec
@@ -242,17 +241,11 @@ class Store:
         """Return the session's directory, whether it is there or not."""
         return self.folder / stored.place
 
-    def put(
-        self,
-        stored: StoredSession,
-        tables: Mapping[str, pa.Table],
-        others: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> bool:
+    def put(self, stored: StoredSession, files: Mapping[str, bytes]) -> bool:
         """Put a session in place, whole or not at all; return False where it is there already.
 
-        ``tables``: one for each of ``tables.TABLES`` whose file is not in ``others``, contents by
-        file. When it returns, the session is on disk. Raise NetproofError where the file system
-        refuses, with the store as it was.
+        ``files``: contents by name, ``packed_tables`` among them. When it returns, the session is
+        on disk. Raise NetproofError where the file system refuses, with the store as it was.
         """
         target = self.path(stored)
         if target.exists():
@@ -264,7 +257,6 @@ class Store:
             incoming.mkdir(parents=True)
             try:
                 self._sweep(incoming)
-                files = packed_tables([tables]) | {**others}
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     disk.replace(incoming / name, content)
                 disk.make_folder(target.parent)

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,30 +91,24 @@ def ingest(
     where the report is damaged, is still being written, or differs from the one that the store has
     of this session.
     """
-    try:
+    with _reading(report):
         sha256 = _sha256(report)
         document = session.document_of(report)
-        others = {SESSION: packed_session(document)}
+        files = {SESSION: packed_session(document)}
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = place(read)
-        verdict: bytes | str = b""
-        if new := not store.path(stored).exists():
-            left_open, verdict = judged(read, sha256)
-            others |= packed_tables(tables_of(read, sha256, left_open))
-    except NetproofError as error:
-        # A fault within the report is named by its case or column.
-        named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
-        raise NetproofError(named) from error
-    except OSError as error:
-        raise NetproofError(f"{report}: cannot be read: {error.strerror}") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise NetproofError(f"{report}: is no whole report of ReFrame's: {error!r}") from error
-    not_judged = verdict if isinstance(verdict, str) else ""
-    if new:
-        others |= {} if isinstance(verdict, str) else {VERDICT: verdict}
-        new = store.put(stored, {}, others)
+    not_judged = ""
+    if new := not store.path(stored).exists():
+        left_open, verdict = judged(read, sha256)
+        with _reading(report):
+            files |= packed_tables(tables_of(read, sha256, left_open))
+        if isinstance(verdict, str):
+            not_judged = verdict
+        else:
+            files[VERDICT] = verdict
+        new = store.put(stored, files)
     if not new and (known := report_sha256(store, stored)) != sha256:
         raise NetproofError(
             f"{report}: the store has session {stored.name} from another report (SHA-256"
@@ -130,6 +125,21 @@ def ingest(
         not_judged,
         session.dated_ahead(store.path(stored), read.began),
     )
+
+
+@contextmanager
+def _reading(report: Path) -> Iterator[None]:
+    """Name the report in what is wrong with it."""
+    try:
+        yield
+    except NetproofError as error:
+        # A fault within the report is named by its case or column.
+        named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
+        raise NetproofError(named) from error
+    except OSError as error:
+        raise NetproofError(f"{report}: cannot be read: {error.strerror}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NetproofError(f"{report}: is no whole report of ReFrame's: {error!r}") from error
 
 
 def report_sha256(store: Store, stored: StoredSession) -> str:

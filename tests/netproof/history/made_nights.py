@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from netproof.diagnosis.diagnosis import ingest
 from netproof.store import Store, StoredSession, questions
+from netproof.store.folder import packed_tables
 from netproof.store.tables import TABLES
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "ranges.json"
@@ -139,7 +140,7 @@ class MadeNights:
         tables = {
             name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in TABLES.items()
         }
-        self.store.put(stored, tables)
+        self.store.put(stored, packed_tables([tables]))
         return drawn
 
     def add_many(self, nights: int, slower_from: Mapping[int, Slower] | None = None) -> None:

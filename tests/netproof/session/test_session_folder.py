@@ -191,6 +191,10 @@ def test_a_run_that_reframe_ended_has_what_its_jobs_measured_and_no_check_read(t
     assert {one.result for one in found.results} >= {"pass"}
     assert records.ENDED_EARLY in found.results[-1].reason
     assert str(found.path) == str(report)
+    del run["testcases"][3][records.KEY]
+    run["testcases"][3]["unique_name"] = ["test_3"]
+    report.write_text(json.dumps(document))
+    assert session.load(report).results[3].measured == found.results[3].measured
 
 
 def test_what_no_check_compared_with_its_references_has_failed(tmp_path):

@@ -14,7 +14,7 @@ from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.store import Store, StoredSession, questions
-from netproof.store.folder import SESSION, packed_session
+from netproof.store.folder import SESSION, packed_session, packed_tables
 from netproof.verdict import session_verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,7 +92,8 @@ def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path):
     bad = another(good)
     change, reason = CONTRADICTIONS[2]
     document = json.loads(altered(tmp_path, change).read_text())
-    store.put(bad, questions.tables(store, good), {SESSION: packed_session(document)})
+    tables = packed_tables([questions.tables(store, good)])
+    store.put(bad, tables | {SESSION: packed_session(document)})
     named = ["--store", str(store.folder), "testbed:gige"]
     for asked in (
         ["verdict", bad.name, *named],
@@ -119,7 +120,7 @@ def test_a_table_that_contradicts_its_session_is_found_by_the_check(tmp_path, ta
     tables[table] = tables[table].slice(1)
     session_file = (store.path(good) / SESSION).read_bytes()
     bad = another(good)
-    store.put(bad, tables, {SESSION: session_file})
+    store.put(bad, packed_tables([tables]) | {SESSION: session_file})
     ran = CliRunner().invoke(app, ["store", "check", "--store", str(store.folder)])
     assert ran.exit_code == 1
     printed = " ".join(ran.output.split())
