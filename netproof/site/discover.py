@@ -335,10 +335,12 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
     The fastest by TCP between two nodes, then by ethtool, then the one with the larger MTU.
     """
     looked, questions = partition.looked, partition.questions
-    everywhere = set.intersection(*({one.name for one in node.interfaces} for node in looked.nodes))
+    everywhere = set.intersection(
+        *({one.name for one in node.interfaces} for node in looked.described)
+    )
     there = [
         one
-        for one in looked.nodes[0].interfaces
+        for one in looked.described[0].interfaces
         if one.name in everywhere and one.address and not _NOT_OF_A_SWITCH.match(one.name)
     ]
     if not there:
@@ -387,7 +389,7 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, Any]:
     """Return the partition's extras that deviate from defaults."""
     looked, questions = partition.looked, partition.questions
     chosen, rate = interface_of(partition)
-    devices = [one for one in looked.nodes[0].devices if one.active]
+    devices = [one for one in looked.described[0].devices if one.active]
     extras: dict[str, Any] = {
         "switch": partition.name,
         "nic": (chosen.card if chosen else "") or "unknown",
@@ -471,7 +473,7 @@ def site_text(system: str, found: Discovered) -> str:
             "time_limit": partition.time_limit,
         }
         # Keep MPI on the interface where nodes have several networks.
-        networks = sum(bool(one.address) for one in partition.looked.nodes[0].interfaces)
+        networks = sum(bool(one.address) for one in partition.looked.described[0].interfaces)
         if networks > 1 and "rdma" not in extras:
             entry["env_vars"] = [[one, extras["interface"]] for one in _OF_INTERFACES]
         partitions.append(({**entry, "extras": extras}, asked))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import sys
@@ -17,27 +16,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria.rate import LineRateSettings
-from netproof.errors import NetproofError, grouped, shortened
+from netproof.errors import NetproofError, shortened
 from netproof.measurement.links import Link
 from netproof.site import slurm
 from netproof.site.site import OWN_ENVIRONMENT
 from netproof.site.slurm import fold
 
-SHELL = Path(__file__).with_name("look.sh")
-HEADER, END = "netproof-look\t1", "end"
+SCRIPTS = (
+    Path(__file__).with_name("look_job.py"),
+    Path(__file__).parents[1] / "run" / "shell" / "node.py",
+)
+HEADER = "netproof-look-1 "
 JOB_LIMIT_MIN = 15
 MOST_NODES = 16
 _POLL_S = 2
 _MESSAGE = 1048576
 """Bytes of a message of the programs that the job starts."""
-_RATE = {
-    "NPmpi": (re.compile(r": *1048576 bytes .*?--> *([\d.]+) Mbps"), 1.048576),
-    "IMB-MPI1": (re.compile(r"(?m)^ *1048576 +\d+ +[\d.]+ +([\d.]+)"), 8.0),
-    "osu_bw": (re.compile(r"(?m)^ *1048576 +([\d.]+)"), 8.0),
-}
-"""A program's bandwidth of messages of 1 MiB, and Mbit/s of 10⁶ bits for one of its unit."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +107,11 @@ class Looked:
     tcp: Mapping[str, Mapping[int, float]]
     environments: Mapping[str, LookedEnvironment]
 
+    @property
+    def described(self) -> list[LookedNode]:
+        """Nodes that had a Python to describe them."""
+        return [one for one in self.nodes if one.interfaces or not one.python_fault]
+
     def tcp_mbit_s(self, interface: str) -> float | None:
         """Return the rate of the largest message; None where TCP was not measured."""
         rates = self.tcp.get(interface)
@@ -142,8 +144,9 @@ def look(
     nodes = min(most, MOST_NODES, max(2, len(free)))
     place = Path(tempfile.mkdtemp(prefix=".netproof-look-", dir=folder))
     try:
-        shutil.copy(SHELL, place)
-        (place / "look-job.sh").write_text(_script(environments, nodes))
+        for script in SCRIPTS:
+            shutil.copy(script, place)
+        (place / "look-job.sh").write_text(_script(environments))
         submitted = slurm.ask(
             *("sbatch", "--parsable", f"--chdir={place}", f"--output={place}/job.out"),
             *("--job-name=netproof-look", f"--time={JOB_LIMIT_MIN}", f"--nodes={nodes}"),
@@ -166,17 +169,16 @@ _NOTE = 'status=$? && [ "$status" -eq 0 ] || netproof_failed "status $status"'
 """Notes a command of the set-up that failed."""
 
 
-def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]], nodes: int) -> str:
-    python = shlex.join([sys.executable, str(Path(__file__).resolve().parents[2])])
-    # The first environment that has NPtcp measures the networks.
-    networks = ('(cd .. && [ -e networks ] || bash look.sh networks "${names[@]:0:2}")',)
+def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> str:
+    python = shlex.join([sys.executable, "-Es"])
+    root = shlex.quote(str(Path(__file__).resolve().parents[2]))
     lines = [
         "#!/bin/bash",
         OWN_ENVIRONMENT,
         "mapfile -t names < <(scontrol show hostnames)",
         'pair=$(IFS=,; echo "${names[*]:0:2}")',
-        "srun --mpi=none --ntasks-per-node=1 --output=node.%N.txt --error=node.%N.err"
-        f" bash look.sh node {python}",
+        "srun --mpi=none --ntasks-per-node=1 --kill-on-bad-exit=0"
+        f" --output=node.%N.txt --error=node.%N.err {python} look_job.py node {root}",
     ]
     for number, (setup, pmis) in enumerate(environments.values()):
         lines += [
@@ -188,8 +190,8 @@ def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]], nod
             "trap 'netproof_failed \"it ended the shell\"' EXIT",
             *(text for line in setup for text in (f"netproof_at={shlex.quote(line)}", line, _NOTE)),
             "trap - EXIT",
-            *(networks if nodes > 1 else ()),
-            f'bash ../look.sh environment "$pair" {shlex.join(pmis)} >programs.txt 2>programs.err)',
+            f'{python} ../look_job.py environment "$pair" {shlex.join(pmis)} >programs.txt'
+            " 2>programs.err)",
         ]
     return "\n".join([*lines, "touch done", ""])
 
@@ -219,33 +221,19 @@ def _read(place: Path, environments: Mapping[str, object], job: str) -> Looked:
         raise NetproofError(
             f"job {job} left nothing in {place.parent}: {said or 'is that folder on the nodes?'}"
         )
-    nodes = tuple(map(_described, sorted(place.glob("node.*.txt"))))
-    if not nodes:
-        raise NetproofError(f"job {job} described no node: {last_words(place / 'job.out')}")
-    tcp = {
-        path.name.removeprefix("network.").removesuffix(".np"): rates_of(path.read_text())
-        for path in place.glob("network.*.np")
-    }
-    printed = {line.strip() for node in nodes for line in node.printed}
+    nodes = tuple(map(node_of, sorted(place.glob("node.*.txt"))))
+    if not Looked(nodes, {}, {}).described:
+        said = without_python(nodes) or last_words(place / "job.out")
+        raise NetproofError(f"job {job} described no node: {said}")
+    rates = place / "networks.json"
+    there = rates.read_bytes() if rates.exists() else b"{}"
+    tcp = codec.decode(dict[str, dict[int, float]], there, str(rates))
+    printed = {line for node in nodes for line in node.printed}
     found = {
         name: environment_of(place / f"env-{number}", printed)
         for number, name in enumerate(environments)
     }
     return Looked(nodes, tcp, found)
-
-
-def _described(path: Path) -> LookedNode:
-    try:
-        return node_of(path.read_text())
-    except NetproofError as error:
-        why = last_words(path.with_suffix(".err"))
-        raise NetproofError(f"{error}{f'; it said: {why}' if why else ''}") from None
-
-
-def rates_of(text: str) -> dict[int, float]:
-    """Return the Mbit/s at each size in what ``NPtcp -o`` wrote: bytes, its Mbps, seconds."""
-    found = (line.split() for line in text.splitlines())
-    return {int(one[0]): 8e-6 * int(one[0]) / float(one[2]) for one in found if len(one) == 3}
 
 
 def last_words(path: Path, printed: Collection[str] = ()) -> str:
@@ -263,78 +251,43 @@ def _said(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _lines_of(text: str) -> tuple[list[str], dict[str, list[list[str]]]]:
-    """Return what was printed around a description, and the words of its lines by the first."""
-    lines = text.splitlines()
-    if HEADER not in lines or END not in lines:
-        raise NetproofError(f"a node's description is cut short: {shortened(repr(text))}")
-    began, ended = lines.index(HEADER), lines.index(END)
-    described = (line.split("\t") for line in lines[began + 1 : ended])
-    rows = (["" if word == "-" else word for word in words] for words in described)
-    return lines[:began] + lines[ended + 1 :], grouped((key, words) for key, *words in rows)
+def _described(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what ``look_job.py`` printed into a file, empty for nothing, and the lines around."""
+    lines = _said(path)
+    own = [line for line in lines if line.startswith(HEADER)]
+    text = own[-1].removeprefix(HEADER) if own else "{}"
+    described = codec.decode(dict[str, Any], text.encode(), f"{path}: is cut short")
+    return described, tuple(line for line in lines if line not in own)
 
 
-def node_of(text: str) -> LookedNode:
-    """Return a node from what ``look.sh node`` printed. Raises NetproofError where it is cut."""
-    printed, lines = _lines_of(text)
-    return LookedNode(
-        lines["node"][0][0],
-        lines["python"][0][0],
-        tuple(
-            Interface(name, int(mtu), int(speed) if speed else None, *others)
-            for name, mtu, speed, *others in lines["interface"]
-        ),
-        tuple(
-            Device(
-                name,
-                layer,
-                int(float(rate.split()[0]) * 1000) if rate else None,
-                "ACTIVE" in state or not state,
-                numa,
-                tuple(nets.split()),
-            )
-            for name, layer, rate, state, numa, nets in lines["device"]
-        ),
-        tuple(filter(str.strip, printed)),
-    )
+def node_of(path: Path) -> LookedNode:
+    """Return a node from the file ``node.NAME.txt``; one that says nothing has no Python."""
+    described, printed = _described(path)
+    if not described:
+        fault = last_words(path.with_suffix(".err"), printed) or "it said nothing"
+        return LookedNode(path.name.split(".", 1)[1].removesuffix(".txt"), fault, (), (), printed)
+    return codec.decode(LookedNode, {**described, "printed": printed}, str(path))
 
 
 def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnvironment:
-    """Return an environment from what ``look.sh environment`` left in its folder.
+    """Return an environment from what ``look_job.py environment`` left in its folder.
 
-    ``printed``: lines of a prolog or wrapper. Of a program that failed by each plugin the words by
-    the first are kept: the first is the likeliest.
+    ``printed``: lines of a prolog or wrapper.
     """
     setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
     failed = next(iter(_said(folder / "failed")), "")
-    try:
-        text = (folder / "programs.txt").read_text()
-    except OSError:
-        nothing = {"setup": setup or "left nothing"}
-        return LookedEnvironment({}, ("", ""), "", {}, nothing, failed)
-    _, lines = _lines_of(text)
-    pmi = ""
-    rates: dict[str, float] = {}
-    said: dict[str, str] = {}
-    for program, tried, status in lines["ran"]:
-        output, errors = (folder / f"{program}.{tried}.{kind}" for kind in ("out", "err"))
-        both = "".join(one.read_text(errors="replace") for one in (output, errors) if one.exists())
-        pattern, unit = _RATE[program]
-        if status == "0" and (figures := pattern.findall(both)):
-            rates[program], pmi = unit * float(figures[-1]), tried
-        elif program not in rates:
-            words = last_words(errors, printed) or last_words(output, printed)
-            late = "it did not end in 60 s: " if status == "124" else ""
-            said.setdefault(program, f"--mpi={tried}: {late}{words or f'status {status}'}")
-    if setup and not rates:
+    described, _ = _described(folder / "programs.txt")
+    if not described:
+        said = {"setup": setup or last_words(folder / "programs.err") or "left nothing"}
+        return LookedEnvironment({}, ("", ""), "", {}, said, failed)
+    said = {}
+    for program, (began, otherwise, *lines) in described["said"].items():
+        words = [line for line in lines if line not in printed]
+        said[program] = began + shortened(words[-1] if words else otherwise)
+    if setup and not described["mbit_s"]:
         said["setup"] = setup
-    said = {program: words for program, words in said.items() if program not in rates}
-    programs = dict(words for words in lines["program"])
-    path, version = (lines["library"] or [["", ""]])[-1]
-    carried: dict[str, dict[str, int]] = defaultdict(dict)
-    for program, interface, sent in lines["carried"]:
-        carried[program][interface] = int(sent)
-    return LookedEnvironment(programs, (path, version), pmi, rates, said, failed, carried)
+    values = {**described, "said": said, "failed": failed}
+    return codec.decode(LookedEnvironment, values, str(folder))
 
 
 def setup_of(
@@ -371,7 +324,7 @@ def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, 
     name, mtu, rate = extras["interface"], extras["mtu"], extras["link_mbit_s"]
     rates_differ = "link_mbit_s" not in extras["may_differ"] and not extras["rdma"]
     by_fault: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for node in looked.nodes:
+    for node in looked.described:
         there = {one.name: one for one in node.interfaces}
         if name not in there:
             has = f"{name} is not there or down; there are {', '.join(there) or 'none'}"
@@ -383,7 +336,7 @@ def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, 
         if own and own != rate and rates_differ:
             has = f"{name} has {own} Mbit/s by ethtool, not {rate}"
             by_fault["extras['link_mbit_s']", has].append(node.name)
-    without = [one.name for one in looked.nodes if not any(two.active for two in one.devices)]
+    without = [one.name for one in looked.described if not any(two.active for two in one.devices)]
     if extras["rdma"] and without:
         where = f"on {fold(without)} no RDMA device is there and active; leave rdma out"
         yield "extras['rdma']", f"is {extras['rdma']}, and {where}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,14 +24,33 @@ KESTREL = CLUSTERS / "kestrel"
 FABRIC = {"ens1f0": {1048576: 998.0}}
 NETWORKS = {**FABRIC, "eno1": {1048576: 193.0}}
 NODE = """Welcome to kestrel, see https://kestrel.hpc/help
-netproof-look\t1
-node\tcn007
-python\t-
-interface\teno1\t1500\t10000\t10.141.0.13\tveth 1.0\t-
-interface\tens1f0\t9000\t10000\t10.142.0.13\tveth 1.0\t-
-device\tmlx5_0\tInfiniBand\t100 Gb/sec (4X EDR)\t4: ACTIVE\t1\tib0
-end
-"""
+netproof-look-1 {"name": "cn007", "python_fault": "", "interfaces": [
+{"name": "eno1", "mtu": 1500, "link_mbit_s": 10000, "address": "10.141.0.13", "driver": "veth 1.0",
+"card": ""},
+{"name": "ens1f0", "mtu": 9000, "link_mbit_s": 10000, "address": "10.142.0.13",
+"driver": "veth 1.0", "card": ""}],
+"devices": [{"name": "mlx5_0", "link_layer": "InfiniBand", "mbit_s": 100000, "active": true,
+"numa_node": "1", "interfaces": ["ib0"]}]}
+""".replace(",\n", ", ").replace("[\n", "[")
+ENVIRONMENT = {
+    "programs": {"IMB-MPI1": "/srv/imb", "NPmpi": "/srv/NPmpi"},
+    "library": ["/srv/libmpi.so.12", "MPICH Version:      5.0.2"],
+    "pmi": "pmi2",
+    "mbit_s": {"IMB-MPI1": 960.0},
+    "carried": {"IMB-MPI1": {"eno1": 32, "lo": 0}},
+    "said": {},
+}
+LOOK_JOB, NODE_PY = look.SCRIPTS
+
+
+def looked_at(folder: Path, *words: str) -> Path:
+    """Run the job's script in a folder, and return the file with what it printed."""
+    for script in look.SCRIPTS:
+        shutil.copy(script, folder)
+    command = [sys.executable, "-Es", "look_job.py", *words]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    (folder / "node.n1.txt").write_text(ran.stdout)
+    return folder / "node.n1.txt"
 
 
 def said(name: str, cluster: Path = KESTREL) -> str:
@@ -277,10 +299,9 @@ class TestLooked:
             (tmp_path / name).chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
         monkeypatch.setenv("SLURMD_NODENAME", "n1")
-        ran = subprocess.run(
-            ["bash", look.SHELL, "node", "false", "/"], capture_output=True, text=True, check=True
-        )
-        found = look.node_of(ran.stdout).interfaces
+        described = look.node_of(looked_at(tmp_path, "node", str(ROOT)))
+        assert (described.name, described.python_fault) == ("n1", "")
+        found = described.interfaces
         assert [(one.name, one.mtu, one.link_mbit_s, one.driver) for one in found] == [
             ("ib0", 2044, 100000, "mlx5_core[ib_ipoib] 5.8-2.0.3"),
             ("bond0.100", 9000, 50000, "802.1Q VLAN Support 1.8"),
@@ -289,48 +310,95 @@ class TestLooked:
         ]
         assert {one.address for one in found} == {"10.1.0.7"}
 
-    def test_a_node_is_read_past_what_a_prolog_prints(self):
-        one = look.node_of(NODE)
+    def test_a_node_is_read_past_what_a_prolog_prints(self, tmp_path):
+        (tmp_path / "node.cn007.txt").write_text(NODE)
+        one = look.node_of(tmp_path / "node.cn007.txt")
         assert (one.name, one.python_fault) == ("cn007", "")
         assert one.printed == ("Welcome to kestrel, see https://kestrel.hpc/help",)
         assert one.interfaces == node().interfaces
         assert one.devices == (Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",)),)
 
-    @pytest.mark.parametrize("text", ["", NODE.replace("end\n", ""), "slurmstepd: error: no\n"])
-    def test_a_cut_description_is_refused(self, text):
+    def test_a_cut_description_is_refused(self, tmp_path):
+        (tmp_path / "node.cn007.txt").write_text(NODE[:-40])
         with pytest.raises(NetproofError, match="cut short"):
-            look.node_of(text)
+            look.node_of(tmp_path / "node.cn007.txt")
+
+    def test_a_node_that_says_nothing_has_no_python(self, tmp_path):
+        (tmp_path / "node.cn007.a.txt").write_text("")
+        (tmp_path / "node.cn007.a.err").write_text(
+            f"slurmstepd: error: execve(): {sys.executable}: No such file or directory\n"
+        )
+        one = look.node_of(tmp_path / "node.cn007.a.txt")
+        assert (one.name, one.interfaces) == ("cn007.a", ())
+        assert f"cn007.a cannot start {sys.executable}, which runs every job: No such file" in (
+            look.without_python([one])
+        )
+
+    def test_a_python_that_cannot_import_netproof_is_a_fault(self, tmp_path):
+        (tmp_path / "netproof").mkdir()
+        (tmp_path / "netproof" / "__init__.py").write_text("import pydantic_of_another_python")
+        one = look.node_of(looked_at(tmp_path, "node", str(tmp_path)))
+        assert one.python_fault == (
+            "ModuleNotFoundError: No module named 'pydantic_of_another_python'"
+        )
+
+    def test_a_device_is_active_by_any_of_its_ports(self, tmp_path):
+        for number, state in ((1, "1: DOWN"), (2, "4: ACTIVE")):
+            port = tmp_path / "infiniband" / "mlx4_0" / "ports" / str(number)
+            port.mkdir(parents=True)
+            (port / "state").write_text(f"{state}\n")
+            (port / "rate").write_text(f"{40 * number} Gb/sec (4X QDR)\n")
+            (port / "link_layer").write_text("InfiniBand\n")
+        (tmp_path / "infiniband" / "rxe0").mkdir()
+        (tmp_path / "infiniband" / "mlx4_0" / "device").mkdir()
+        asked = (
+            "import json, sys, look_job; print(json.dumps([*look_job.devices(look_job.Path('.'))]))"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", asked],
+            cwd=tmp_path,
+            env={"PYTHONPATH": f"{LOOK_JOB.parent}:{NODE_PY.parent}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        (one,) = json.loads(ran.stdout)
+        assert (one["name"], one["mbit_s"], one["active"]) == ("mlx4_0", 80000, True)
 
     def test_an_environment_has_the_plugin_by_which_two_ranks_met(self, tmp_path):
-        (tmp_path / "programs.txt").write_text(
-            "netproof-look\t1\nprogram\tIMB-MPI1\t/srv/imb\nprogram\tNPmpi\t/srv/NPmpi\n"
-            "library\t/srv/libmpi.so.12\tMPICH Version:      5.0.2\nran\tNPmpi\tpmi2\t127\n"
-            "ran\tIMB-MPI1\tpmix\t143\nran\tIMB-MPI1\tpmi2\t0\nend\n"
-        )
-        (tmp_path / "NPmpi.pmi2.err").write_text("NPmpi: libfabric.so.1 not found\n")
-        (tmp_path / "IMB-MPI1.pmix.err").write_text("unsupported PMI version PMIx. Aborting.\n")
-        (tmp_path / "IMB-MPI1.pmi2.out").write_text(
-            "   1048576           20      8738.1   120.00\n"
-        )
-        one = look.environment_of(tmp_path)
+        said = ["unsupported PMI version", "libfabric.so.1 not found", "Welcome"]
+        left = {**ENVIRONMENT, "said": {"NPmpi": ["--mpi=pmi2: ", "status 127", *said]}}
+        (tmp_path / "programs.txt").write_text(look.HEADER + json.dumps(left))
+        one = look.environment_of(tmp_path, ["Welcome"])
         assert (one.pmi, one.mbit_s) == ("pmi2", {"IMB-MPI1": 960.0})
-        assert one.said == {"NPmpi": "--mpi=pmi2: NPmpi: libfabric.so.1 not found"}
+        assert one.said == {"NPmpi": "--mpi=pmi2: libfabric.so.1 not found"}
+        assert one.carried == {"IMB-MPI1": {"eno1": 32, "lo": 0}}
 
     def test_an_environment_that_cannot_be_set_up_has_the_words_of_modules(self, tmp_path):
         (tmp_path / "setup.err").write_text("ERROR: Unable to locate a modulefile for 'gcc/99'\n")
         one = look.environment_of(tmp_path)
         assert one.said == {"setup": "ERROR: Unable to locate a modulefile for 'gcc/99'"}
 
-    def test_a_program_that_failed_has_not_run_whatever_an_epilog_printed(self, tmp_path):
-        (tmp_path / "programs.txt").write_text("netproof-look\t1\nran\tIMB-MPI1\tpmi2\t1\nend\n")
-        (tmp_path / "IMB-MPI1.pmi2.out").write_text("   1048576           20      8.1   120.00\n")
-        assert look.environment_of(tmp_path).mbit_s == {}
-
-    def test_what_each_interface_sent_while_a_program_ran_is_known(self, tmp_path):
-        (tmp_path / "programs.txt").write_text(
-            "netproof-look\t1\ncarried\tNPmpi\teno1\t32\ncarried\tNPmpi\tlo\t0\nend\n"
-        )
-        assert look.environment_of(tmp_path).carried == {"NPmpi": {"eno1": 32, "lo": 0}}
+    @pytest.mark.parametrize(
+        ("script", "pmi", "said"),
+        [
+            ("echo '   1048576   20   8738.1   120.00'", "pmix", None),
+            ("[ $1 = --mpi=pmi2 ] && echo '   1048576   20   8738.1   120.00'", "pmi2", None),
+            ("echo '   1048576  2  8.1  120'; exit 1", "", ["status 1", "1048576  2  8.1  120"]),
+            ("echo no PMI >&2", "", ["status 0", "no PMI"]),
+        ],
+    )
+    def test_a_program_that_failed_has_not_run_whatever_it_printed(
+        self, tmp_path, monkeypatch, script, pmi, said
+    ):
+        for name, text in (("srun", script), ("IMB-MPI1", "")):
+            (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        file = looked_at(tmp_path, "environment", "n1", "pmix", "pmi2")
+        found = json.loads(file.read_text().removeprefix(look.HEADER))
+        assert (found["pmi"], found["mbit_s"]) == (pmi, {"IMB-MPI1": 960.0} if pmi else {})
+        assert found["said"] == ({"IMB-MPI1": ["--mpi=pmix: ", *said]} if said else {})
 
 
 class TestInterface:
@@ -372,9 +440,11 @@ class TestTokenBucket:
         one = partition(Looked((node(),), {"ens1f0": rates}, {}))
         assert discover.extras_of(one).get("line_rate_from_bytes") == least
 
-    def test_rates_are_of_million_bits_at_each_size_that_was_measured(self):
+    def test_rates_are_of_million_bits_at_each_size_that_was_measured(self, monkeypatch):
         text = "   4096  100.000000  0.00032\n1048576  953.674316  0.00838861\n 20971"
-        rates = look.rates_of(text)
+        monkeypatch.syspath_prepend(NODE_PY.parent)
+        monkeypatch.syspath_prepend(LOOK_JOB.parent)
+        rates = importlib.import_module("look_job").rates_of(text)
         assert [(size, round(rate, 1)) for size, rate in rates.items()] == [
             (4096, 102.4),
             (1048576, 1000.0),
@@ -405,7 +475,7 @@ class TestFabrics:
         assert "rails" not in extras
 
     def test_nodes_without_a_network_are_a_question_and_the_file_is_written(self):
-        bare = LookedNode("cn1", "3.11", (), ())
+        bare = LookedNode("cn1", "", (), ())
         one = partition(Looked((bare,), {}, {}))
         assert discover.extras_of(one)["interface"] == "eth0"
         assert "no interface with an IPv4 address" in one.questions[0]
