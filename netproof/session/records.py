@@ -351,7 +351,7 @@ def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked.
 
     One that has decided all has a record of its own. Of any other they are those whose first
-    launches are complete, and once it has ended, why others are not.
+    launches are complete, and once it has ended by itself, why others are not.
     """
     own = folder / JOB_RECORD
     try:
@@ -362,8 +362,9 @@ def _not_seen(folder: Path, seen: Container[tuple[Any, ...]]) -> dict[str, Any]:
         if own.exists():
             return dict(read(own)["values"][CASES])
         found = cases_of(folder, planned, measured_of(folder, planned))
-        if not (folder / job_files.JOB_FILE).exists():
-            # It goes on, and may still measure what it has not.
+        noted = (folder / job_files.JOB_FILE).exists()
+        if not noted or job_files.JobReport.read(folder).ended:
+            # It goes on, or was ended with the run: the rest has not run.
             found["cases"] = [one for one in found["cases"] if isinstance(one, Measured)]
         return found
     except (NetproofError, OSError, KeyError, TypeError):

@@ -246,6 +246,9 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     records.write(records.new_path(own, test), test, {})
     # Its job goes on, and may still measure the other.
     assert [one.case.function for one in session.load(own).results if one.case] == ["PingPong"]
+    # One that was ended with the run has not run the rest.
+    job_files.JobReport("python", 1.0, 1.0, 0.1, ended="it was ended from outside").write(job)
+    assert [one.case.function for one in session.load(own).results if one.case] == ["PingPong"]
     job_files.JobReport("python", 1.0, 1.0, 0.1).write(job)
     found = {one.case.function: one for one in session.load(own).results if one.case}
     assert found["PingPong"].measured.launches
