@@ -5,6 +5,6 @@ curves and settings and returns findings. For a curve that it cannot judge it re
 ``undefined`` with the reason, which no one may count as passed.
 """
 
-from netproof.criteria.findings import Bounds, CommonSizes, Finding, Level
+from netproof.criteria.findings import Bounds, Finding, Level
 
-__all__ = ["Bounds", "CommonSizes", "Finding", "Level"]
+__all__ = ["Bounds", "Finding", "Level"]

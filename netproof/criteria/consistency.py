@@ -22,9 +22,9 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    common_sizes,
     in_brackets,
     in_common,
+    over_common,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement import interval as intervals
@@ -71,7 +71,7 @@ def _at_sizes(
     values = {size: mine[size] / theirs[size] / explained for size in sizes}
 
     def of_size(size: int) -> Finding:
-        value, common = values[size], common_sizes(sizes)
+        value = values[size]
         level, bound, interval = Level.SHOWN, None, None
         times = own.times_at[size], other.times_at[size]
         if min(map(len, times)) >= LAUNCHES:
@@ -100,7 +100,7 @@ def _at_sizes(
             interval=interval,
             decided=(level, bound),
             size=size,
-            common=common,
+            common=sizes,
             against=label,
         )
 
@@ -133,7 +133,7 @@ def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Fin
         flagged = together
     worst = max(flagged or of_all, key=lambda one: (one.level is Level.FAIL, one.value or 0))
     if not flagged:
-        worst = worst.but(common=common_sizes(one.size or 0 for one in of_all))
+        worst = worst.but(common=tuple(sorted({one.size or 0 for one in of_all})))
     return compared.weighed(case, worst)
 
 
@@ -173,14 +173,14 @@ def _over_sizes(
         level, over, advice = Level.FAIL, "launches", _DISAGREE
     if interval is None or settings.level(ratio, interval)[0] is not Level.FAIL:
         return
-    common, bound = common_sizes(sizes), settings.fail
+    bound = settings.fail
     reason = (
-        f"{common} a message took {ratio:.3g} times (95% interval over {over} {interval[0]:.3g} to"
-        f" {interval[1]:.3g}) what it took by {label}, which sends the same ({level.value}: above"
-        f" {bound:g} is flagged); {advice}"
+        f"{over_common(sizes)} a message took {ratio:.3g} times (95% interval over {over}"
+        f" {interval[0]:.3g} to {interval[1]:.3g}) what it took by {label}, which sends the same"
+        f" ({level.value}: above {bound:g} is flagged); {advice}"
     )
     found = Finding("", level, "", reason, value=ratio, bound=bound, interval=interval)
-    yield replace(found, common=common, against=label)
+    yield replace(found, common=tuple(sizes), against=label)
 
 
 def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
@@ -348,7 +348,7 @@ def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding 
             "look at which algorithm the library takes at that size, and at what its pattern meets",
             interval=interval,
             size=size,
-            common=common_sizes(size for _, size in values),
+            common=tuple(sorted({size for _, size in values})),
             against=name,
         )
 

@@ -38,29 +38,15 @@ REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
-class CommonSizes:
-    """The sizes in bytes at which curves meet: how many, the least and the largest."""
-
-    count: int
-    least: int
-    largest: int
-
-    def __str__(self) -> str:
-        """Return the words for a sentence."""
-        if self.count == 1:
-            return f"at the one common size of {self.least} bytes"
-        return f"over {self.count} common sizes, {self.least} to {self.largest} bytes"
-
-
-@dataclass(frozen=True)
 class Finding:
     """Result of a criterion for a configuration, ``where``, with its reason in a sentence.
 
     ``size``: bytes, None for a whole curve; ``value`` and ``bound``: in the criterion's unit, None
     where undefined or not asserted; ``compared_sizes``: the other sizes that made the value;
-    ``common``: where two curves met; ``against``: the configuration compared with; ``disturbed``:
-    what else the nodes did; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
-    alone, reported for many cases at once; ``variable``: of a reference.
+    ``common``: those at which curves were compared, increasing; ``against``: the configuration
+    compared with; ``disturbed``: what else the nodes did; ``node``, ``interface``: whose counters;
+    ``why_undefined``: the reason alone, reported for many cases at once; ``variable``: of a
+    reference.
 
     The verdict's level may differ from the criterion's own, ``before``. ``repeated``: what repeats
     around its size showed, None without any: the level, in how many launches, of how many usable
@@ -76,7 +62,7 @@ class Finding:
     value: float | None = None
     bound: float | None = None
     compared_sizes: tuple[int, ...] = ()
-    common: CommonSizes | None = None
+    common: tuple[int, ...] = ()
     interval: tuple[float, float] | None = None
     against: str | None = None
     disturbed: tuple[str, ...] = ()
@@ -352,10 +338,11 @@ AtSizes = dict[int, tuple[float, tuple[int, ...]]]
 """Values of a criterion by size in bytes, each with the other sizes that it was made with."""
 
 
-def common_sizes(sizes: Iterable[int]) -> CommonSizes:
-    """Return the summary of sizes in bytes, one at least."""
-    different = {*sizes}
-    return CommonSizes(len(different), min(different), max(different))
+def over_common(sizes: Sequence[int]) -> str:
+    """Return the words for increasing sizes in bytes at which curves were compared."""
+    if len(sizes) == 1:
+        return f"at the one common size of {sizes[0]} bytes"
+    return f"over {len(sizes)} common sizes, {sizes[0]} to {sizes[-1]} bytes"
 
 
 def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:
@@ -369,12 +356,12 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-def in_common(several: Iterable[Mapping[int, float]]) -> list[int]:
+def in_common(several: Iterable[Mapping[int, float]]) -> tuple[int, ...]:
     """Return the sizes that all have, increasing."""
     first, *others = several
     if all(one.keys() == first.keys() for one in others):
-        return sorted(first)
-    return sorted(set(first).intersection(*others))
+        return tuple(sorted(first))
+    return tuple(sorted(set(first).intersection(*others)))
 
 
 def in_brackets(

@@ -132,7 +132,7 @@ class CaseCurves:
         columns = zip(*(one.time_us for one in self.launches), strict=True)
         return dict(zip(self.launches[0].sizes, columns, strict=True))
 
-    def each(self, bounds: Bounds) -> tuple[list[dict[int, float]], list[int]]:
+    def each(self, bounds: Bounds) -> tuple[list[dict[int, float]], tuple[int, ...]]:
         """Return the times in µs of each launch that bounds judge, and the sizes that all have."""
         return _each(self, bounds.least_size)
 
@@ -144,7 +144,7 @@ class CaseCurves:
 
 # For the criteria on one case after the other.
 @lru_cache(maxsize=2)
-def _each(case: CaseCurves, least_size: int) -> tuple[list[dict[int, float]], list[int]]:
+def _each(case: CaseCurves, least_size: int) -> tuple[list[dict[int, float]], tuple[int, ...]]:
     times = Bounds(least_size=least_size).times_of_each(case.launches)
     return times, in_common(times)
 

@@ -13,7 +13,6 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    common_sizes,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
@@ -57,7 +56,7 @@ def launch_spread(case: CaseCurves, settings: Bounds) -> Finding | None:
         f" {most / least:.3g} times apart, number {times[worst].index(most) + 1} the longest",
         "look at what else used the nodes and the network meanwhile, and where the ranks ran",
         size=worst,
-        common=common_sizes(sizes),
+        common=sizes,
     )
 
 

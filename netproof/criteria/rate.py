@@ -15,10 +15,10 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    common_sizes,
     figure,
     in_brackets,
     in_common,
+    over_common,
     rate_in_words,
     undefined,
 )
@@ -235,7 +235,7 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
     at_sizes = losses(case.curve, tcp.curve, settings)
     if not at_sizes:
         raise CannotJudgeError("MPI and TCP have no size in common")
-    common = common_sizes(at_sizes)
+    common = tuple(at_sizes)
 
     def of_size(size: int) -> Finding:
         # A ratio of bandwidths is that of the other one's time to its own.
@@ -245,7 +245,8 @@ def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
         spoken = in_brackets(interval, ".1%")
         return settings.finding(
             lost,
-            f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
+            f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most"
+            f" {over_common(common)}",
             _ADVICE,
             interval=interval,
             size=size,

@@ -15,10 +15,10 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
-    common_sizes,
     geometric_mean,
     in_brackets,
     in_common,
+    over_common,
     sizes_in_words,
     then,
 )
@@ -83,13 +83,12 @@ def score(
     if min(counts) > 1:
         import numpy as np
 
-        logs = (one.logs(tuple(sizes), counts, side) for side, one in enumerate((base, own)))
+        logs = (one.logs(sizes, counts, side) for side, one in enumerate((base, own)))
         interval = percentile_interval(np.exp(np.subtract(*logs)))
     mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
-    common = common_sizes(sizes)
-    reason = f"{value:.3g} times as fast as {base.label} {common}"
+    reason = f"{value:.3g} times as fast as {base.label} {over_common(sizes)}"
     reason += in_brackets(interval, missing=NO_INTERVAL) + mark
-    found = settings.finding(value, reason, interval=interval, common=common, against=base.label)
+    found = settings.finding(value, reason, interval=interval, common=sizes, against=base.label)
     return found.but(criterion="score")
 
 

@@ -19,14 +19,13 @@ from netproof.criteria.findings import (
     Above,
     Below,
     CannotJudgeError,
-    CommonSizes,
     Finding,
     Level,
-    common_sizes,
     figure,
     geometric_mean,
     in_brackets,
     in_common,
+    over_common,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion, Layer
@@ -163,7 +162,7 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
     ratios = every.times[:, own, None] / needed
     ratios[:, own] = 0
     rows = ratios.max(axis=1, initial=0).nonzero()[0].tolist()
-    sizes = [every.sizes[row] for row in rows]
+    sizes = tuple(every.sizes[row] for row in rows)
     if not sizes:
         alone = len(compared.cases) == 1
         why = every.faults[case.where] or (
@@ -175,7 +174,6 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
         none = undefined("envelope", case.where, why)
         # One alone has no envelope, which is only shown.
         return [none.ruled(Level.SHOWN) if alone else none]
-    common = common_sizes(sizes)
     for column in every.paired.get(case.where, ()):
         for row, size in zip(rows, sizes, strict=True):
             if both := _paired(case, every.cases[column], size, compared):
@@ -186,7 +184,7 @@ def above_envelope(case: CaseCurves, compared: ComparedCases, settings: Above) -
     nearest = int(worst.clip(1).argmax())
     beyond = {*(most > bound * NEARLY).nonzero()[0].tolist()}
     of_sizes = {
-        at: _of_size(case, rows[at], compared, every, ratios[rows[at]], settings, common)
+        at: _of_size(case, rows[at], compared, every, ratios[rows[at]], settings, sizes)
         for at in sorted(beyond | {nearest})
     }
     flagged = [at for at, (level, _) in of_sizes.items() if level in (*FLAGGED, Level.INCONCLUSIVE)]
@@ -224,7 +222,7 @@ def _of_size(
     every: _Envelope,
     values: np.ndarray,
     settings: Above,
-    common: CommonSizes,
+    common: tuple[int, ...],
 ) -> tuple[Level, Callable[[], Finding]]:
     """Return the level of the ratio that decides at a size, and what words its finding.
 
@@ -260,7 +258,7 @@ def _of_size(
             own, theirs = (median(side) for side in zip(*both, strict=True))
         took = f"{figure(own)} µs at {size} bytes"
         if value < 1 and level is not Level.INCONCLUSIVE:
-            reason = f"{took} is the least of all, compared {common}"
+            reason = f"{took} is the least of all, compared {over_common(common)}"
             return settings.finding(1, reason, size=size, common=common)
         whose = f"the {figure(theirs)} µs of {other.where}"
         if added[decides] > 0 and case.crossing is not None and other.crossing is not None:
@@ -273,7 +271,8 @@ def _of_size(
         placed_apart = other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE
         return settings.finding(
             value,
-            f"{took} is {value:.3g} times{in_brackets(between)} {whose}, compared {common}",
+            f"{took} is {value:.3g} times{in_brackets(between)} {whose}, compared"
+            f" {over_common(common)}",
             ""
             if placed_apart
             else f"avoid or mend this configuration for messages of about {size} bytes",
@@ -328,7 +327,7 @@ def _against(
             times = [*map(of_launches, labels)]
     except CannotJudgeError:
         return None
-    sizes = tuple(in_common([one for side in times for one in side])) if all(times) else ()
+    sizes = in_common([one for side in times for one in side]) if all(times) else ()
     if not sizes:
         return None
     if paired:
@@ -342,13 +341,12 @@ def _against(
         value, interval = median(theirs) / median(own), intervals.of_ratio(theirs, own)
     pairs = f", in {len(own)} interleaved pairs of launches" if paired else ""
     spoken = in_brackets(interval, missing=NO_INTERVAL, more=pairs)
-    common = common_sizes(sizes)
     return settings.finding(
         value,
-        f"{value:.3g} times as fast as {other.where} {common}{spoken}",
+        f"{value:.3g} times as fast as {other.where} {over_common(sizes)}{spoken}",
         "look at which transport and which algorithm this library takes",
         interval=interval,
-        common=common,
+        common=sizes,
         against=other.where,
     )
 
@@ -389,9 +387,8 @@ def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> l
         for finding in _of_range(span, ratios, other, (own, theirs), settings)
     ]
     if sizes and case is first and not any(_spans(ratios, ALIKE)):
-        reason = f"no slower or faster than {other.name} {common_sizes(sizes)}"
-        common = common_sizes(sizes)
-        alike = Finding("", Level.PASS, "", reason, value=0.0, common=common, against=other.where)
+        reason = f"no slower or faster than {other.name} {over_common(sizes)}"
+        alike = Finding("", Level.PASS, "", reason, value=0.0, common=sizes, against=other.where)
         found.append(alike)
     return [compared.weighed(case, one) for one in found]
 
@@ -448,7 +445,7 @@ def _of_range(
             bound=bound,
             interval=interval,
             others=tuple(size for size in span if size != worst),
-            common=common_sizes(ratios),
+            common=tuple(ratios),
             against=other.where,
         )
     if settings.fail is not None and level is not Level.FAIL:

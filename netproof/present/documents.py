@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from netproof.verdict import FAILED, INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
+    from netproof.criteria import Finding
     from netproof.experiments.gpcnet import GpcnetRuns
     from netproof.experiments.load import Loaded
     from netproof.experiments.sweep import Sweep
@@ -304,14 +305,25 @@ def _curve_verdict(one: CurveVerdict) -> dict[str, Any]:
     kind, names = plain(one.kind), ("criterion", "level", "against", "value", "bound", "interval")
     if not one.kind.remark:
         del kind["remark"]
-    more = ("why", "size_bytes=size", "sizes_bytes=sizes", "common_sizes=common")
+    more = ("why", "size_bytes=size", "sizes_bytes=sizes")
     return {
         **kind,
         **some(one, "files", "level", "configuration=case.name", "curve=case.curve"),
         **some(one, "landmarks=case.landmarks"),
         "launches": len(one.case.launches),
         "rank_spread": one.rank_spread and one.rank_spread[0],
-        "findings": [some(each, *names, *more) for each in one.findings],
+        "findings": [some(each, *names, *more, common_sizes=_common) for each in one.findings],
+    }
+
+
+def _common(one: Finding) -> dict[str, int] | None:
+    """Return the sizes at which curves were compared: how many, the least and the largest."""
+    if not one.common:
+        return None
+    return {
+        "count": len(one.common),
+        "least_bytes": one.common[0],
+        "largest_bytes": one.common[-1],
     }
 
 
@@ -327,7 +339,6 @@ def _of(*names: str, **made_by: Callable[[Any], Any]) -> Callable[[Any], dict[st
 
 _JOB = ("system", "partition", "environment", "nodes")
 _FACTOR = ("value", "interval", "most", "side", "why")
-_SIZES = ("least_bytes=least", "largest_bytes=largest")
 _CURVE = ("time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
 KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "Acceptance": _of("session", "reason", "name", "at", "covers"),
@@ -335,11 +346,11 @@ KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "Accusation": lambda one: _own(one) | {"sentence": str(one)},
     "Case": lambda one: {key: value for key, value in _own(one).items() if key != "system"},
     "CaseVerdict": _case_verdict,
-    "CommonSizes": _of("count", *_SIZES),
     "ComparedCase": _of(
         *("outcome", "disturbed", "landmarks", "sentence", "ratio=score.value"),
-        *("interval=score.interval", "common=score.common", "first=first.case"),
+        *("interval=score.interval", "first=first.case"),
         "second=second.case",
+        common=lambda one: _common(one.score),
         sizes_bytes=lambda one: list(one.ratios),
         ratios=lambda one: list(one.ratios.values()),
         ranges=lambda one: one.ranges,
@@ -371,7 +382,7 @@ KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
         *("environment?", "effects"),
     ),
     "FilesVerdict": _of("status", "faults", "notes", "curves"),
-    "Finding": _of("value", "disturbed", "interval", "common"),
+    "Finding": _of("value", "disturbed", "interval", common=_common),
     "GpcnetRuns": _gpcnet,
     "InterfaceTotals": _traffic,
     "LaunchCount": _of("partition", "environment", "launches", "crashed", "level=finding.level"),
@@ -382,7 +393,9 @@ KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "PairsVerdict": _pairs,
     "Place": _of("name", "nodes", "kind", "interface?"),
     "ProvenanceDifference": _of("what", "before", "after", "nodes", "of_configuration=own"),
-    "Range": _of("faster", "ratio", *_SIZES, "size_bytes=size"),
+    "Range": _of(
+        "faster", "ratio", "least_bytes=least", "largest_bytes=largest", "size_bytes=size"
+    ),
     "ReferenceRisk": _risk,
     "Scatter": _of("launches=within", "sessions=between"),
     "Selection": _of("partition", "environment", "quantity", "expressions=cases"),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
-from netproof.criteria.findings import figure
+from netproof.criteria.findings import figure, over_common
 from netproof.diagnosis.diagnosis import diagnose, next_step, partitions_of
 from netproof.errors import grouped
 from netproof.measurement.disturbance import NodeCost
@@ -119,9 +119,9 @@ def _sizes_compared(rows: Sequence[Row]) -> str:
     found: dict[str, dict[str, None]] = {}
     for one in (one for row in rows for one in row if not isinstance(one, StoredResult)):
         score = one.score()
-        if score is not None and score.common is not None:
+        if score is not None and score.common:
             where = f"{one.case.partition} {registry.of(one.case).label}"
-            found.setdefault(f"Scores {score.common}", {})[where] = None
+            found.setdefault(f"Scores {over_common(score.common)}", {})[where] = None
     if len(found) == 1:
         return f"{next(iter(found))}."
     return " ".join(f"{sizes} ({', '.join(names)})." for sizes, names in found.items())

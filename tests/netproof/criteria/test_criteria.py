@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_cases import along, case, compared, only, score
 
-from netproof.criteria import CommonSizes, Level
+from netproof.criteria import Level
 from netproof.criteria.findings import Below, Bounds, CannotJudgeError
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import LineRateSettings, loss, losses
@@ -64,7 +64,7 @@ class TestEnvelope:
         ]
         assert all(part in slow[0].why for part in ("slow: ", "16 bytes", "10.5 times", "fast"))
         assert slow[0].bound == 10
-        assert slow[0].common == CommonSizes(4, 4, 32)
+        assert slow[0].common == (4, 8, 16, 32)
 
     def test_a_size_of_one_launch_among_scattered_ones_is_inconclusive(self):
         _, slow = compared("envelope", {"fast": times(1, 1, 1, 1), "slow": times(2, 11, 3, 7)})
@@ -404,7 +404,7 @@ class TestMpiLoss:
         assert peak.level is Level.PASS
         assert (at_size.size, at_size.level) == (16, Level.PASS)
         assert at_size.value == pytest.approx(0.2)
-        assert at_size.common == CommonSizes(3, 4, 16)
+        assert at_size.common == (4, 8, 16)
 
     def test_a_fifth_is_a_warning_and_half_a_failure_at_the_peak(self):
         for mpi, level in ((90, Level.PASS), (75, Level.WARN), (50, Level.FAIL)):

@@ -128,7 +128,7 @@ def test_scores_are_those_of_the_criteria(store):
         )
         expected = score.score(*sides)
         assert row["score"] == pytest.approx(expected.value, rel=1e-12)
-        common = (expected.common.count, expected.common.least, expected.common.largest)
+        common = len(expected.common), expected.common[0], expected.common[-1]
         assert tuple(row["score_sizes"]) == common
 
 
