@@ -31,7 +31,6 @@ from netproof.intake import disk, trust
 from netproof.present.document import Sentences
 from netproof.present.wording import duration, first, visible
 from netproof.session import plan
-from netproof.session.plan import SkipReason
 from netproof.site import folders, module_path, slurm
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, nodes_of, of_site
 from netproof.site.module_path import LOGIN_SHELL
@@ -295,8 +294,8 @@ def _insist_on_a_job(measured: Session) -> None:
         )
 
 
-def _choose(night: Night, expected: Matrix, store: Store) -> dict[PlannedJob, SkipReason]:
-    """Return the jobs not measured tonight, since nodes or time are short, and print them."""
+def _choose(night: Night, expected: Matrix, store: Store) -> dict[PlannedJob, tuple[str, bool]]:
+    """Return the jobs to leave tonight, why, and whether by plan; print those to measure."""
     leaving = cannot_run(jobs(expected), expected)
     known = durations.past(store, expected)
     for sentence in known.unread:
@@ -305,7 +304,7 @@ def _choose(night: Night, expected: Matrix, store: Store) -> dict[PlannedJob, Sk
     if not possible:
         raise NetproofError(
             "nothing can be measured: "
-            + "; ".join(dict.fromkeys(reason.why for reason in leaving.values()))
+            + "; ".join(dict.fromkeys(why for why, _ in leaving.values()))
         )
     times = durations.expected_seconds(possible, known)
     if night.budget_min is not None:
@@ -420,7 +419,7 @@ def enough_room(folders: Iterable[Path], least_mb: int) -> None:
 
 def cannot_run(
     several: Iterable[PlannedJob], matrix: Matrix, *, wait_s: float = ANSWER_S
-) -> dict[PlannedJob, SkipReason]:
+) -> dict[PlannedJob, tuple[str, bool]]:
     """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
 
     Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
@@ -441,7 +440,7 @@ def cannot_run(
             reasons = [one.cannot_run(nodes) for one in named]
             whys = [reason for reason in reasons if reason]
             if whys and len(whys) == len(reasons):
-                found[job] = SkipReason("; ".join(whys), planned=False)
+                found[job] = "; ".join(whys), False
                 soon |= any(one.may_soon_run(nodes) for one in named)
         if not soon or time.monotonic() >= ends:
             return found
@@ -450,7 +449,7 @@ def cannot_run(
 
 def left_for_another_night(
     expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
-) -> dict[PlannedJob, SkipReason]:
+) -> dict[PlannedJob, tuple[str, bool]]:
     """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
 
     Jobs of a contention domain run one after the other and domains in parallel, so each domain has
@@ -461,7 +460,7 @@ def left_for_another_night(
     """
     if not past.tried and all(one.seconds is None for one in expected.values()):
         return {}
-    deferred: dict[PlannedJob, SkipReason] = {}
+    deferred: dict[PlannedJob, tuple[str, bool]] = {}
     rooms_s: dict[str, float] = {}
     # Among jobs that never ran, one of unknown duration comes first.
     for job in sorted(
@@ -481,7 +480,7 @@ def left_for_another_night(
             if seconds is not None:
                 room = duration(max(room_s, 0.0))
                 takes = f"takes about {duration(seconds)}, and {room} were left"
-            deferred[job] = SkipReason(f"{job.what()}, {when}; {takes}", planned=True)
+            deferred[job] = f"{job.what()}, {when}; {takes}", True
     return deferred
 
 

@@ -383,7 +383,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{counted(missing, 'case')} did not run in this session"
-    planned = sum(why.planned for why in view.skipped)
+    planned = sum(one.planned for one in view.skipped)
     if planned:
         yield f"{counted(planned, 'case')} deferred to another session"
     noisy = _noisy(view)
@@ -462,7 +462,7 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
     if undecided:
         yield f"{counted(undecided, 'case')} inconclusive"
-    failing = [one.why for one in view.skipped if not one.planned]
+    failing = [one.skipped for one in view.skipped if not one.planned]
     if failing:
         yield f"{counted(len(failing), 'case')} not measured: {failing[0]}"
 

@@ -237,7 +237,7 @@ class PartitionView:
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
         self.findings = [one for one in verdict.nodes if one.partition == partition]
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
-        self.skipped = [why for case, why in verdict.skipped if case.partition == partition]
+        self.skipped = [one for case, one in verdict.skipped if case.partition == partition]
         self.totals = [one for one in verdict.traffic if one.partition == partition]
         self.rails = [one for one in self.totals if one.rail]
         self._standing_out = verdict.standing_out

@@ -106,7 +106,6 @@ def of_session(judged: JudgedSession) -> dict[str, Any]:
 def of_judged(judged: JudgedSession) -> dict[str, Any]:
     """Return a judged session, with its stored verdict and what changed since."""
     # Other verbs write documents too, and load nothing of a verdict.
-    from netproof import codec
     from netproof.criteria import Level
     from netproof.verdict.verdict import by_reason, crossovers
 
@@ -139,9 +138,9 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "skipped": [
             {
                 **{"partition": partition, "environment": environment, "cases": plain(cases)},
-                **codec.encode(reason),
+                **{"why": why, "planned": planned},
             }
-            for (partition, environment, reason), cases in by_reason(verdict.skipped).items()
+            for (partition, environment, why, planned), cases in by_reason(verdict.skipped).items()
         ],
         "crossovers": [_crossover(cases) for cases in crossovers(verdict)],
         "stored": stored if changed is None else None,

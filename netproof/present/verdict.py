@@ -71,7 +71,7 @@ def state(verdict: Verdict) -> Headline:
 
 def outcome(verdict: Verdict, worse: int = 0) -> str:
     """Return a session's result as a sentence; ``worse``: configurations that changed so."""
-    cases, planned = verdict.cases, [reason.planned for _, reason in verdict.skipped]
+    cases, planned = verdict.cases, [result.planned for _, result in verdict.skipped]
     levels = Counter(one.level for one in cases)
     failed = [one for one in cases if one.failed and one.ran]
     expected = sum(one.level is Level.PASS and bool(one.expected) for one in cases)
@@ -468,9 +468,9 @@ def junit(
             if judged.measured is not None:
                 launches = judged.measured.launches
                 test.set("time", f"{sum(launch.wall_s for launch in launches):.3f}")
-        for case, reason in verdict.skipped:
-            kind = "skipped" if reason.planned else "error"
-            add(case, case.what(), **{kind: [reason.why]})
+        for case, result in verdict.skipped:
+            kind = "skipped" if result.planned else "error"
+            add(case, case.what(), **{kind: [result.skipped]})
         # A failed coverage is a fault.
         for one in (one for one in verdict.coverage if not one.failed):
             short = [str(one)] if one.short else None

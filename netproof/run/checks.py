@@ -107,8 +107,8 @@ class Results(LocalTest, RecordedTest):
             raise ReframeError(unusable)
         reason = reason_to_skip(self.job_of.cases_in(self.current_environ))
         if reason:
-            self.netproof_left = codec.encode(reason)
-            self.skip(reason.why)
+            self.netproof_left = reason
+            self.skip(reason["why"])
 
     @property
     def recorded_job(self) -> Any:

@@ -173,8 +173,8 @@ class Job(
         with failing():
             reason = reason_to_skip(self.cases())
         if reason:
-            self.netproof_left = codec.encode(reason)
-            self.skip(reason.why)
+            self.netproof_left = reason
+            self.skip(reason["why"])
 
     def several(self) -> list[Environment]:
         """Return the environments that it is for, usable or not."""
@@ -501,8 +501,8 @@ class ExperimentJob(Job):
         return {**super().results(folder), found.KEY: codec.encode(found)}
 
 
-def left_now() -> dict[tuple[Any, ...], plan.SkipReason]:
-    """Return the cases to skip in this run; raise ReframeError for a damaged file."""
+def left_now() -> dict[tuple[Any, ...], tuple[str, bool]]:
+    """Return the cases to skip in this run, and why; raise ReframeError for a damaged file."""
     path = os.environ.get(plan.LEFT)
     if not path:
         return {}
@@ -510,11 +510,13 @@ def left_now() -> dict[tuple[Any, ...], plan.SkipReason]:
         return plan.read_left(Path(path))
 
 
-def reason_to_skip(cases: Sequence[Case]) -> plan.SkipReason | None:
-    """Return why this run skips the cases, if it skips all of them."""
+def reason_to_skip(cases: Sequence[Case]) -> dict[str, Any]:
+    """Return why this run skips the cases, as ``netproof_left``; empty if it measures some."""
     skipped = left_now()
     reasons = [skipped[case.key()] for case in cases if case.key() in skipped]
-    return reasons[0] if reasons and len(reasons) == len(cases) else None
+    if not reasons or len(reasons) < len(cases):
+        return {}
+    return dict(zip(("why", "planned"), reasons[0], strict=True))
 
 
 def jobs_of(kind: type[PartitionJob], **parameters: int) -> list[str]:

@@ -29,11 +29,10 @@ from reframe.core.runtime import runtime
 from reframe.core.systems import SystemPartition
 from reframe.utility import osext
 
-from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.session import provenance, records
-from netproof.session.plan import SkipReason, partition_of
+from netproof.session.plan import partition_of
 from netproof.site import slurm
 from netproof.site.partition import (
     PARTITION_KEYS,
@@ -406,7 +405,7 @@ _spent_s: defaultdict[str, float] = defaultdict(float)
 class WaitsForNodes(rfm.RegressionTestPlugin):
     """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
 
-    ``netproof_left``: why it was skipped, as ``plan.SkipReason`` has it; empty if it was not.
+    ``netproof_left``: ``why`` it was skipped, and whether that was ``planned``; empty if it ran.
     """
 
     netproof_left = variable(dict, value={}, loggable=True)
@@ -476,7 +475,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             f" (wait_for_nodes_s), and says {reason}; {len(free)} of the partition's nodes were"
             f" free{f', other jobs held {fold(busy)}' if busy else ''}"
         )
-        self.netproof_left = codec.encode(SkipReason(why, planned=False))
+        self.netproof_left = {"why": why, "planned": False}
         self.skip(why)
 
     def show_reason(self, wait: Wait, reason: str) -> None:

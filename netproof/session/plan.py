@@ -366,33 +366,26 @@ A job of which all cases are left is skipped, and its report says why.
 """
 
 
-@dataclass(frozen=True)
-class SkipReason:
-    """Why a case was left.
+def write_left(path: Path, cases: Mapping[Case, tuple[str, bool]]) -> None:
+    """Write the file: why each case is left, and whether that is planned.
 
-    ``planned``: it is another night's turn, and nothing is wrong with that. Otherwise it could
-    not be measured, and a run that leaves such a case cannot be judged whole.
+    Nothing is wrong with what is planned, since it is another night's turn. A run that leaves
+    anything else cannot be judged whole. OSError where the file cannot be written.
     """
-
-    why: str
-    planned: bool
-
-
-def write_left(path: Path, cases: Mapping[Case, SkipReason]) -> None:
-    """Write the file; OSError where it cannot be written."""
-    entries = [{"case": list(case.key()), **codec.encode(left)} for case, left in cases.items()]
+    entries = [[case.key(), *left] for case, left in cases.items()]
     disk.replace(path, json.dumps(entries, indent=1) + "\n")
 
 
-def read_left(path: Path) -> dict[tuple[Any, ...], SkipReason]:
+def read_left(path: Path) -> dict[tuple[Any, ...], tuple[str, bool]]:
     """The cases to leave by key, and why; NetproofError if damaged or others can write it."""
     trust.insist(path, f"{LEFT}'s file")
     try:
         entries = disk.json_file(path)
-        cases = [tuple(entry.pop("case")) for entry in entries]
-        reasons = codec.decode(list[SkipReason], entries, "why cases were left")
-        return dict(zip(cases, reasons, strict=True))
-    except (NetproofError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        left = codec.decode(
+            list[tuple[tuple[str | int, ...], str, bool]], entries, "cases to leave"
+        )
+        return {case: (why, planned) for case, why, planned in left}
+    except (NetproofError, OSError) as error:
         raise NetproofError(
             f"{path}: does not tell what to leave ({error!r}); unset {LEFT} to measure all"
         ) from error

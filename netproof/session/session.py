@@ -23,7 +23,7 @@ from netproof.measurement.case import Case
 from netproof.session import measured, provenance, records
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.plan import SkipReason, partition_of
+from netproof.session.plan import partition_of
 from netproof.session.provenance import PartitionNodes, Provenance
 from netproof.site.partition import Partition
 from netproof.site.slurm import unfold
@@ -41,12 +41,13 @@ class CheckResult:
     ``case``: None for a job, which is no case of its own; ``measured``: None where the case is not
     complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``:
     launches, check, curves or configurations, as netproof.run has them. ``skipped``: why a job was
-    skipped, and with it the tests that wait for it. ``references``: the run's findings by its
-    references, None where it made none. ``failed_job``: test of the same configuration that failed,
-    so that this one did not run; None where it is not known. ``rounds``: of a test that read rounds
-    of pairs. ``transport``: what a job's MPI library said, or why nothing. ``extras``: its place,
-    ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``. ``made_by``:
-    of a job, its provenance, or why it left none; ``slurm``: what the partitions had at the start.
+    skipped, and with it the tests that wait for it; ``planned``: whether it is another night's
+    turn. ``references``: the run's findings by its references, None where it made none.
+    ``failed_job``: test of the same configuration that failed, so that this one did not run; None
+    where it is not known. ``rounds``: of a test that read rounds of pairs. ``transport``: what a
+    job's MPI library said, or why nothing. ``extras``: its place, ``partition_extras``, and of a
+    case ``environment_extras``, ``jobid`` and ``seed``. ``made_by``: of a job, its provenance, or
+    why it left none; ``slurm``: what the partitions had at the start.
     """
 
     name: str
@@ -62,7 +63,8 @@ class CheckResult:
     case: Case | None = None
     measured: Measured | None = None
     kind: str = "launches"
-    skipped: SkipReason | None = None
+    skipped: str = ""
+    planned: bool = False
     references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
     rounds: PairRounds | None = None
@@ -75,7 +77,7 @@ class CheckResult:
     def why(self) -> str:
         """Why it did not pass or was skipped, in the words of ReFrame or of the run."""
         if self.result == "skip" and self.skipped:
-            return f"was left: {self.skipped.why}"
+            return f"was left: {self.skipped}"
         if self.result == "skip":
             return f"was skipped: {self.reason or 'the reason is in what ReFrame printed'}"
         if self.result == "fail_deps":
@@ -316,6 +318,9 @@ _REPORTED = {
 }
 """Keys of ReFrame's test cases by the fields of a result, where its values are those."""
 
+_LEFT = {"skipped": "why", "planned": "planned"}
+"""Keys of ``netproof_left`` by the fields of a result."""
+
 _MEASURED_KEYS = {"format", *(one.name for one in fields(Measured))}
 """Keys of what was measured that are not of its place."""
 
@@ -348,7 +353,8 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
     if provenance.KEY in test:
         plain["made_by"] = provenance.of_test(test, place)
     if test.get("netproof_left") and test.get("result") == "skip":
-        plain["skipped"] = test["netproof_left"]
+        left = codec.decode(dict[str, str | bool], test["netproof_left"], f"{place}: netproof_left")
+        plain |= {name: left.pop(key, None) for name, key in _LEFT.items()} | left
     listed = test.get("job_nodelist") or ()
     if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
         listed = unfold(listed)
@@ -368,7 +374,7 @@ def _waiting(
     for test, one in zip(tests, results, strict=True):
         key = test.get("unique_name") or "", f"{one.system}:{one.partition}", one.environment
         if one.skipped:
-            skipped[key] = one.skipped
+            skipped[key] = one
         elif one.result == "fail" and key[0]:
             failed[key] = one.name
     for test, one in zip(tests, results, strict=True):
@@ -380,7 +386,7 @@ def _waiting(
         why = next((skipped[key] for key in several if key in skipped), None)
         job = next((failed[key] for key in several if key in failed), None)
         if why and one.result == "skip":
-            yield dataclasses.replace(one, skipped=why)
+            yield dataclasses.replace(one, skipped=why.skipped, planned=why.planned)
         elif job:
             # ReFrame skips what waits for a test that itself waited for the failed one.
             yield dataclasses.replace(one, result="fail_deps", failed_job=job)

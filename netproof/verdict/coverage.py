@@ -167,9 +167,7 @@ def _of_partition(
     busy = {node for one in rounds for node in one.deferred}
     # Tests that were to make rounds of pairs and could not.
     skipped = [
-        one.skipped.why
-        for one in results
-        if one.kind == "pairs" and one.skipped is not None and not one.skipped.planned
+        one.skipped for one in results if one.kind == "pairs" and one.skipped and not one.planned
     ]
     return dataclasses.replace(
         found,

@@ -14,7 +14,6 @@ from netproof.errors import NetproofError, counted, listed
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import records
-from netproof.session.plan import SkipReason
 from netproof.session.provenance import Provenance
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
@@ -200,10 +199,10 @@ def last_results(session: Session) -> dict[Key, CheckResult]:
     return {one.case.key(): one for one in session.results if one.case is not None}
 
 
-def skipped_by(session: Session) -> dict[Key, SkipReason]:
-    """Return why a session skipped cases, by the case's key."""
+def skipped_by(session: Session) -> dict[Key, CheckResult]:
+    """Return the results of the cases that a session skipped, by the case's key."""
     return {
-        key: result.skipped
+        key: result
         for key, result in last_results(session).items()
         if result.skipped and result.result == "skip"
     }

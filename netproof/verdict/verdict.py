@@ -24,7 +24,6 @@ from netproof.measurement.disturbance import NodeCost, costliest
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session.measured import Measured, MeasuredAgain
-from netproof.session.plan import SkipReason
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
 from netproof.verdict import FAILED, INCONCLUSIVE, MAX_AGE_DAYS, PASSED
@@ -206,7 +205,7 @@ class Verdict:
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
-    skipped: tuple[tuple[Case, SkipReason], ...] = ()
+    skipped: tuple[tuple[Case, CheckResult], ...] = ()
     compared_with: StoredResults | None = None
     failed_tests: tuple[Finding, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
@@ -277,22 +276,25 @@ class Verdict:
 
     @property
     def _whole(self) -> bool:
-        return bool(self.cases) and all(reason.planned for _, reason in self.skipped)
+        return bool(self.cases) and all(result.planned for _, result in self.skipped)
 
 
 def by_reason(
-    skipped: Sequence[tuple[Case, SkipReason]],
-) -> dict[tuple[str, str, SkipReason], list[Case]]:
-    """Return the skipped cases by partition, environment and reason."""
-    return grouped(((case.partition, case.environment, reason), case) for case, reason in skipped)
+    skipped: Sequence[tuple[Case, CheckResult]],
+) -> dict[tuple[str, str, str, bool], list[Case]]:
+    """Return the skipped cases by partition, environment, reason and whether it was planned."""
+    return grouped(
+        ((case.partition, case.environment, result.skipped, result.planned), case)
+        for case, result in skipped
+    )
 
 
-def sentences_of_skipped(skipped: Sequence[tuple[Case, SkipReason]]) -> list[str]:
+def sentences_of_skipped(skipped: Sequence[tuple[Case, CheckResult]]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{counted(len(cases))} of {partition} {environment}"
-        f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
-        for (partition, environment, reason), cases in by_reason(skipped).items()
+        f" {'deferred' if planned else 'NOT MEASURED'}: {why}"
+        for (partition, environment, why, planned), cases in by_reason(skipped).items()
     ]
 
 

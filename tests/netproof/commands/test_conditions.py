@@ -86,7 +86,7 @@ class TestNodesThatDoNotAnswer:
                 slurm, "partitions", lambda: slurm.partitions_of(shown, next(texts))
             )
             found = night.cannot_run(jobs(expected), expected, wait_s=wait_s)
-            return {left.why for left in found.values()}
+            return {why for why, _ in found.values()}
 
         return ask
 
@@ -225,10 +225,10 @@ def test_what_waited_longest_runs_first_and_never_is_longest(expected):
     past = after([several[2], several[0], several[3]])
     left = left_for_another_night(each(several, 60), past, expected, 120)
     assert set(several) - set(left) == {several[1], several[2]}
-    assert left[several[0]].why == (
+    assert left[several[0]][0] == (
         "NetPIPE, last measured 2026-11-02; takes about 60 s, and 0 s were left"
     )
-    assert all(one.planned for one in left.values())
+    assert all(planned for _, planned in left.values())
 
 
 def test_a_job_that_does_not_fit_makes_room_for_a_shorter_one(expected):
@@ -250,7 +250,7 @@ def test_a_job_of_unknown_length_runs_alone(expected):
     past = after(several[:1])
     left = left_for_another_night(each(several, None), past, expected, 3600)
     assert len(left) == 2
-    assert {one.why.partition("; ")[2] for one in left.values()} == {
+    assert {why.partition("; ")[2] for why, _ in left.values()} == {
         "nobody knows yet how long it takes"
     }
 

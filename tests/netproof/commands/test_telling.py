@@ -19,7 +19,6 @@ from netproof.criteria import Level
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import session
-from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
@@ -31,8 +30,11 @@ from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
-DOWN = SkipReason("partition gige is DOWN", planned=False)
-TURN = SkipReason("NetPIPE, never measured; takes about 60 s, and 0 s were left", planned=True)
+DOWN = {"skipped": "partition gige is DOWN", "planned": False}
+TURN = {
+    "skipped": "NetPIPE, never measured; takes about 60 s, and 0 s were left",
+    "planned": True,
+}
 
 
 def judged(stored: Session) -> session_verdict.JudgedSession:
@@ -104,11 +106,11 @@ def test_a_failure_has_its_reasons(faulty):
 
 
 def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
-    left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
-    left = changed(left, "tcp", result="skip", measured=None, skipped=DOWN)
+    left = changed(passed, "PingPong", result="skip", measured=None, **TURN)
+    left = changed(left, "tcp", result="skip", measured=None, **DOWN)
     suite = suite_of(night_of(left))
-    assert [one.get("message") for one in suite.iter("skipped")] == [TURN.why]
-    assert {one.get("message") for one in suite.iter("error")} == {DOWN.why}
+    assert [one.get("message") for one in suite.iter("skipped")] == [TURN["skipped"]]
+    assert {one.get("message") for one in suite.iter("error")} == {DOWN["skipped"]}
     assert len(suite) == 4
 
 
@@ -159,9 +161,9 @@ def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
     assert night_of(passed, faults=["/store: is full"]).status == CANNOT
     assert night_of(faulty, faults=["/store: is full"]).status == FAILED
     assert night_of(passed, worse=("slower",)).status == FAILED
-    left = changed(passed, "tcp", result="skip", measured=None, skipped=DOWN)
+    left = changed(passed, "tcp", result="skip", measured=None, **DOWN)
     assert night_of(left).status == INCONCLUSIVE
-    left = changed(passed, "tcp", result="skip", measured=None, skipped=TURN)
+    left = changed(passed, "tcp", result="skip", measured=None, **TURN)
     assert night_of(left).status == PASSED
 
 
@@ -170,9 +172,9 @@ def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, pas
     text = command.summary(night_of(faulty, stored="20261121T020000-00000000"))
     assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in text
     assert text.endswith("session 20261121T020000-00000000\nexit status 1\n")
-    left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
+    left = changed(passed, "PingPong", result="skip", measured=None, **TURN)
     said = command.summary(night_of(left))
-    assert f"1 case of gige intelmpi deferred: {TURN.why}" in said
+    assert f"1 case of gige intelmpi deferred: {TURN['skipped']}" in said
 
 
 def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):

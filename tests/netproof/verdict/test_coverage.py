@@ -11,7 +11,6 @@ from made_rounds import recorded
 from netproof.pairs.verdict import rounds_of
 from netproof.present.verdict import outcome
 from netproof.session import session
-from netproof.session.plan import SkipReason
 from netproof.session.provenance import Provenance
 from netproof.session.session import Session
 from netproof.site import site
@@ -144,9 +143,11 @@ def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(pas
     assert str(deferred).endswith("; cases were deferred")
 
 
-def in_pairs(session: Session, left: SkipReason | None = None, **values: object) -> Session:
+def in_pairs(
+    session: Session, left: str = "", *, planned: bool = False, **values: object
+) -> Session:
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
-    rounds = recorded(partition="gige", **values) if left is None else None
+    rounds = recorded(partition="gige", **values) if not left else None
     one = dataclasses.replace(
         next(r for r in session.results if r.partition == "gige"),
         kind="pairs",
@@ -155,6 +156,7 @@ def in_pairs(session: Session, left: SkipReason | None = None, **values: object)
         rounds=rounds,
         extras={"partition_extras": {}},
         skipped=left,
+        planned=planned,
         result="skip" if left else "pass",
     )
     return dataclasses.replace(session, results=(*session.results, one))
@@ -174,13 +176,11 @@ def test_nodes_that_were_waited_for_are_named_and_make_no_failure(passed):
 
 
 def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
-    left = SkipReason("Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", planned=False)
+    left = "Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)"
     found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
     assert (found.failed, found.short) == (False, True)
     assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
-    planned = covered(
-        in_pairs(passed, dataclasses.replace(left, planned=True)), STATES, coverage_percent=100
-    )
+    planned = covered(in_pairs(passed, left, planned=True), STATES, coverage_percent=100)
     assert planned.failed
     assert not planned.no_rounds
 

@@ -19,7 +19,6 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
 from netproof.session.measured import Crash, Measured
-from netproof.session.plan import SkipReason
 from netproof.session.session import Session
 from netproof.site import matrix as matrix_module
 from netproof.site import site
@@ -253,16 +252,16 @@ def test_of_one_partition_nothing_of_another_is_judged():
     assert {judged.case.partition for judged in both} == {"gige", "fast-ethernet"}
 
 
-TURN = SkipReason("last measured 2026-11-18", planned=True)
-DOWN = SkipReason("partition gige is DOWN", planned=False)
+TURN = {"skipped": "last measured 2026-11-18", "planned": True}
+DOWN = {"skipped": "partition gige is DOWN", "planned": False}
 
 
 class TestLeft:
     """Cases that the session skipped, by its budget or because they could not be measured."""
 
-    def leaving(self, stored: Session, left: SkipReason | None, *functions: str) -> Session:
+    def leaving(self, stored: Session, left: dict[str, str | bool], *functions: str) -> Session:
         results = [
-            dataclasses.replace(r, result="skip", measured=None, skipped=left)
+            dataclasses.replace(r, result="skip", measured=None, **left)
             if r.case is not None and r.case.function in functions
             else r
             for r in stored.results
@@ -288,7 +287,7 @@ class TestLeft:
         assert judge(expected, failed).status == FAILED
 
     def test_a_skip_that_nobody_planned_fails(self, expected, passed):
-        assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
+        assert judge(expected, self.leaving(passed, {}, "PingPong")).status == FAILED
 
 
 class TestCrashes:
