@@ -328,7 +328,7 @@ class CheckedSite:
         if reason := known.cannot_run(needed):
             self.wrong(place, known.name, reason, "Slurm")
         else:
-            usable = sum(node.usable for node in known.nodes)
+            usable = sum(map(slurm.usable, known.nodes.values()))
             most, refusal = slurm.most_nodes(_access(entry), usable)
             if not most:
                 self.wrong(place, "access", _refused(entry, refusal))

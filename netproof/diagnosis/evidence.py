@@ -26,7 +26,7 @@ from netproof.session.measured import Measured, RankUse
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import PairQuantity
-from netproof.site.slurm import fold, unfold
+from netproof.site.slurm import fold, unfold, usable
 from netproof.verdict.limits import size_of
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
 from netproof.verdict.session_verdict import JudgedSession
@@ -248,7 +248,12 @@ class PartitionView:
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
         ]
         self.described = made.by_partition.get(partition, [])
-        self.requeued = [one for one in made.requeued if one.partition == partition]
+        self.requeued = {
+            why: nodes
+            for one in judged.session.results
+            if one.partition == partition
+            for why, nodes in one.requeued.items()
+        }
         names = {node for one in self.pairs for node in one.rounds.nodes}
         names |= {node for one in self.coverage for node in one.measured}
         self.nodes = tuple(sorted(names | {node.node for node in self.described}))
@@ -469,17 +474,20 @@ _UNAVAILABLE = re.compile(r"UnavailableNodes:([\w.,\[\]-]+[\w\]])")
 
 
 def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
-    for one in view.requeued:
-        for node in one.died:
-            place = view.node(node.name, interface=False)
-            yield _BY_HOST(Sign.DIED, place, str(one), Sure.SEEN, "Slurm says so")
+    died = [
+        (name, why)
+        for why, nodes in view.requeued.items()
+        for name, state in nodes.items()
+        if not usable(state)
+    ]
     # What could not be used when the run began is no news.
-    usable = {node for one in view.coverage for node in one.usable}
+    there = {node for one in view.coverage for node in one.usable}
     for why in view.failed_jobs:
         if listed := _UNAVAILABLE.search(why):
-            for name in sorted(usable.intersection(unfold(listed[1]))):
-                place = view.node(name, interface=False)
-                yield _BY_HOST(Sign.DIED, place, why, Sure.SEEN, "Slurm says so")
+            died += [(name, why) for name in sorted(there.intersection(unfold(listed[1])))]
+    for name, why in died:
+        place = view.node(name, interface=False)
+        yield _BY_HOST(Sign.DIED, place, why, Sure.SEEN, "Slurm says so")
 
 
 def _of_crashes(view: PartitionView) -> Iterator[Evidence]:

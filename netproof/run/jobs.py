@@ -205,10 +205,13 @@ class Job(
         return self.described(folder)
 
     def described(self, folder: Path) -> dict[str, Any]:
-        """Return the nodes and the software of a folder of the job's; NetproofError."""
+        """Return nodes, software and earlier tries of a folder of the job's; NetproofError."""
         # ReFrame's list of nodes may be from too early a moment.
         nodes = node_facts.nodes_of_job(folder, str(self.job.jobid))
-        return {"netproof_provenance": provenance.of_job(folder, nodes, ran_with())}
+        return {
+            provenance.KEY: provenance.of_job(folder, nodes, ran_with()),
+            "netproof_requeued": provenance.earlier_tries(folder),
+        }
 
 
 def environments_of(benchmark: str) -> list[str]:

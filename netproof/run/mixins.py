@@ -162,8 +162,8 @@ def usable_nodes(access: Sequence[str], most: int) -> tuple[int, tuple[str, ...]
     """
     with failing(what="which nodes are usable is not known: "):
         there, named = slurm.partitions(), slurm.names_in(access)
-        nodes = (node for name in named if name in there for node in there[name].nodes)
-        usable = {node.name for node in nodes if node.usable}
+        nodes = (one for name in named if name in there for one in there[name].nodes.items())
+        usable = {node for node, state in nodes if slurm.usable(state)}
     if not usable:
         return most, ()
     allowed, refusal = slurm.most_nodes(access, min(most, len(usable)))

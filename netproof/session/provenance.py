@@ -32,7 +32,7 @@ from netproof.session.node_facts import (
     with_clock,
     with_path,
 )
-from netproof.site.slurm import SlurmNode, SlurmPartition, fold, node_of
+from netproof.site.slurm import SlurmPartition, States, fold, state_of, unusable
 
 if TYPE_CHECKING:
     from netproof.session.session import CheckResult
@@ -43,7 +43,7 @@ KEY = "netproof_provenance"
 KIND_CONFIGURATION, KIND_REFERENCES = "configuration", "references"
 
 
-PartitionNodes = tuple[SlurmNode, ...] | str
+PartitionNodes = States | str
 """Nodes of one of ReFrame's partitions, as Slurm had them, or why they are not known."""
 
 
@@ -55,34 +55,8 @@ REQUEUED = "requeued: "
 
 
 @dataclass(frozen=True)
-class Requeued:
-    """An earlier try of a job: the nodes it ran on, with Slurm's states when the next began.
-
-    ``partition``, ``job``, ``jobid``: as of a ``Node``.
-    """
-
-    nodes: tuple[SlurmNode, ...]
-    partition: str = ""
-    job: str = ""
-    jobid: str = ""
-
-    @property
-    def died(self) -> tuple[SlurmNode, ...]:
-        """The nodes that no job could have by then."""
-        return tuple(node for node in self.nodes if not node.usable)
-
-    def __str__(self) -> str:
-        ran_on = f" on {fold(node.name for node in self.nodes)}" if self.nodes else ""
-        why = (
-            "; ".join(map(str, self.died))
-            or "no node of it is down now: preempted, restarted, or by hand"
-        )
-        return f"{REQUEUED}{self.job} (job {self.jobid}), after a try{ran_on}: {why}"
-
-
-@dataclass(frozen=True)
 class Provenance:
-    """Provenance of a job or a session: software, nodes, and tries that Slurm ended and made again.
+    """Provenance of a job or a session: software and nodes.
 
     ``netproof``, ``reframe``, ``slurm``: versions, empty where no job has a record;
     ``git_changed``: there were changes in no revision; ``files``: the SHA-256 of each, by kind and
@@ -102,7 +76,6 @@ class Provenance:
     of_nodes: tuple[str, ...] = ()
     unknown: dict[str, str] = field(default_factory=dict)
     partitions: Mapping[str, PartitionNodes] = field(default_factory=dict)
-    requeued: tuple[Requeued, ...] = ()
     beyond_nodes: tuple[str, ...] = ()
 
     @cached_property
@@ -173,9 +146,7 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Provenance) -> dict[str
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
-    tries = tuple(map(Requeued, earlier_tries(folder)))
-    whole = dataclasses.replace(ran_with, nodes=tuple(described), requeued=tries)
-    return dataclasses.asdict(whole)
+    return dataclasses.asdict(dataclasses.replace(ran_with, nodes=tuple(described)))
 
 
 def of_test(test: Mapping[str, Any], place: str) -> Provenance | str:
@@ -184,11 +155,10 @@ def of_test(test: Mapping[str, Any], place: str) -> Provenance | str:
         how = test["result"] + (f" in {test['fail_phase']}" if test.get("fail_phase") else "")
         return f"the job left no record of them: {how}"
     made = codec.decode(Provenance, test[KEY], f"{place}: {KEY}: is not whole")
-    where = {"partition": test["partition"], "job": test["display_name"]}
-    where["jobid"] = str(test["jobid"])
-    nodes = (dataclasses.replace(one, **where, environment=test["environ"]) for one in made.nodes)
-    tries = (dataclasses.replace(one, **where) for one in made.requeued)
-    return dataclasses.replace(made, nodes=tuple(nodes), requeued=tuple(tries))
+    where = {"partition": test["partition"], "environment": test["environ"]}
+    where |= {"job": test["display_name"], "jobid": str(test["jobid"])}
+    nodes = (dataclasses.replace(one, **where) for one in made.nodes)
+    return dataclasses.replace(made, nodes=tuple(nodes))
 
 
 def of_results(results: Sequence[CheckResult]) -> Provenance:
@@ -196,15 +166,15 @@ def of_results(results: Sequence[CheckResult]) -> Provenance:
     nodes: list[Node] = []
     ran_with: dict[str, Provenance] = {}
     unknown: dict[str, str] = {}
-    requeued: list[Requeued] = []
+    requeued: dict[str, States] = {}
     for result in results:
         job, made_by = result.name, result.made_by
+        requeued |= result.requeued
         if isinstance(made_by, str):
             unknown[f"nodes of {job}"] = made_by
         elif made_by is not None:
-            ran_with[job] = dataclasses.replace(made_by, nodes=(), requeued=())
+            ran_with[job] = dataclasses.replace(made_by, nodes=())
             nodes += made_by.nodes
-            requeued += [one for one in made_by.requeued if one not in requeued]
     first = next(iter(ran_with.values()), Provenance("", "", None, None, None, {}, ()))
     if not ran_with:
         reason = "no job of the report says what it ran with, and on what"
@@ -218,15 +188,13 @@ def of_results(results: Sequence[CheckResult]) -> Provenance:
         for job, other in ran_with.items()
         if other != first
     )
-    beyond, of_nodes = (*changed, *map(str, requeued)), differences(nodes)
     return dataclasses.replace(
         first,
         nodes=tuple(nodes),
-        of_nodes=of_nodes,
+        of_nodes=differences(nodes),
         unknown=unknown,
         partitions={name: one for result in results for name, one in sorted(result.slurm.items())},
-        requeued=tuple(requeued),
-        beyond_nodes=beyond,
+        beyond_nodes=(*changed, *requeued),
     )
 
 
@@ -257,14 +225,25 @@ def labelled(difference: str) -> str:
     return difference if difference.startswith(REQUEUED) else f"nodes differ: {difference}"
 
 
-def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
-    """Return the nodes of each earlier try of the job in ``folder``."""
+def requeues(job: str, tries: Sequence[States]) -> dict[str, States]:
+    """Return the nodes of each of ``earlier_tries`` of a job by a sentence on it."""
+    found = {}
+    for nodes in tries:
+        ran_on = f" on {fold(nodes)}" if nodes else ""
+        why = unusable(nodes) or "no node of it is down now: preempted, restarted, or by hand"
+        found[f"{REQUEUED}{job}, after a try{ran_on}: {why}"] = nodes
+    return found
+
+
+def earlier_tries(folder: Path) -> list[dict[str, str]]:
+    """Return the nodes of each earlier try of the job in ``folder``, as the next one found them."""
     tries = []
     for path in sorted(folder.glob(TRIES)):
         listed = path / "nodes.txt"
         lines = listed.read_text(errors="replace").splitlines() if listed.exists() else []
-        tries.append(tuple(node_of(*line.split("|", 2)) for line in lines if line.count("|") >= 2))
-    return tuple(tries)
+        found = (line.split("|", 2) for line in lines if line.count("|") >= 2)
+        tries.append({name: state_of(state, reason) for name, state, reason in found})
+    return tries
 
 
 def partition_nodes(
@@ -282,8 +261,8 @@ def partition_nodes(
         return f"Slurm has no partition {missing[0]}"
     if restricting:
         return f"its access chooses among the nodes: {' '.join(restricting)}"
-    nodes = {node.name: node for name in named for node in known[name].nodes}
-    return tuple(nodes[name] for name in sorted(nodes))
+    nodes = {node: state for name in named for node, state in known[name].nodes.items()}
+    return dict(sorted(nodes.items()))
 
 
 TRANSPORT_STEP = "transport"

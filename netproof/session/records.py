@@ -44,7 +44,7 @@ FOLDERS = "session-*"
 
 HEADER = "session.json"
 
-FORMAT = 7
+FORMAT = 8
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""

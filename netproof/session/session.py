@@ -26,7 +26,7 @@ from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import partition_of
 from netproof.session.provenance import PartitionNodes, Provenance
 from netproof.site.partition import Partition
-from netproof.site.slurm import unfold
+from netproof.site.slurm import States, unfold
 
 _REPORTS = "run-*.json"
 
@@ -47,7 +47,9 @@ class CheckResult:
     where it is not known. ``rounds``: of a test that read rounds of pairs. ``transport``: what a
     job's MPI library said, or why nothing. ``extras``: its place, ``partition_extras``, and of a
     case ``environment_extras``, ``jobid`` and ``seed``. ``made_by``: of a job, its provenance, or
-    why it left none; ``slurm``: what the partitions had at the start.
+    why it left none; ``requeued``: a sentence on each try that Slurm ended and made again, with
+    Slurm's states of its nodes when the next began; ``slurm``: what the partitions had at the
+    start.
     """
 
     name: str
@@ -71,6 +73,7 @@ class CheckResult:
     transport: tuple[str, ...] | str | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
     made_by: Provenance | str | None = None
+    requeued: Mapping[str, States] = field(default_factory=dict)
     slurm: Mapping[str, PartitionNodes] = field(default_factory=dict)
 
     @property
@@ -352,6 +355,10 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
         plain["extras"] = {"partition_extras": rounds["partition_extras"]}
     if provenance.KEY in test:
         plain["made_by"] = provenance.of_test(test, place)
+    if tries := test.get("netproof_requeued"):
+        tries = codec.decode(list[dict[str, str]], tries, f"{place}: netproof_requeued")
+        job = f"{test['display_name']} (job {test['jobid']})"
+        plain["requeued"] = provenance.requeues(job, tries)
     if test.get("netproof_left") and test.get("result") == "skip":
         left = codec.decode(dict[str, str | bool], test["netproof_left"], f"{place}: netproof_left")
         plain |= {name: left.pop(key, None) for name, key in _LEFT.items()} | left

@@ -242,7 +242,7 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], 
     for name, one in known.items():
         if (name not in asked) if asked else one.hidden:
             continue
-        nodes = {node.name for node in one.nodes if node.usable}
+        nodes = {node for node, state in one.nodes.items() if slurm.usable(state)}
         least = min(2, len(one.nodes))
         if reason := one.cannot_run(least):
             left_out.append(f"{name}: {reason}")

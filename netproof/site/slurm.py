@@ -10,12 +10,13 @@ import math
 import re
 import shlex
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-from netproof.errors import NetproofError, grouped, shortened
+from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
 
 ANSWER_S = 60
@@ -58,46 +59,50 @@ SHARING = re.compile(r"(?<!\S)(?:--(?:oversubscribe|exclusive)\b|-s\b)")
 _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
 
-@dataclass(frozen=True)
-class SlurmNode:
-    """A node of a partition, with Slurm's state in lower case and its reason."""
-
-    name: str
-    state: str
-    reason: str
-
-    @property
-    def usable(self) -> bool:
-        """Whether a job can have it, now or when other jobs on it end.
-
-        The marks + and - stand for jobs that end or wait, ~ # % and ! for saving power, from which
-        Slurm wakes nodes for jobs (sinfo(1)); all others, such as *, are faults.
-        """
-        return self.state.rstrip("+-~#%!") in _FREE | _BUSY
-
-    @property
-    def free(self) -> bool:
-        """Whether a job can have all of it now, or as soon as it has booted."""
-        return self.state.rstrip("+-~#") in _FREE
-
-    @property
-    def busy(self) -> bool:
-        """Whether other jobs have it, or a part of it, or it is being switched off."""
-        return self.usable and not self.free
-
-    @property
-    def silent(self) -> bool:
-        """Whether a job could have it if it answered: resumed, or its slurmd has stopped."""
-        return self.state.endswith("*") and self.state.rstrip("*+-") in _FREE | _BUSY
-
-    def __str__(self) -> str:
-        reason = self.reason or ("does not answer slurmctld" if self.silent else "")
-        return f"{self.name} is {self.state}{f' ({reason})' if reason else ''}"
+States = Mapping[str, str]
+"""Nodes by name, with Slurm's state in lower case and its reason: ``down* (no power)``."""
 
 
-def node_of(name: str, state: str, reason: str) -> SlurmNode:
-    """Return a node from sinfo's ``%N``, ``%T`` and ``%E``."""
-    return SlurmNode(name, state.lower(), "" if reason == "none" else reason)
+def state_of(state: str, reason: str) -> str:
+    """Return a state from sinfo's ``%T`` and ``%E``."""
+    return state.lower() if reason == "none" else f"{state.lower()} ({reason})"
+
+
+def _word(state: str) -> str:
+    return state.partition(" ")[0]
+
+
+def usable(state: str) -> bool:
+    """Return whether a job can have a node, now or when other jobs on it end.
+
+    The marks + and - stand for jobs that end or wait, ~ # % and ! for saving power, from which
+    Slurm wakes nodes for jobs (sinfo(1)); all others, such as *, are faults.
+    """
+    return _word(state).rstrip("+-~#%!") in _FREE | _BUSY
+
+
+def free(state: str) -> bool:
+    """Return whether a job can have all of a node now, or as soon as it has booted."""
+    return _word(state).rstrip("+-~#") in _FREE
+
+
+def busy(state: str) -> bool:
+    """Return whether other jobs have a node, or a part of it, or it is being switched off."""
+    return usable(state) and not free(state)
+
+
+def silent(state: str) -> bool:
+    """Return whether a job could have a node if it answered: resumed, or its slurmd has stopped."""
+    return _word(state).endswith("*") and _word(state).rstrip("*+-") in _FREE | _BUSY
+
+
+def unusable(nodes: States) -> str:
+    """Return the nodes that no job can have, and why; empty without any."""
+    return "; ".join(
+        f"{name} is {state}{' (does not answer slurmctld)' * (silent(state) and '(' not in state)}"
+        for name, state in nodes.items()
+        if not usable(state)
+    )
 
 
 @dataclass(frozen=True)
@@ -109,24 +114,26 @@ class SlurmPartition:
 
     name: str
     state: str
-    nodes: tuple[SlurmNode, ...]
+    nodes: States
     limit_s: int | None = None
     hidden: bool = False
 
     def may_soon_run(self, nodes: int) -> bool:
         """Return whether a job of so many nodes can run once the silent nodes answer."""
-        return self.state == "UP" and nodes <= sum(one.usable or one.silent for one in self.nodes)
+        return self.state == "UP" and nodes <= sum(
+            usable(one) or silent(one) for one in self.nodes.values()
+        )
 
     def cannot_run(self, nodes: int) -> str | None:
         """Return why no job of so many nodes can run; None where one can."""
         if self.state != "UP":
             return f"partition {self.name} is {self.state}"
-        usable = sum(node.usable for node in self.nodes)
-        if usable >= nodes:
+        there = sum(map(usable, self.nodes.values()))
+        if there >= nodes:
             return None
-        others = "; ".join(str(node) for node in self.nodes if not node.usable)
+        others = unusable(self.nodes)
         return (
-            f"partition {self.name} has {usable} usable {'node' if usable == 1 else 'nodes'} of"
+            f"partition {self.name} has {there} usable {'node' if there == 1 else 'nodes'} of"
             f" {len(self.nodes)}, and {nodes} are needed{f': {others}' if others else ''}"
         )
 
@@ -164,13 +171,15 @@ def partitions() -> dict[str, SlurmPartition]:
 def partitions_of(shown: str, listed: str) -> dict[str, SlurmPartition]:
     """Return the partitions from scontrol's lines; ``listed``: partition, node, state, reason."""
     rows = (line.split("|", 3) for line in listed.splitlines())
-    nodes = grouped((partition, node_of(*node)) for partition, *node in rows)
+    nodes: dict[str, dict[str, str]] = defaultdict(dict)
+    for partition, name, state, reason in rows:
+        nodes[partition][name] = state_of(state, reason)
     lines = (dict(word.partition("=")[::2] for word in one.split()) for one in shown.splitlines())
     return {
         one["PartitionName"]: SlurmPartition(
             one["PartitionName"],
             one["State"],
-            tuple(nodes[one["PartitionName"]]),
+            nodes[one["PartitionName"]],
             seconds_of(one.get("MaxTime", "UNLIMITED")),
             one.get("Hidden") == "YES",
         )
@@ -183,11 +192,12 @@ def free_and_busy(
     named: Sequence[str], known: Mapping[str, SlurmPartition]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the nodes of ``named`` partitions that are free, and those that other jobs have."""
-    nodes = {node.name: node for name in named if name in known for node in known[name].nodes}
-    several = [nodes[name] for name in sorted(nodes)]
+    nodes = {
+        node: state for name in named if name in known for node, state in known[name].nodes.items()
+    }
     return (
-        tuple(node.name for node in several if node.free),
-        tuple(node.name for node in several if node.busy),
+        tuple(name for name in sorted(nodes) if free(nodes[name])),
+        tuple(name for name in sorted(nodes) if busy(nodes[name])),
     )
 
 

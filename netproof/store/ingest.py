@@ -252,9 +252,11 @@ def _session(
         "unknown": dict(gathered.unknown),
         "slurm_nodes": slurm
         and [
-            {"partition": name, "node": node.name, **_columns(node, ("state", "reason"))}
+            {"partition": name, "node": node, "state": word, "reason": reason[1:-1]}
             for name, nodes in slurm.items()
-            for node in (() if isinstance(nodes, str) else nodes)
+            if not isinstance(nodes, str)
+            for node, state in nodes.items()
+            for word, _, reason in [state.partition(" ")]
         ],
         "slurm_unknown": slurm
         and {name: one or "" for name, one in slurm.items() if not one or isinstance(one, str)},

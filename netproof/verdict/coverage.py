@@ -16,6 +16,7 @@ from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import PartitionNodes, Provenance
 from netproof.session.session import CheckResult, Session
+from netproof.site import slurm
 from netproof.site.partition import Partition
 from netproof.site.slurm import fold
 
@@ -160,10 +161,10 @@ def _of_partition(
     )
     if there is None or isinstance(there, str):
         return dataclasses.replace(found, why=there or "the session does not have what Slurm said")
-    usable = tuple(node.name for node in there if node.usable)
+    usable = tuple(name for name, state in there.items() if slurm.usable(state))
     unmeasured = tuple(node for node in usable if node not in nodes)
-    unusable = [node for node in there if not node.usable]
-    drained = tuple(one.name for one in unusable if one.state.startswith(_DRAINED))
+    unusable = {name: state for name, state in there.items() if not slurm.usable(state)}
+    drained = tuple(name for name, state in unusable.items() if state.startswith(_DRAINED))
     busy = {node for one in rounds for node in one.deferred}
     # Tests that were to make rounds of pairs and could not.
     skipped = [
@@ -173,8 +174,8 @@ def _of_partition(
         found,
         usable=usable,
         unmeasured=unmeasured,
-        busy=tuple(node.name for node in there if node.name in unmeasured and node.busy),
-        down=tuple(one.name for one in unusable if one.name not in drained),
+        busy=tuple(name for name in unmeasured if slurm.busy(there[name])),
+        down=tuple(name for name in unusable if name not in drained),
         drained=drained,
         waited_for=tuple(node for node in unmeasured if node in busy),
         waited_s=max((one.waited_s for one in rounds), default=0.0),

@@ -24,7 +24,7 @@ from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site import folders, site, slurm
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, matrix
-from netproof.site.slurm import SlurmNode, SlurmPartition
+from netproof.site.slurm import SlurmPartition
 from netproof.store.durations import Expected, Past
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,7 +58,7 @@ def test_a_partition_runs_what_its_usable_nodes_allow(gige):
 
 @pytest.mark.parametrize("state", ["maint", "reserved", "drained", "down", "fail", "idle*"])
 def test_a_node_in_maintenance_or_that_does_not_answer_is_not_usable(state):
-    assert not SlurmNode("gige-1", state, "").usable
+    assert not slurm.usable(state)
 
 
 # Its list right after `scontrol update NodeName=gige-[2-4] State=RESUME`.

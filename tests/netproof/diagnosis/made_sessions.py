@@ -27,10 +27,10 @@ from netproof.session import job_files, pair_rounds, session
 from netproof.session.measured import Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairLaunch, PairRounds
-from netproof.session.provenance import Requeued
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import PairQuantity, PairSettings, Partition
+from netproof.site.slurm import States
 from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
@@ -250,7 +250,7 @@ def session_of(
     failed_tests: Iterable[Finding] = (),
     partition: Partition | None = None,
     not_over_tcp: Iterable[str] = (),
-    requeued: Iterable[Requeued] = (),
+    requeued: tuple[str, Mapping[str, States]] | None = None,
 ) -> JudgedSession:
     """A judged session of the partition gige with all of this."""
     cases, of_pairs, described = tuple(cases), tuple(of_pairs), tuple(described)
@@ -262,7 +262,7 @@ def session_of(
         dataclasses.replace(node, partition="gige", environment="mpich", jobid="7")
         for node in described
     )
-    made = dataclasses.replace(SOFTWARE, nodes=nodes_of_jobs, requeued=tuple(requeued))
+    made = dataclasses.replace(SOFTWARE, nodes=nodes_of_jobs)
     coverage = Coverage("gige", NODES, NODES) if covered else Coverage("gige", (), why="not asked")
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), {"gige": own})
     seen = [*traffic.of_cases(subjects), *in_rounds]
@@ -281,6 +281,9 @@ def session_of(
     any_case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
     found = [one.result for one in cases if one.result is not None]
     results = tuple(dataclasses.replace(one, measured=None) for one in found)
+    if requeued is not None:
+        tries = {"partition": requeued[0], "requeued": requeued[1]}
+        results += (dataclasses.replace(result(any_case), **tries),)
     matrix = Matrix(
         tuple(one.case for one in cases) or (any_case,),
         (),

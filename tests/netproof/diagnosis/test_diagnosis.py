@@ -45,11 +45,10 @@ from netproof.pairs.accusation import State
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict, judge, path_of_rounds
+from netproof.session import provenance
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairLaunch
-from netproof.session.provenance import Requeued
-from netproof.site.slurm import SlurmNode
 from netproof.verdict import PASSED, limits
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.engine import Subject
@@ -936,17 +935,16 @@ def test_a_warning_about_a_setting_accuses_only_with_something_else():
 
 
 def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
-    nodes = (SlurmNode("gige-2", "down*", "Not responding"), SlurmNode("gige-3", "idle", ""))
-    requeued = Requeued(nodes, "gige", "ImbJob", "7")
-    culprit = only(**healthy(requeued=[requeued]))
+    nodes = {"gige-2": "down* (Not responding)", "gige-3": "idle"}
+    requeued = provenance.requeues("ImbJob (job 7)", [nodes])
+    culprit = only(**healthy(requeued=("gige", requeued)))
     assert (culprit.cause, culprit.place.nodes) == ("node died", ("gige-2",))
     assert culprit.evidence[0].sentence.startswith(
         "requeued: ImbJob (job 7), after a try on gige-[2"
     )
-    elsewhere = dataclasses.replace(requeued, partition="ib")
-    assert of(**healthy(requeued=[elsewhere])).culprits == ()
-    preempted = dataclasses.replace(requeued, nodes=nodes[1:])
-    assert of(**healthy(requeued=[preempted])).culprits == ()
+    assert of(**healthy(requeued=("ib", requeued))).culprits == ()
+    preempted = provenance.requeues("ImbJob (job 7)", [{"gige-3": "idle"}])
+    assert of(**healthy(requeued=("gige", preempted))).culprits == ()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from netproof.errors import NetproofError
 from netproof.run import mixins
 from netproof.run.mixins import NOT_LOGGED, OnPartition, WaitsForNodes, of_other_turns
 from netproof.site import slurm
-from netproof.site.slurm import SlurmNode, SlurmPartition
+from netproof.site.slurm import SlurmPartition
 
 LIMIT_S = 600
 EXTRAS = {
@@ -84,7 +84,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Slurm:
     answers = Slurm()
 
     def partitions() -> dict[str, SlurmPartition]:
-        nodes = tuple(SlurmNode(f"gige-{n}", s, "") for n, s in enumerate(answers.states, 1))
+        nodes = {f"gige-{n}": state for n, state in enumerate(answers.states, 1)}
         return {"gige": SlurmPartition("gige", "UP", nodes)}
 
     monkeypatch.setattr(mixins, "_waits", {})

@@ -24,9 +24,8 @@ from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import node_facts, provenance, session
 from netproof.session.node_facts import Node
-from netproof.session.provenance import Provenance
 from netproof.site import slurm
-from netproof.site.slurm import SlurmNode, SlurmPartition
+from netproof.site.slurm import SlurmPartition
 from netproof.store import Store, questions
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -566,7 +565,7 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
 
 
 SLURM = {
-    "gige": (SlurmNode("gige-1", "idle", ""), SlurmNode("gige-2", "down*", "no power")),
+    "gige": {"gige-1": "idle", "gige-2": "down* (no power)"},
     "other": "Slurm has no partition other",
 }
 
@@ -582,8 +581,8 @@ def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
     assert gathered.partitions == SLURM
     store = Store.create(tmp_path / "store")
     assert questions.load(store, ingest(store, path).stored).provenance == gathered
-    first["netproof_slurm"]["gige"][0].pop("state")
-    with pytest.raises(NetproofError, match=r"slurm\.gige.*'state' is missing"):
+    first["netproof_slurm"]["gige"]["gige-1"] = None
+    with pytest.raises(NetproofError, match=r"slurm\.gige.*found None, expected text"):
         session.of_document(path, document)
 
 
@@ -605,13 +604,13 @@ def test_what_slurm_said_when_the_run_began_is_kept_and_stored(tmp_path):
 )
 def test_a_partition_has_the_nodes_of_those_that_its_access_names(access, nodes, why):
     known = {
-        name: SlurmPartition(name, "UP", tuple(SlurmNode(node, "idle", "") for node in there))
+        name: SlurmPartition(name, "UP", dict.fromkeys(there, "idle"))
         for name, there in {"a": ("n2", "n1"), "b": ("n3", "n1")}.items()
     }
     found = provenance.partition_nodes(
         slurm.names_in(access), slurm.options_in(access, slurm.CHOOSING), known
     )
-    names = () if isinstance(found, str) else tuple(node.name for node in found)
+    names = () if isinstance(found, str) else tuple(found)
     assert (names, found if isinstance(found, str) else "") == (nodes, why)
 
 
@@ -651,35 +650,35 @@ def test_a_file_without_its_header_is_quoted_and_an_empty_one_has_the_steps_erro
         node_facts.read_node(path)
 
 
-def requeued(folder: Path) -> Provenance:
-    """The provenance of a report whose one job left ``folder``."""
+def requeued(folder: Path) -> session.Session:
+    """The session of a report whose one job left ``folder``."""
     record = provenance.of_job(folder, GIGE, SOFTWARE)
     test = {
         **dict.fromkeys(("system", "partition", "environ"), "gige"),
         **{"display_name": "ImbJob", "jobid": 7, "result": "pass", "fail_phase": None},
         provenance.KEY: json.loads(json.dumps(record)),
+        "netproof_requeued": provenance.earlier_tries(folder),
     }
     runs = [{"num_cases": 1, "testcases": [test]}]
-    return session.of_document(folder, {"session_info": {}, "runs": runs}).provenance
+    return session.of_document(folder, {"session_info": {}, "runs": runs})
 
 
 def test_the_nodes_of_an_earlier_try_are_in_the_session_with_slurms_word_on_them(tmp_path):
     shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
-    assert requeued(tmp_path).requeued == ()
+    assert requeued(tmp_path).provenance.beyond_nodes == ()
     (tmp_path / "try-1").mkdir()
     (tmp_path / "try-1" / "nodes.txt").write_text("gige-1|down*|Not responding\ngige-2|idle|none\n")
     found = requeued(tmp_path)
-    (one,) = found.requeued
-    assert [node.name for node in one.died] == ["gige-1"]
-    assert found.beyond_nodes == (
-        "requeued: ImbJob (job 7), after a try on gige-[1-2]: gige-1 is down* (Not responding)",
-    )
+    why = "requeued: ImbJob (job 7), after a try on gige-[1-2]: gige-1 is down* (Not responding)"
+    states = {"gige-1": "down* (Not responding)", "gige-2": "idle"}
+    assert found.results[0].requeued == {why: states}
+    assert found.provenance.beyond_nodes == (why,)
 
 
 def test_a_requeue_of_which_no_node_died_is_named_too(tmp_path):
     shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
     (tmp_path / "try-1").mkdir()
-    (sentence,) = requeued(tmp_path).beyond_nodes
+    (sentence,) = requeued(tmp_path).provenance.beyond_nodes
     assert sentence == (
         "requeued: ImbJob (job 7), after a try: no node of it is down now: preempted, restarted,"
         " or by hand"

@@ -13,7 +13,7 @@ from netproof.errors import NetproofError
 from netproof.site import site, slurm
 from netproof.site.matrix import matrix
 from netproof.site.module_path import missing
-from netproof.site.slurm import SlurmNode, SlurmPartition, fold, unfold
+from netproof.site.slurm import SlurmPartition, fold, unfold
 
 
 @pytest.mark.parametrize(
@@ -204,12 +204,12 @@ inval unknown future down~ idle@ error mixed*"""
 
 def test_nodes_of_which_others_have_a_part_are_busy_and_those_that_save_power_are_free():
     states = f"{FREE} {BUSY} {FAULTY}".split()
-    nodes = tuple(SlurmNode(f"n{state}", state, "") for state in states)
+    nodes = {f"n{state}": state for state in states}
     known = {"gige": SlurmPartition("gige", "UP", nodes)}
     free, busy = slurm.free_and_busy(["gige", "none"], known)
     assert {*free} == {f"n{state}" for state in FREE.split()}
     assert {*busy} == {f"n{state}" for state in BUSY.split()}
-    assert [one.state for one in nodes if not one.usable] == FAULTY.split()
+    assert [one for one in nodes.values() if not slurm.usable(one)] == FAULTY.split()
 
 
 # As issues and pages of sites have them; numbers are of names.
@@ -268,7 +268,7 @@ def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
     command(tmp_path, monkeypatch, "sinfo", hides.format("wide|cn003|idle|none"))
     monkeypatch.delenv("SLURM_CONF", raising=False)
     wide = slurm.partitions()["wide"]
-    assert ([node.name for node in wide.nodes], wide.limit_s) == (["cn003"], 4 * 3600)
+    assert ([*wide.nodes], wide.limit_s) == (["cn003"], 4 * 3600)
 
 
 @pytest.mark.parametrize("option", ["--oversubscribe", "-s", "--exclusive=user", "-A net -s"])

@@ -15,7 +15,6 @@ from netproof.session.provenance import Provenance
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
-from netproof.site.slurm import SlurmNode
 from netproof.verdict import INCONCLUSIVE, coverage
 from netproof.verdict.verdict import Verdict
 
@@ -39,8 +38,7 @@ def covered(
     """The coverage where Slurm had the nodes in these states, or was not asked."""
     slurm = {}
     if states is not None:
-        there = tuple(SlurmNode(name, state, "") for name, state in states.items())
-        slurm = {"gige": why or there}
+        slurm = {"gige": why or states}
     made = Provenance("", "", None, None, None, {}, (), partitions=slurm)
     (found,) = coverage.judge(made, passed, {"gige": LENIENT.model_copy(update=values)})
     return found
@@ -134,8 +132,7 @@ def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
 
 
 def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(passed):
-    there = tuple(SlurmNode(name, state, "") for name, state in STATES.items())
-    made = Provenance("", "", None, None, None, {}, (), partitions={"gige": there})
+    made = Provenance("", "", None, None, None, {}, (), partitions={"gige": STATES})
     (asked,) = coverage.judge(made, passed, {"gige": GIGE})
     assert asked.failed
     (deferred,) = coverage.judge(made, passed, {"gige": GIGE}, {"gige"})

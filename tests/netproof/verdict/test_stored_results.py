@@ -115,7 +115,6 @@ def made_with(
             test[provenance.KEY] = {
                 **software,
                 "nodes": [dataclasses.asdict(node)],
-                "requeued": [],
             }
 
     return change
