@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import glob
 import io
+import itertools
 import json
 import os
 import re
@@ -34,7 +35,7 @@ from netproof.intake import disk, trust
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 5
+FORMAT = 6
 """Format of the store; raised when a table's columns change."""
 
 CHECKSUMS = "checksums"
@@ -47,8 +48,9 @@ INCOMING = ".incoming"
 SESSION = "session.jsonl.zst"
 """The file in a session's directory that has the session: JSON, compressed by zstd.
 
-The first line is ReFrame's report without its test cases; each other line is the number of a run
-and one of its test cases, with what its record has.
+The first line is ReFrame's report without its test cases; each other line is the number of a run,
+and the number of one of its test cases with what its record has. Those with rounds of pairs come
+first, so that a stored verdict is read without all others.
 """
 
 VERDICT = "verdict.jsonl.zst"
@@ -436,12 +438,8 @@ def packed(lines: Iterable[Any]) -> bytes:
     return compressed
 
 
-def unpacked(
-    content: bytes, place: object, most_bytes: int = MOST_BYTES, *, containing: bytes = b""
-) -> Iterator[Any]:
+def unpacked(content: bytes, place: object, most_bytes: int = MOST_BYTES) -> Iterator[Any]:
     """Yield the values that ``packed`` compressed; errors name ``place``.
-
-    ``containing``: after the first line, only those with these bytes.
 
     Raise NetproofError for lines that are cut, no JSON, or larger than is read.
     """
@@ -449,34 +447,38 @@ def unpacked(
 
     longest, total = disk.most_bytes(), 0
     try:
-        with io.BufferedReader(pa.CompressedInputStream(pa.py_buffer(content), "zstd")) as file:
+        stream = pa.CompressedInputStream(pa.py_buffer(content), "zstd")
+        with io.BufferedReader(stream, 1 << 20) as file:
             while line := file.readline(longest + 2):
                 total += len(line)
                 if total > most_bytes:
                     raise NetproofError(f"{place}: has more than {most_bytes} bytes")
                 if not line.endswith(b"\n"):
                     raise NetproofError(f"{place}: has a line that is cut, or longer than is read")
-                if containing in line or total == len(line):
-                    # Checksums say that netproof wrote it, and the codec says what it may be.
-                    yield disk.sealed_value(line, place)
+                # Checksums say that netproof wrote it, and the codec says what it may be.
+                yield disk.sealed_value(line, place)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise NetproofError(f"{place}: cannot be unpacked: {error}") from error
 
 
-def packed_session(document: Mapping[str, Any]) -> bytes:
-    """Return the file of a session's document, as ``session.document_of`` reads it."""
+def packed_session(document: Mapping[str, Any], first: str) -> bytes:
+    """Return the file of a ``session.document_of``; tests that have the key ``first`` come so."""
     runs = document["runs"]
     head = {**document, "runs": [{**run, "testcases": []} for run in runs]}
-    tests = ([number, test] for number, run in enumerate(runs) for test in run["testcases"])
-    return packed([head, *tests])
+    tests = [(at, test) for at, run in enumerate(runs) for test in enumerate(run["testcases"])]
+    return packed([head, *sorted(tests, key=lambda line: not line[1][1].get(first))])
 
 
 def session_document(content: bytes, place: object, key: str = "") -> dict[str, Any]:
-    """Return the document of a session's file, less tests without ``key``; NetproofError."""
-    lines = unpacked(content, place, containing=key.encode())
+    """Return the document of a session's file, or with ``key`` of its first tests, which have it.
+
+    Raise NetproofError where it is no session's.
+    """
+    lines = unpacked(content, place)
     try:
         whole: dict[str, Any] = next(lines)
-        for number, test in lines:
+        wanted = itertools.takewhile(lambda line: not key or line[1][1].get(key), lines)
+        for number, (_, test) in sorted(wanted, key=lambda line: (line[0], line[1][0])):
             whole["runs"][number]["testcases"].append(test)
         for run in whole["runs"] if key else ():
             run["num_cases"] = len(run["testcases"])

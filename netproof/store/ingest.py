@@ -24,6 +24,7 @@ from netproof.measurement.counters import Sent
 from netproof.session import session
 from netproof.session.measured import Launch, Measured, MeasuredAgain
 from netproof.session.provenance import Provenance
+from netproof.session.records import PAIRS
 from netproof.session.session import CheckResult, Session
 from netproof.store.folder import (
     SESSION,
@@ -94,7 +95,7 @@ def ingest(
     with _reading(report):
         sha256 = _sha256(report)
         document = session.document_of(report)
-        files = {SESSION: packed_session(document)}
+        files = {SESSION: packed_session(document, PAIRS)}
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from netproof.criteria.findings import READABLE
@@ -38,6 +37,9 @@ from netproof.store.folder import (
     verify,
 )
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
+
+if TYPE_CHECKING:
+    import duckdb
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""
@@ -66,6 +68,8 @@ def connect(
             )
     else:
         places = [str(store.path(stored)) for stored in sessions]
+    import duckdb  # What reads one session alone does without it.
+
     connection = duckdb.connect(
         config={
             "memory_limit": MEMORY_LIMIT,
@@ -280,6 +284,8 @@ def ask(
 
 def answered(ask: Callable[..., Any], *arguments: object) -> Any:
     """Return DuckDB's answer; raise NetproofError, with the remedy, if it has none."""
+    import duckdb
+
     try:
         return ask(*arguments)
     except duckdb.Error as error:

@@ -13,6 +13,7 @@ from netproof.criteria import Level
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.session import session
+from netproof.session.records import PAIRS
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import SESSION, packed_session, packed_tables
 from netproof.verdict import session_verdict
@@ -93,7 +94,7 @@ def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path):
     change, reason = CONTRADICTIONS[2]
     document = json.loads(altered(tmp_path, change).read_text())
     tables = packed_tables([questions.tables(store, good)])
-    store.put(bad, tables | {SESSION: packed_session(document)})
+    store.put(bad, tables | {SESSION: packed_session(document, PAIRS)})
     named = ["--store", str(store.folder), "testbed:gige"]
     for asked in (
         ["verdict", bad.name, *named],
