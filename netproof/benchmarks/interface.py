@@ -399,11 +399,7 @@ class Benchmark:
 
     def what(self, case: Case) -> str:
         """Return the name of what is measured for sentences: ``IMB Alltoall 16 ranks``."""
-        return f"{self.title(case.function)} {self.variant(case)}"
-
-    def variant(self, case: Case) -> str:
-        """Return what distinguishes the cases of one function."""
-        return f"{case.ranks} ranks"
+        return f"{self.title(case.function)} {case.ranks} ranks"
 
     def program(self, function: str) -> str:
         """Return the program that measures a function, whose hash is stored."""

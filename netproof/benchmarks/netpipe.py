@@ -395,17 +395,12 @@ class Netpipe(Benchmark):
         return f"NetPIPE {function.upper()}"
 
     def words(self, case: Case) -> str:
-        """Return ``NetPIPE TCP inter-node oneway``."""
-        return f"{self.title(case.function)} {case.path} {case.direction}"
+        """Return the same as in sentences: all of it is on two ranks."""
+        return self.what(case)
 
     def what(self, case: Case) -> str:
         """Return ``NetPIPE tcp inter-node oneway``."""
         return f"NetPIPE {case.function} {case.path} {case.direction}"
-
-    def variant(self, case: Case) -> str:
-        """Return its path and direction."""
-        direction = "one way" if case.direction == "oneway" else case.direction
-        return f"{case.path}, {direction}"
 
     def subject(self, case: Case) -> str:
         """Return ``tcp-inter-node-oneway``."""

@@ -16,7 +16,7 @@ from netproof.errors import NetproofError, shortened
 from netproof.intake import disk, yaml_reading
 from netproof.intake.models import Maybe, Positive, PositiveWhole, Several, Text, Written, YesOrNo
 from netproof.measurement.case import MEBI, Case, Curve, bandwidth_mb_s, line_rate_share, mb_s, us
-from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.landmarks import Landmarks, landmarks, peaks_in_words
 from netproof.measurement.links import Link
 from netproof.site import folders
 
@@ -292,16 +292,10 @@ class SessionInStudy:
 
     def least_peak(self, partition: str | None = None) -> str:
         """Return which messages cannot be the inter-node peak, to end a caption, or nothing."""
-        stated = {
+        return peaks_in_words(
             self.extras(one).get("line_rate_from_bytes", 0)
             for one in self.configurations
             if partition in (None, one[0])
-        } - {0}
-        if not stated:
-            return ""
-        return (
-            f"; over a link, peaks are of {' or '.join(map(str, sorted(stated)))} bytes and more,"
-            " since shorter bursts pass above its rate"
         )
 
     def reasons(self) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -602,3 +602,10 @@ def _sen(sizes: Sequence[int], time_us: Sequence[float]) -> Interval:
     low = max(round((len(slopes) - ranks) / 2) - 1, 0)
     high = min(round((len(slopes) + ranks) / 2), len(slopes) - 1)
     return slopes[low], slopes[high]
+
+
+def peaks_in_words(least_bytes: Iterable[int]) -> str:
+    """Return which messages cannot be the peak over a link, to end a sentence, or nothing."""
+    stated = " or ".join(map(str, sorted({*least_bytes} - {0})))
+    why = "since shorter bursts pass above its rate"
+    return f"; over a link, peaks are of {stated} bytes and more, {why}" if stated else ""

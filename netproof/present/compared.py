@@ -14,7 +14,6 @@ from netproof.errors import NetproofError, grouped
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Part, Sentences
 from netproof.present.documents import plain, some
-from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
 from netproof.present.wording import benchmark_name, columns, first, number, sparkline
@@ -279,7 +278,7 @@ def _ratio_row(one: ComparedCase) -> Iterator[str | Cell]:
         low, high = latency.difference_interval
         added += f" ({low:+.1f} to {high:+.1f})"
     yield Cell(MARKS[one.outcome], LOOKS.get(one.outcome, ""))
-    yield benchmark_name(case) if registry.of(case).by_protocol else case.what()
+    yield case.what()
     yield Cell(number(one.score.value, ".2f"), "strong", title=one.sentence())
     yield "-" if interval is None else f"{interval[0]:.2f}–{interval[1]:.2f}"
     yield landmark("latency_us")
@@ -355,6 +354,6 @@ def _plots(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigur
                 name = f"{side.name} {where}".strip()
                 for row in points(measured.curve, spread, launches, name, side.name, measured.case):
                     rows[name, row["size_bytes"]] = row
-        title = content.named(members[0][1].first.case)
+        title = members[0][1].first.case.what()
         plots.append(over_size(title, list(rows.values()), looks))
     return plots

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from rich.text import Text
 
@@ -15,6 +15,7 @@ from netproof.criteria.findings import figure, over_common
 from netproof.diagnosis.diagnosis import diagnose, next_step, partitions_of
 from netproof.errors import grouped
 from netproof.measurement.disturbance import NodeCost
+from netproof.measurement.landmarks import peaks_in_words
 from netproof.present import compared, diagnosis
 from netproof.present.document import EVERY, Block, Cell, DataTable, Links, Part, Sentences
 from netproof.present.html.content import LEVELS, CaseState, configuration, state_of, switch
@@ -69,37 +70,34 @@ def scores(
         " blank: not available; grey, with a day: measured by another session, not judged.",
         "faint",
     )
-    environments = list(dict.fromkeys(one.case.environment for row in rows for one in row))
+    links, every = links or {}, [one for row in rows for one in row]
+    environments = dict.fromkeys(one.case.environment for one in every)
     lines: dict[str, list[list[str | Cell]]] = defaultdict(list)
     for row in rows:
         case = row[0].case
-        function = Cell(benchmark_name(case), link=(links or {}).get(case.key(), ""))
+        function = Cell(benchmark_name(case), link=links.get(case.key(), ""))
         for name, several in grouped((switch(one), one) for one in row).items():
-            cells = {one.case.environment: one for one in several}
-            scored = (_score_cell(cells.get(one), links or {}) for one in environments)
+            cells = {one.case.environment: _score_cell(one, links) for one in several}
+            scored = [cells.get(one, "") for one in environments]
             lines[name].append([function, str(case.ranks), *scored])
     yield DataTable(
         ("function", "ranks", *environments),
         [line for several in lines.values() for line in several],
         EVERY[1:],
-        _sizes_compared(rows),
+        _sizes_compared(every),
         groups={name: len(several) for name, several in lines.items()},
         heads=2,
     )
 
 
-def _score_cell(one: CaseVerdict | None, links: Links) -> str | Cell:
+def _score_cell(one: CaseVerdict, links: Links) -> Cell:
     """Return a case's state and score, with the score's interval below it."""
-    if one is None:
-        return ""
-    score, measured = one.score(), one.measured
-    text, below = "no score", []
+    score, measured, text, below = one.score(), one.measured, "no score", []
     if score is not None:
-        text, interval = f"{score.value:.2f}", "no interval"
+        text = f"{'~' if score.disturbed else ''}{score.value:.2f}"
+        below = ["no interval", *(["disturbed"] if score.disturbed else [])]
         if score.interval is not None:
-            interval = f"{score.interval[0]:.2f}–{score.interval[1]:.2f}"
-        below = [interval, *(["disturbed"] if score.disturbed else [])]
-        text = f"~{text}" if score.disturbed else text
+            below[0] = f"{score.interval[0]:.2f}–{score.interval[1]:.2f}"
     elif measured is None:
         text = "none"
     elif measured.curve.sizes == (0,):
@@ -114,17 +112,18 @@ def _score_cell(one: CaseVerdict | None, links: Links) -> str | Cell:
     return Cell(signed, state.look, below, why, links.get(one.case.key(), ""))
 
 
-def _sizes_compared(rows: Sequence[Row]) -> str:
+def _sizes_compared(every: Row) -> str:
     """Return over which sizes the functions' scores are."""
-    found: dict[str, dict[str, None]] = {}
-    for one in (one for row in rows for one in row if not isinstance(one, StoredResult)):
-        score = one.score()
-        if score is not None and score.common:
-            where = f"{one.case.partition} {registry.of(one.case).label}"
-            found.setdefault(f"Scores {over_common(score.common)}", {})[where] = None
-    if len(found) == 1:
-        return f"{next(iter(found))}."
-    return " ".join(f"{sizes} ({', '.join(names)})." for sizes, names in found.items())
+    scored = ((one, one.score()) for one in every if not isinstance(one, StoredResult))
+    alike = grouped(
+        (f"Scores {over_common(score.common)}", f"{one.case.partition} {registry.of(one.case).label}")
+        for one, score in scored
+        if score is not None and score.common
+    )
+    if len(alike) == 1:
+        return f"{next(iter(alike))}."
+    several = {sizes: ", ".join(dict.fromkeys(names)) for sizes, names in alike.items()}
+    return " ".join(f"{sizes} ({names})." for sizes, names in several.items())
 
 
 NOT_KNOWN = "not known"
@@ -138,37 +137,35 @@ def traffic_blocks(
     They are of one partition, or of all where it is empty.
     """
     traffic = [one for one in traffic if partition in ("", one.partition)]
-    results = [one for one in results if partition in ("", one.partition)]
-    rows = list(traffic)
-    if len({(one.partition, one.node) for one in rows}) > MOST_NODES:
-        rows = [one for one in rows if {*one.faults} != {0}]
+    shown = traffic
+    if len({(one.partition, one.node) for one in traffic}) > MOST_NODES:
+        shown = [one for one in traffic if {*one.faults} != {0}]
+    rows = []
+    for one in shown:
+        moved = (one.counted["tx_bytes"], one.counted["rx_bytes"])
+        rows.append(
+            (
+                *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
+                *(number(of and of / 1e6, ",.1f", none=NOT_KNOWN) for of in moved),
+                *(number(count, ",", none=NOT_KNOWN) for count in one.faults),
+                sent_again(one) if one.rail else "",
+            )
+        )
     head = ["partition", "node", "interface", "sent MB", "received MB"]
     head += ["errors", "dropped", "carrier changes", "sent again"]
-    cells = [
-        (
-            *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
-            *(
-                number(moved and moved / 1e6, ",.1f", none=NOT_KNOWN)
-                for moved in (one.counted["tx_bytes"], one.counted["rx_bytes"])
-            ),
-            *(number(count, ",", none=NOT_KNOWN) for count in one.faults),
-            sent_again(one) if one.rail else "",
-        )
-        for one in rows
-    ]
     if traffic:
         yield Cell("What the nodes' interfaces counted", "heading")
-        yield DataTable(head, cells, EVERY[3:], heads=3)
+        yield DataTable(head, rows, EVERY[3:], heads=3)
     if left := len(traffic) - len(rows):
         yield Cell(f"{left} more interfaces without errors, drops and carrier changes", "faint")
-    by_place = grouped((f"{one.partition} {one.environment}", one) for one in results)
-    for place, found in by_place.items():
-        several = [one.transport for one in found if one.transport is not None]
-        if not several:
-            continue
+    for place, found in grouped(
+        (f"{one.partition} {one.environment}", one.transport)
+        for one in results
+        if partition in ("", one.partition) and one.transport is not None
+    ).items():
         # The first of its jobs that reports it speaks for the others.
-        one = next((one for one in several if not isinstance(one, str)), several[0])
-        lines = (f"{NOT_KNOWN}: {one}",) if isinstance(one, str) else provenance.telling(one)
+        said = next((one for one in found if not isinstance(one, str)), found[0])
+        lines = [f"{NOT_KNOWN}: {said}"] if isinstance(said, str) else provenance.telling(said)
         yield Sentences(lines, f"{place}: its MPI library on its transport", "faint", folded=True)
 
 
@@ -198,9 +195,9 @@ _RANKS = {"node": 3, "user": 2, "irq": 2, "µs/msg": 1}
 
 def cpu_figures(cost: NodeCost, of_tcp: float | None = None) -> dict[str, str]:
     """Return the figures of a cost, by the heading of their column."""
-    irq = user = None
     # Of a shorter time, CPU seconds in ticks of 10 ms make cores that the node does not have.
     long = cost.seconds is None or cost.seconds >= LEAST_SECONDS
+    irq = user = None
     if cost.interrupts_s is not None and cost.seconds and long:
         irq = cost.interrupts_s / cost.seconds
     if cost.user_s is not None and cost.system_s is not None:
@@ -219,16 +216,15 @@ def cpu_figures(cost: NodeCost, of_tcp: float | None = None) -> dict[str, str]:
 def cpu_blocks(costs: CpuRows) -> Iterator[Block]:
     """Yield a row for each case whose cost is known, and why others have none; nothing without."""
     known, others = costs
-    if not known:
-        return
-    head = (*CASE, "node", *cpu_figures(known[0][1]))
     rows = [
         (*case_cells(case), cost.node, *cpu_figures(cost, of_tcp).values())
         for case, cost, of_tcp in known
     ]
-    yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
-    unknown = [f"not known of {counted(count, 'case')}: {why}" for why, count in others.items()]
-    yield Sentences([*unknown, CPU_LEGEND])
+    if rows:
+        head = (*CASE, "node", *cpu_figures(known[0][1]))
+        yield DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS)
+        unknown = [f"not known of {counted(count, 'case')}: {why}" for why, count in others.items()]
+        yield Sentences([*unknown, CPU_LEGEND])
 
 
 _LEGEND = (
@@ -266,8 +262,11 @@ def beside(report: Report) -> Iterator[Part]:
         yield "switch", title, against_blocks(report)
 
 
-def details(report: Report, partition: str = "") -> Iterator[Part]:
-    """Yield the parts on what was measured, of one partition, or of all where it is empty."""
+def details(report: Report, partition: str = "", *, drawn: bool = False) -> Iterator[Part]:
+    """Yield the parts on what was measured, of one partition, or of all where it is empty.
+
+    ``drawn``: with charts.
+    """
     session, verdict, matrix = report.judged.session, report.judged.verdict, report.judged.matrix
     if partition:
         verdict = replace(verdict, cases=tuple(verdict.by_partition.get(partition, ())))
@@ -278,20 +277,43 @@ def details(report: Report, partition: str = "") -> Iterator[Part]:
     interfaces = traffic_blocks(verdict.traffic, session.results, partition)
     if of_nodes := [*node_blocks(report, partition), *interfaces]:
         yield "nodes", "Nodes", of_nodes
-    yield "matrix", "Matrix", list(scores(rows, matrix.baseline, report.links))
+    charts = [CHARTS] if drawn else []
+    yield "matrix", "Matrix", [*charts, *scores(rows, matrix.baseline, report.links)]
+    groups = [one for one in report.groups if drawn and partition in ("", one.partition)]
+    failed = (report.figure(one) for one in groups if one.state() is CaseState.FAILED)
+    if figures_of := list(islice((one for one in failed if one.rows), MAIN_FAILED)):
+        yield "curves", "Charts of what failed", [figures_of]
+    # A partition's own page of NetPIPE has these.
+    if drawn and not partition:
+        yield "netpipe", "NetPIPE", _netpipe(report)
     functions = crossovers(verdict)
     if any(map(red_cases, functions)):
         yield "breakdown", "Where functions break down", breakdowns(functions)
-    legend = _LEGEND
-    least = {one.line_rate_from_bytes for one in matrix.partitions.values()} - {0}
-    if least:
-        bytes_ = " or ".join(map(str, sorted(least)))
-        legend += f"; over a link, peaks are of {bytes_} bytes and more, since shorter bursts"
-        legend += " pass above its rate"
+    legend = _LEGEND + peaks_in_words(
+        one.line_rate_from_bytes for one in matrix.partitions.values()
+    )
     measured = ([one for one in row if one.measured is not None] for row in rows)
     yield "landmarks", "Landmarks", [Cell(legend, "faint"), _landmarks([*filter(None, measured)])]
     if of_cpu := list(cpu_blocks(cpu_rows(verdict))):
         yield "cpu", "What it costs the CPU", of_cpu
+
+
+MAIN_NETPIPE = ("inter-node", "oneway")
+"""Path and direction whose charts are on the main page; the others are on NetPIPE's."""
+MAIN_FAILED = 2
+"""Charts of failed functions on the main page."""
+CHARTS = (
+    "Functions and scores lead to charts: time against message size of all configurations, with"
+    " the envelope, the flagged sizes and the spread over launches."
+)
+
+
+def _netpipe(report: Report) -> Sequence[Block]:
+    pairs: list[Block] = [report.pair(key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
+    if not pairs:
+        return ["NetPIPE between nodes was not expected, so there is nothing to show."]
+    more = "Intra-node and bidirectional curves are on NetPIPE's page"
+    return ["Two ranks on two nodes, one way.", Cell(more, link="netpipe.html#throughput"), *pairs]
 
 
 STORED = (
@@ -321,17 +343,13 @@ def breakdowns(functions: Sequence[Crossover]) -> list[Block]:
         for one in functions
     )
     lines = [
-        Cell(
-            f"{place} {', '.join(map(benchmark_name, several))}: {sentence}",
-            "failed" if red else "",
-        )
-        for (place, sentence, red), several in alike.items()
+        Cell(f"{place} {', '.join(map(benchmark_name, several))}: {how}", "failed" * red)
+        for (place, how, red), several in alike.items()
     ]
-    return [
+    what = (
         "The rank counts at which a function is red, and at which message sizes; the least of them"
-        " is where it breaks down.",
-        Sentences(lines),
-    ]
+    )
+    return [f"{what} is where it breaks down.", Sentences(lines)]
 
 
 def against_blocks(report: Report) -> list[Block]:
@@ -347,7 +365,7 @@ def _landmarks(rows: Sequence[Row]) -> DataTable:
     groups = {}
     for row in rows:
         case, (by_size, scale, unit) = row[0].case, _drawn(row)
-        heading = f"{benchmark_name(case)}, {case.ranks} ranks"
+        heading = case.what()
         if scale is not None:
             sizes = set().union(*by_size)
             heading += f"  curve: {scale[0]:.3g} to {scale[1]:.3g} {unit}"
@@ -381,27 +399,23 @@ _COLUMNS = {
 def _figures(one: CaseVerdict) -> Iterator[str]:
     """Yield a case's landmarks, then its score."""
     for name, form, _ in _COLUMNS.values():
-        value = getattr(one.measured and one.measured.landmarks, name, None)
-        if value is not None and name == "eager_limit":
-            value = value.size_below
-        yield number(value, form)
-    score = one.score()
-    if score is None or score.interval is None:
+        value = getattr(one.landmarks, name, None)
+        yield number(getattr(value, "size_below", value), form)
+    if (score := one.score()) is None or score.interval is None:
         yield "-"
     else:
-        yield f"{score.value:.2f} ({score.interval[0]:.2f} to {score.interval[1]:.2f})"
+        low, high = score.interval
+        yield f"{score.value:.2f} ({low:.2f} to {high:.2f})"
 
 
-def _named(one: CaseVerdict) -> tuple[Cell, str, Cell]:
+def _named(one: CaseVerdict) -> tuple[Cell, str, str | Cell]:
     """Return a case's verdict, partition and environment."""
-    case = one.case
+    case, (word, look) = one.case, LEVELS[one.level]
     if isinstance(one, StoredResult):
         environment = Cell(f"{case.environment}, {one.date}", "stored")
         return Cell("stored", "stored"), case.partition, environment
-    word, look = LEVELS[one.level]
-    if one.level is Level.PASS:
-        word = one.expected or word
-    return Cell(word, look), case.partition, Cell(case.environment)
+    word = one.expected or word if one.level is Level.PASS else word
+    return Cell(word, look), case.partition, case.environment
 
 
 def _drawn(row: Row) -> tuple[list[dict[int, float]], tuple[float, float] | None, str]:

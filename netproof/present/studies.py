@@ -348,7 +348,7 @@ def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
     rows: Rows = []
     against = ""
     for judged in (one for group in groups for one in group.members):
-        name = f"{content.configuration(judged.case)}, {content.variant(judged.case)}"
+        name = f"{content.configuration(judged.case)}, {judged.case.ranks} ranks"
         found = judged.score()
         if found is None:
             missing[name] = "no score"

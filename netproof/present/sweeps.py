@@ -22,7 +22,7 @@ from netproof.present.document import EVERY, Block, Cell, DataTable, Sentences
 from netproof.present.documents import plain, some
 from netproof.present.html import figures
 from netproof.present.html.charts import ChartFigure, Rows, template
-from netproof.present.wording import benchmark_name, counted, first, size_in_words
+from netproof.present.wording import counted, first, size_in_words
 
 MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
@@ -135,8 +135,6 @@ def setting(sweep: Sweep, value: str) -> str:
 
 def answer(sweep: Sweep) -> tuple[str, list[Block]]:
     """Return the title, and what terminal and page show: conclusion, how to set it, tables."""
-    case = sweep.case
-    where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
     made = list((_of_algorithms if sweep.library else _of_setting)(sweep))
     if sweep.table.disturbed:
         launches = f"{sweep.table.disturbed} of {len(sweep.launches)} launches"
@@ -152,8 +150,7 @@ def answer(sweep: Sweep) -> tuple[str, list[Block]]:
         heads=1,
         fold="By message size",
     )
-    title = f"{where}, {case.ranks} ranks" if sweep.library else where
-    return title, [*made, by_size, *_charts(sweep)]
+    return str(sweep.case), [*made, by_size, *_charts(sweep)]
 
 
 def _of_algorithms(sweep: Sweep) -> Iterator[Block]:

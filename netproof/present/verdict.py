@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -24,6 +25,7 @@ from netproof.present.wording import (
     counted,
     first,
     not_available,
+    number,
     size_in_words,
     visible,
 )
@@ -48,25 +50,27 @@ _PARTITIONS = 4
 """Most partitions whose nodes are counted one by one."""
 
 _LINE = 120
-"""Most characters of a line on one failure."""
+"""Most characters of a line of the brief answer."""
 
 _FOLDERS = re.compile(r"(?<![^\s'])/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
-_MOST = {"FAIL": (5, "failed"), "INCONCLUSIVE": (4, "inconclusive"), "WARN": (3, "warned")}
-"""Lines of the worst kind that was found, and their look; all others are counted."""
+_BRIEF = {"failed": 5, "inconclusive": 4, "warned": 3}
+"""Lines of the worst kind that was found; all others are counted."""
+
+_STATES = {
+    PASSED: ("passed", "✓", "Passed"),
+    FAILED: ("failed", "✗", "Failed"),
+    INCONCLUSIVE: ("absent", "∅", "Not judged whole"),
+}
 
 
 def state(verdict: Verdict) -> Headline:
     """Return the state, and what became of the cases."""
-    if verdict.inconclusive:
-        return Headline("inconclusive", "?", "Inconclusive", outcome(verdict))
-    look, sign, word = {
-        PASSED: ("passed", "✓", "Passed"),
-        FAILED: ("failed", "✗", "Failed"),
-        INCONCLUSIVE: ("absent", "∅", "Not judged whole"),
-    }[verdict.status]
-    return Headline(look, sign, word, outcome(verdict))
+    look = (
+        ("inconclusive", "?", "Inconclusive") if verdict.inconclusive else _STATES[verdict.status]
+    )
+    return Headline(*look, outcome(verdict))
 
 
 def outcome(verdict: Verdict, worse: int = 0) -> str:
@@ -90,13 +94,17 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
     }
     said = [f"{levels[Level.PASS] + levels[Level.WARN]} of {len(cases)} cases passed"]
     said += [f"{count} {what}" for what, count in counts.items() if count]
-    others = (
-        (len(verdict.faults), "fault", "beyond single cases"),
-        (undecided, "node", "undecided"),
-        (waited_for, "node", "deferred"),
-    )
-    said += [f"{counted(count, one)} {what}" for count, one, what in others if count]
-    return ", ".join(said)
+    others = {
+        ("fault", " beyond single cases"): len(verdict.faults),
+        ("node", " undecided"): undecided,
+        ("node", " deferred"): waited_for,
+    }
+    return ", ".join([*said, *_counts(others)])
+
+
+def _counts(several: Mapping[tuple[str, str], int]) -> list[str]:
+    """Return how many there are of each, by a noun and what follows it."""
+    return [f"{counted(count, one)}{rest}" for (one, rest), count in several.items() if count]
 
 
 def brief(judged: JudgedSession) -> Iterator[Block]:
@@ -104,45 +112,38 @@ def brief(judged: JudgedSession) -> Iterator[Block]:
     culprits, step = summary(judged)
     verdict = judged.verdict
     yield state(verdict)
-    measured = [one for one in verdict.coverage if one.measured]
-    nodes = ", ".join(f"{len(one.measured)} of {one.partition}" for one in measured)
+    measured = {one.partition: len(one.measured) for one in verdict.coverage if one.measured}
+    nodes = ", ".join(f"{count} of {partition}" for partition, count in measured.items())
     if len(measured) > _PARTITIONS:
-        nodes = f"{sum(len(one.measured) for one in measured)} of {len(measured)} partitions"
+        nodes = f"{sum(measured.values())} of {len(measured)} partitions"
     yield f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}"
     yield Sentences([_cut(f"culprit: {one}") for one in culprits[:2]], look="strong")
-    failed, (most, look) = failures(verdict)[::-1], _MOST["FAIL"]
-    lines = {
-        # A short line takes a search of all cases.
-        "FAIL": [*(_failure(one, verdict) for one in failed[:most]), *map(str, failed[most:])],
-        "INCONCLUSIVE": [*_found(verdict, Level.INCONCLUSIVE), *verdict.undecided],
-        "WARN": [*_found(verdict, Level.WARN, judged.recurring), *verdict.node_warnings],
-    }
+    kinds = {one.name: one for one in sentences(judged)}
+    left = {name: len(kinds[name].sentences) for name in _BRIEF}
     # What is worse leaves the milder ones to be counted.
-    worst = next((word for word, several in lines.items() if several), "FAIL")
-    most, look = _MOST[worst]
-    yield Sentences([_cut(f"{worst} {line}") for line in lines[worst][:most]], look=look)
-    lines[worst] = lines[worst][most:]
-    yield _recurring(judged.recurring)
-    if judged.outdated:
-        yield Cell(_cut(f"note: {judged.outdated}"), "warned")
-    if judged.session.ahead:
-        yield Cell(f"note: {judged.session.ahead}", "warned")
+    if worst := next((name for name in _BRIEF if left[name]), ""):
+        most, kind = _BRIEF[worst], kinds[worst]
+        short = [getattr(one, "title", "") or one for one in kind.sentences[:most]]
+        lines = replace(kind, sentences=short).lines()
+        yield Sentences([_cut(line) for line in lines], look=kind.look)
+        left[worst] -= len(short)
+    yield replace(kinds["recurring"], mark="")
+    notes = [_cut(judged.outdated), judged.session.ahead]
+    yield Sentences([one for one in notes if one], look="warned", mark="note: ")
     yield compared_with(verdict)
-    counts = [
-        (lines["FAIL"], "more failure", "more failures"),
-        (lines["INCONCLUSIVE"], "inconclusive finding", "inconclusive findings"),
-        (lines["WARN"], "warning", "warnings"),
-        (culprits[2:], "more culprit", "more culprits"),
-        (verdict.notes, "note", "notes"),
-        (verdict.beyond_nodes, "difference between nodes", "differences between nodes"),
-        (not_available(verdict.absences), "benchmark not available", "benchmarks not available"),
-        (verdict.unread, "earlier session not compared", "earlier sessions not compared"),
-    ]
-    besides = [counted(len(found), one, several) for found, one, several in counts if found]
-    if besides:
-        yield Cell(f"besides: {', '.join(besides)}", "faint")
-    if step:
-        yield f"next: {step}"
+    counts = {
+        ("more failure", ""): left["failed"],
+        ("inconclusive finding", ""): left["inconclusive"],
+        ("warning", ""): left["warned"],
+        ("more culprit", ""): len(culprits[2:]),
+        ("note", ""): len(verdict.notes),
+        ("difference", " between nodes"): len(verdict.beyond_nodes),
+        ("benchmark", " not available"): len(not_available(verdict.absences)),
+        ("earlier session", " not compared"): len(verdict.unread),
+    }
+    besides = ", ".join(_counts(counts))
+    yield Sentences([f"besides: {besides}"] if besides else [], look="faint")
+    yield Sentences([f"next: {step}"] if step else [])
     more = "netproof diagnose says where and since when"
     if verdict.status == PASSED:
         more = "--power how much slower would have failed"
@@ -156,46 +157,18 @@ def _cut(line: str) -> str:
     return textwrap.shorten(_FOLDERS.sub("…/", line), _LINE, placeholder=" …")
 
 
-def _failure(failure: Failure, verdict: Verdict) -> str:
-    """Return a failure in a line: case, figure, limit and place of a single finding."""
-    if len(failure.cases) > 1:
-        sentence = str(failure)
-        many = f"{len(failure.cases)} cases: {failure.why}"
-        return many if len(sentence) > _LINE else sentence
-    findings = (
-        _finding(judged, finding)
-        for judged in verdict.cases
-        for finding in judged.findings
-        if (judged.case,) == failure.cases
-        and (finding.level, finding.reason) == (Level.FAIL, failure.why)
-    )
-    return next(findings, str(failure))
-
-
-def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> list[str]:
-    """Return a line for each finding of a level that earlier sessions had not, the worst first."""
-    had = {id(finding) for _, finding in recurring[1]}
-    found = [
-        (judged, finding)
-        for judged in verdict.cases
-        for finding in judged.findings
-        if finding.level is level and id(finding) not in had
-    ]
-    return [_finding(*both) for both in sorted(found, key=lambda both: -both[1].excess)]
-
-
-def _finding(judged: CaseVerdict, finding: Finding) -> str:
-    case = judged.case
-    where = f"{case.partition} {case.environment} {case.what()}"
+def _figure(judged: CaseVerdict, finding: Finding) -> str:
+    """Return a finding in a line: case, figure, limit and place; empty without a figure."""
     if finding.value is None or finding.bound is None:
-        return f"{where}: {finding.reason}"
-    what = finding.variable or finding.criterion
-    size = "" if finding.size is None else f" at {size_in_words(finding.size)}"
+        return ""
+    case, size = judged.case, "" if finding.size is None else f" at {size_in_words(finding.size)}"
     if finding.level is Level.INCONCLUSIVE and finding.interval is not None:
         size = " ({:.3g} to {:.3g})".format(*finding.interval) + size
     nodes = finding.node or listed(judged.nodes)
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
-    return f"{where}: {what} {finding.value:.3g}{size}, limit {finding.bound:.3g}{on}"
+    where, what = f"{case.partition} {case.environment} {case.what()}", finding.criterion
+    value = f"{finding.variable or what} {finding.value:.3g}{size}"
+    return f"{where}: {value}, limit {finding.bound:.3g}{on}"
 
 
 def compared_with(verdict: Verdict) -> Sentences:
@@ -219,35 +192,59 @@ def differences(several: Sequence[str]) -> Sentences:
     return Sentences(lines, look="warned")
 
 
+def objections(
+    verdict: Verdict, links: Links | None = None, recurring: Recurring = NOTHING
+) -> Iterator[Sentences]:
+    """Yield what failed, what is inconclusive, warnings, and flags that do not count.
+
+    Of each the worst is first, and its title is its short form. ``links``: to cases' charts, by
+    the cases' keys; ``recurring``: warnings that are left out.
+    """
+    had, links = {id(finding) for _, finding in recurring[1]}, links or {}
+    of_case = {one.case: one for one in verdict.cases}
+
+    def line(where: str, why: str, cases: Sequence[Case], short: str = "") -> Cell:
+        linked = [Cell(str(case), link=links.get(case.key(), "")) for case in cases]
+        link, more = (linked[0].link, ()) if len(linked) == 1 else ("", linked)
+        text, below = (where, [why]) if where else (why, ())
+        return Cell(text, below=below, link=link, more=more, title=short)
+
+    def failed(one: Failure) -> Cell:
+        short = ""
+        if len(one.cases) > 1 and len(str(one)) > _LINE:
+            short = f"{len(one.cases)} cases: {one.why}"
+        elif len(one.cases) == 1:
+            case = of_case[one.cases[0]]
+            alike = (each for each in case.findings if each.reason == one.why)
+            short = next((_figure(case, each) for each in alike), "")
+        return line(one.subject, one.reason, (*one.cases, *one.waiting), short)
+
+    def lines(wanted: Callable[[Finding], bool]) -> list[Cell]:
+        found = [(case, one) for case in verdict.cases for one in case.findings if wanted(one)]
+        return [
+            line(one.where, one.reason, [case.case], _figure(case, one))
+            for case, one in sorted(found, key=lambda both: -both[1].excess)
+        ]
+
+    unsure = lines(lambda one: one.level is Level.INCONCLUSIVE)
+    warned = lines(lambda one: one.level is Level.WARN and id(one) not in had)
+    unsure += map(Cell, verdict.undecided)
+    warned += map(Cell, verdict.node_warnings)
+    red = [failed(one) for one in failures(verdict)[::-1]]
+    yield Sentences(red, "What failed or did not run", "failed", "FAIL ", "failed")
+    yield Sentences(unsure, "What is inconclusive", "inconclusive", "INCONCLUSIVE ", "inconclusive")
+    yield Sentences(warned, "Warnings", "warned", "WARN ", "warned")
+    known = lines(lambda one: one.forgiven)
+    yield Sentences(known, "Flagged but not confirmed, or known", mark="note: ", folded=True)
+
+
 def sentences(judged: JudgedSession, links: Links | None = None) -> Iterator[Sentences]:
     """Yield all sentences on cases, nodes and session by their kind, the worst first.
 
     ``links``: to cases' charts, by the cases' keys.
     """
-    verdict, recurring = judged.verdict, judged.recurring
-    had = {id(finding) for _, finding in recurring[1]}
-
-    def line(where: str, why: str, cases: Sequence[Case]) -> Cell:
-        linked = [Cell(str(case), link=(links or {}).get(case.key(), "")) for case in cases]
-        link, more = (linked[0].link, ()) if len(linked) == 1 else ("", linked)
-        return Cell(where, below=[why], link=link, more=more) if where else Cell(why, more=more)
-
-    def lines(wanted: Callable[[Finding], bool]) -> list[str | Cell]:
-        return [
-            line(finding.where, finding.reason, [one.case])
-            for one in verdict.cases
-            for finding in one.findings
-            if wanted(finding)
-        ]
-
-    failed = [
-        line(one.subject, one.reason, (*one.cases, *one.waiting)) for one in failures(verdict)[::-1]
-    ]
-    unsure = [*lines(lambda one: one.level is Level.INCONCLUSIVE), *verdict.undecided]
-    warned = lines(lambda one: one.level is Level.WARN and id(one) not in had)
-    warned += [str(one) for one in _recurring(recurring).sentences]
+    verdict = judged.verdict
     notes = [
-        *(Cell(f"WARN {one}", "warned") for one in verdict.node_warnings),
         *(f"pairs: {one}" for one in verdict.pairs),
         *(f"coverage: {one}" for one in verdict.coverage),
         *(f"not compared with an earlier session: {one}" for one in verdict.unread),
@@ -255,12 +252,10 @@ def sentences(judged: JudgedSession, links: Links | None = None) -> Iterator[Sen
         *(f"note: {one}" for one in (judged.session.ahead, *verdict.notes) if one),
         *(f"not available: {one}" for one in not_available(verdict.absences)),
     ]
-    skipped, known = sentences_of_skipped(verdict.skipped), lines(lambda one: one.forgiven)
-    yield Sentences(failed, "What failed or did not run", "failed", "FAIL ", "failed")
-    yield Sentences(unsure, "What is inconclusive", "inconclusive", "INCONCLUSIVE ", "inconclusive")
+    yield from objections(verdict, links, judged.recurring)
+    yield Sentences(_recurring(*judged.recurring), "", "warned", "WARN ", "recurring")
+    skipped = sentences_of_skipped(verdict.skipped)
     yield Sentences(skipped, "What was skipped", "warned", name="skipped")
-    yield Sentences(warned, "Warnings", "warned", "WARN ", "warned")
-    yield Sentences(known, "Flagged but not confirmed, or known", mark="note: ", folded=True)
     yield Sentences(notes, "Notes", name="notes")
     yield Sentences([verdict.crashes] if verdict.crashes else [])
 
@@ -278,31 +273,18 @@ def changes(judged: JudgedSession) -> Block:
     return Sentences([said, *(f"CHANGED {one}" for one in changed)], look="warned")
 
 
-def _recurring(recurring: Recurring) -> Sentences:
+def _recurring(sessions: int, warnings: Sequence[tuple[Case, Finding]]) -> list[str]:
     """Return the warnings that earlier sessions had too, in a line: criteria, cases and values."""
-    sessions, warnings = recurring
-    if not warnings:
-        return Sentences([])
-    parts = [
-        f"{criterion}, {named([case for case, _ in several])}"
-        f" ({_values([finding for _, finding in several])})"
-        for criterion, several in grouped((one[1].criterion, one) for one in warnings).items()
-    ]
+    parts = []
+    for criterion, several in grouped((one[1].criterion, one) for one in warnings).items():
+        cases, found = zip(*several, strict=True)
+        values = sorted(one.value for one in found if one.value is not None)
+        span = " to ".join(dict.fromkeys(f"{one:.3g}" for one in (*values[:1], *values[-1:])))
+        bounds = {one.bound for one in found} - {None}
+        limit = f", the bound is {bounds.pop():g}" if len(bounds) == 1 else ""
+        parts.append(f"{criterion}, {named(cases)} ({span or 'undefined'}{limit})")
     count = counted(len(warnings), "warning")
-    line = f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"
-    return Sentences([line], look="warned")
-
-
-def _values(findings: Sequence[Finding]) -> str:
-    """Return the least and largest value, and the bound if all have one."""
-    values = sorted(one.value for one in findings if one.value is not None)
-    bounds = {one.bound for one in findings}
-    if not values:
-        return "undefined"
-    low, high = f"{values[0]:.3g}", f"{values[-1]:.3g}"
-    bound = bounds.pop() if len(bounds) == 1 else None
-    asked = "" if bound is None else f", the bound is {bound:g}"
-    return f"{low if low == high else f'{low} to {high}'}{asked}"
+    return [f"{count} as in the last {sessions} sessions: {'; '.join(parts)}"] if parts else []
 
 
 def repeat_blocks(judged: CaseVerdict) -> Iterator[Block]:
@@ -311,24 +293,25 @@ def repeat_blocks(judged: CaseVerdict) -> Iterator[Block]:
     if again is None:
         return
     where = f"{judged.case}: measured again in job {again.jobid} on {', '.join(again.nodes)}"
-    if judged.measured is None or not again.launches:
-        yield Sentences([*again.faults, "No launch of it was complete."], where, folded=True)
+    whole = judged.measured is not None and bool(again.launches)
+    none = [] if whole else ["No launch of it was complete."]
+    yield Sentences([*again.faults, *none], where, folded=True)
+    if judged.measured is None or none:
         return
-    yield Sentences(again.faults, where, folded=True)
-    first, *repeats = (
+    curves = [
         dict(zip(curve.sizes, curve.time_us, strict=True))
         for curve in (judged.measured.curve, *again.launches)
-    )
+    ]
     flagged = {finding.size for finding in judged.flags()}
     rows = [
         (
             f"{'flagged: ' if size in flagged else ''}{size:,}",
-            *(f"{curve[size]:.1f}" if size in curve else "–" for curve in (first, *repeats)),
+            *(number(curve.get(size), ".1f", none="–") for curve in curves),
         )
-        for size in sorted(set().union(*repeats))
+        for size in sorted(set().union(*curves[1:]))
     ]
-    numbered = (f"again {number}, µs" for number in range(1, len(repeats) + 1))
-    yield DataTable(("bytes", "first, µs", *numbered), rows, EVERY, fold=where)
+    head = ("bytes", "first, µs", *(f"again {n}, µs" for n in range(1, len(curves))))
+    yield DataTable(head, rows, EVERY, fold=where)
 
 
 NOTHING_FAILS = "nothing fails"
@@ -358,33 +341,28 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
     if not passed:
         yield "no case passed, so there is nothing to say of what would have failed"
         return
-    head = [*CASE, "launches"]
-    for change in Degradation:
-        head += [change, "by"]
-    rows = []
+    rows: list[Sequence[str | Cell]] = []
     for case, launches, smallest in passed:
-        partition, *named = case_cells(case)
-        row: list[str | Cell] = [Cell(partition, link=(links or {}).get(case.key(), ""))]
-        row += [*named, str(launches)]
-        found = {each.change: each for each in smallest}
-        for each in map(found.get, Degradation):
-            row += [said(each), "-" if each is None or not each.by else each.by]
-        rows.append(row)
+        partition, *cells = case_cells(case)
+        of = {one.change: one for one in smallest}
+        for found in map(of.get, Degradation):
+            cells += [said(found), (found and found.by) or "-"]
+        cells.insert(len(CASE) - 1, str(launches))
+        rows.append([Cell(partition, link=(links or {}).get(case.key(), "")), *cells])
     yield Cell(
         "the smallest change that this session would have called a failure (95 %)", "heading"
     )
+    head = (*CASE, "launches", *(title for change in Degradation for title in (change, "by")))
     yield DataTable(head, rows, (3, 4, 5, 7, 9), heads=4)
-    single = sum(launches == 1 for _, launches, _ in passed)
-    if single:
+    if single := sum(launches == 1 for _, launches, _ in passed):
         have = counted(single, "case has", "cases have")
         yield f"about: {have} a single launch, so how sure that is is not known"
-    blind = sum(None in (each.factor for each in smallest) for *_, smallest in passed)
-    if blind:
-        yield Cell(
-            f"{NOTHING_FAILS}: {counted(blind, 'case has', 'cases have')} no bound"
-            " that such a change would cross, even 100 times; a reference would give it one",
-            "warned",
+    if blind := sum(None in (each.factor for each in smallest) for *_, smallest in passed):
+        have = counted(blind, "case has", "cases have")
+        why = (
+            "no bound that such a change would cross, even 100 times; a reference would give it one"
         )
+        yield Cell(f"{NOTHING_FAILS}: {have} {why}", "warned")
 
 
 def of_power(power: CasePower) -> dict[str, Any]:
@@ -398,16 +376,17 @@ def risk_blocks(
 ) -> Iterator[Block]:
     """Yield a line for each landmark: its scatter, the risks of its bound, and a plan for both."""
     head = (*CASE, "landmark", "agreed", "launches ±", "sessions ±")
-    heads = (*head, "bound", "seller risks", "buyer risks", f"for {RISK:.0%} each")
-    rows = [_risk_row(one, margin) for one in sorted(risks, key=lambda one: one.bound is None)]
-    unbounded = sum(one.bound is None for one in risks)
-    groups = {
-        f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse": len(risks)
-        - unbounded,
-        "without bounds": unbounded,
-    }
-    groups = {heading: count for heading, count in groups.items() if count}
-    yield DataTable(heads, rows, (3, *range(5, 11)), groups=groups, heads=4)
+    several = sorted(risks, key=lambda one: one.bound is None)
+    bounded = sum(one.bound is not None for one in risks)
+    worse = f"with bounds; the buyer's risk is of a network that is {margin:.0%} worse"
+    groups = {worse: bounded, "without bounds": len(risks) - bounded}
+    yield DataTable(
+        [*head, "bound", "seller risks", "buyer risks", f"for {RISK:.0%} each"],
+        [_risk_row(one, margin) for one in several],
+        (3, *range(5, 11)),
+        groups={heading: count for heading, count in groups.items() if count},
+        heads=4,
+    )
     whys = [f"{case}: nothing can be said: {reason}" for case, reason in without.items()]
     yield Sentences(whys, look="warned")
 

@@ -155,7 +155,7 @@ def test_links_of_the_main_page_resolve(page, folder):
     for link in links:
         file = link.partition("#")[0]
         assert (folder / (file or "index.html")).is_file(), link
-    show(page, folder / "netpipe.html", "#netpipe-tcp-inter-node-one-way")
+    show(page, folder / "netpipe.html", "#netpipe-tcp-inter-node-oneway")
     assert page.evaluate("document.querySelector(':target').tagName") == "SECTION"
     charts = page.evaluate(
         "[...document.querySelectorAll('a[href^=charts]')].map((a) => a.getAttribute('href'))"

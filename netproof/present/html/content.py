@@ -75,19 +75,9 @@ def label(one: CaseVerdict) -> str:
     return f"{configuration(one.case)}{day}"
 
 
-def named(case: Case) -> str:
-    """Return a case's function and variant: ``IMB Alltoall, 4 ranks``."""
-    return f"{function_name(case)}, {variant(case)}"
-
-
 def function_name(case: Case) -> str:
     """Return the benchmark and its function or protocol: ``IMB Alltoall``, ``NetPIPE TCP``."""
     return registry.of(case).title(case.function)
-
-
-def variant(case: Case) -> str:
-    """Return what distinguishes cases of one function: ranks, or NetPIPE's path and direction."""
-    return registry.of(case).variant(case)
 
 
 @dataclass(frozen=True)
@@ -114,8 +104,8 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Function and variant, and the partition of a page of its own."""
-        return ", ".join(filter(None, (named(self.case), self.partition)))
+        """Name of its cases, and the partition of a page of its own."""
+        return ", ".join(filter(None, (self.case.what(), self.partition)))
 
     @cached_property
     def name(self) -> str:

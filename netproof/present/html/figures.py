@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -55,9 +56,7 @@ def points(
 
     Sizes of 0 bytes and times of 0 µs have no place on a logarithmic axis, and are left out.
     """
-    protocol = None
-    if case is not None and registry.of(case).by_protocol:
-        protocol = case.function.upper()
+    by_protocol = case is not None and registry.of(case).by_protocol
     none = (None,) * len(curve.sizes)
     columns = zip(
         *(curve.sizes, curve.time_us, mad_us, curve.time_min_us or none),
@@ -69,7 +68,7 @@ def points(
             "configuration": name,
             "partition": partition,
             "environment": name if case is None else case.environment,
-            "protocol": protocol,
+            "protocol": case.function.upper() if case and by_protocol else None,
             "size_bytes": size,
             "time_us": time,
             "mad_us": mad,
@@ -141,26 +140,20 @@ def missing(group: Group) -> dict[str, str]:
     """Return the configurations without a curve in the chart of a group, and why."""
     found = {}
     for judged in group.members:
-        name = content.configuration(judged.case)
-        function = content.function_name(judged.case)
-        if judged.measured is None:
-            found[name] = _why_not(judged)
-        elif judged.measured.curve.sizes == (0,):
+        why, function = _why_not(judged), content.function_name(judged.case)
+        if judged.measured is not None and judged.measured.curve.sizes == (0,):
             time_us = judged.measured.curve.time_us[0]
-            found[name] = f"{function} has no message sizes; a call takes {figure(time_us)} µs"
-        elif not case_points(judged):
-            found[name] = f"{function} has no time that a logarithmic axis has a place for"
+            why = f"{function} has no message sizes; a call takes {figure(time_us)} µs"
+        elif judged.measured is not None and not case_points(judged):
+            why = f"{function} has no time that a logarithmic axis has a place for"
+        if why:
+            found[content.configuration(judged.case)] = why
     return found
 
 
 def _why_not(judged: CaseVerdict) -> str:
-    return "; ".join(judged.faults) or "it left no complete curve"
-
-
-def _marked(flagged: Rows) -> list[str]:
-    """Return the sentence on the marks that a chart has, if it has any."""
-    several = [mark["words"] for at, mark in MARKS.items() if at in present(flagged, "mark")]
-    return [f"Flagged sizes: {', '.join(several)}."] if several else []
+    """Return why a case has no curve; empty where it has one."""
+    return "" if judged.complete else "; ".join(judged.faults) or "it left no complete curve"
 
 
 def over_size(
@@ -172,39 +165,51 @@ def over_size(
     layers: Mapping[str, Rows] = MappingProxyType({}),
     **more: Any,
 ) -> ChartFigure:
-    """Return time over size, with the sentences that its bands and marks take.
-
-    ``layers``: rows of ``envelope``, ``references``, ``measured again``; ``more``: of the figure.
-    """
+    """Return time over size, as ``_drawn``."""
     more = {"name": file_name(title), **more}
     title = f"{title}: time against message size"
+    made = _drawn("time", title, rows, looks, flagged or [], sentences, layers, **more)
+    return replace(made, table=_table(made.data)) if rows else made
+
+
+def _drawn(
+    kind: str,
+    title: str,
+    rows: Rows,
+    looks: Looks,
+    flagged: Rows,
+    sentences: Sequence[str],
+    layers: Mapping[str, Rows],
+    **more: Any,
+) -> ChartFigure:
+    """Return a chart of a kind, with the sentences that its bands and marks take.
+
+    ``layers``: rows of ``envelope``, ``references``, ``measured again``, ``line rates``;
+    ``more``: of the figure.
+    """
     if not rows:
         return ChartFigure(title, None, {}, **more)
-    spread = any(row["launches"] > 1 for row in rows)
     crowded = len(present(rows, "configuration")) > BANDS_AT_ONCE
-    data = _data(rows, flagged or [], layers)
+    spread = kind == "time" and any(row["launches"] > 1 for row in rows)
+    marked = {mark: [row for row in flagged if row["mark"] == mark] for mark in MARKS}
+    layers = {"points": rows, **layers, **marked}
+    data = {name: found for name, found in layers.items() if found}
+    marks = ", ".join(mark["words"] for at, mark in MARKS.items() if at in data)
+    said = [
+        CAPTIONS["band"] if spread and not crowded else "",
+        *sentences,
+        CAPTIONS["references"] if "references" in data else "",
+        f"Flagged sizes: {marks}." if marks else "",
+        CAPTIONS["again"] if "measured again" in data else "",
+    ]
     return ChartFigure(
         title,
-        curve_chart("time", title, data, looks, bands=not crowded),
+        curve_chart(kind, title, data, looks, bands=not crowded),
         data,
-        sentences=[
-            *([CAPTIONS["band"]] if spread and not crowded else []),
-            *sentences,
-            *([CAPTIONS["references"]] if "references" in data else []),
-            *_marked(flagged or []),
-            *([CAPTIONS["again"]] if "measured again" in data else []),
-        ],
+        sentences=[one for one in said if one],
         hint=CAPTIONS["crowded band"] if spread and crowded else "",
-        table=_table(data),
         **more,
     )
-
-
-def _data(rows: Rows, flagged: Rows, others: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Return the data of a chart by the names of its layers, those with rows."""
-    flags = {mark: [row for row in flagged if row["mark"] == mark] for mark in MARKS}
-    layers = {"points": rows, **others, **flags}
-    return {name: found for name, found in layers.items() if found}
 
 
 def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
@@ -230,10 +235,8 @@ def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
     cells = [[f"{size:,}", *(cell(at.get((size, name))) for name in names)] for size in sizes]
     if least:
         head.append("envelope")
-        cells = [
-            [*row, _digits(least[size]) if size in least else "–"]
-            for row, size in zip(cells, sizes, strict=True)
-        ]
+        for row, size in zip(cells, sizes, strict=True):
+            row.append(_digits(least[size]) if size in least else "–")
     caption = "Mbit/s each way" if rates else "µs, median over launches ± MAD"
     if not rates and any(one["time_min_us"] is not None for one in rows):
         caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
@@ -320,51 +323,45 @@ def of_netpipe(
 ) -> list[ChartFigure]:
     """Return throughput and signature, TCP with MPI; ``bounds``: of the asymptotic MB/s."""
     path, direction, partition = key
-    measured = [one.measured for one in members if one.measured is not None]
-    rates = sorted({one.line_rate_mb_s for one in measured if one.line_rate_mb_s is not None})
-    here, lines = matrix.partitions.get(partition), []
-    for rate in rates:
-        label = f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)"
-        lines.append({"line_rate_mbit_s": mbit_s(rate), "label": label})
+    rates = sorted({one.measured.line_rate_mb_s or 0 for one in members if one.measured} - {0})
+    lines: Rows = [
+        {
+            "line_rate_mbit_s": mbit_s(rate),
+            "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
+        }
+        for rate in rates
+    ]
     if rates:
+        here, end = matrix.partitions.get(partition), "the site says: no peak is among them."
         notes = list(map(_share, members))
-        if here is not None and here.line_rate_from_bytes > 0:
-            notes.append(
-                f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line"
-                " rate, the site says: no peak is among them."
-            )
+        if here is not None and (least := here.line_rate_from_bytes):
+            notes.append(f"Below {least} bytes short bursts pass above the line rate, {end}")
     elif path == "intra-node":
         notes = ["Inside a node messages cross no link, so there is no line rate."]
     else:
         notes = ["No line rate is drawn: none is known for what was measured."]
     rows = [_by_protocol(row) for judged in members for row in case_points(judged)]
     flagged = [_by_protocol(row) for judged in members for row in flags(judged)]
-    references = []
+    references: Rows = []
     for one in sorted(bounds, key=lambda one: (one.low, one.high)) if rows else ():
         low, high = map(mbit_s, _within(one, [row["bandwidth_mb_s"] for row in rows]))
         label = f"asymptotic bandwidth {low:.4g} to {high:.4g} Mbit/s"
         references.append({"low_mbit_s": low, "high_mbit_s": high, "label": label})
-    data = _data(rows, flagged, {"references": references, "line rates": lines})
-    name = file_name("netpipe", path, direction, partition)
-    where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
-    # Both charts stand side by side, and the first has what both share.
-    own = {
-        "notes": notes,
-        "missing": {
-            f"{judged.case.environment} {content.function_name(judged.case)}": _why_not(judged)
-            for judged in members
-            if judged.measured is None
-        },
-        "table": _table(data, rates=True) if rows else None,
+    layers = {"references": references, "line rates": lines}
+    missing = {
+        f"{judged.case.environment} {content.function_name(judged.case)}": why
+        for judged in members
+        if (why := _why_not(judged))
     }
-    found: list[ChartFigure] = []
+    found = []
     for kind, what in (("throughput", ""), ("signature", ", throughput against time")):
-        title = f"{where}: {kind}{what}"
-        chart = curve_chart(kind, title, data, looks) if rows else None
-        sentences = [*([CAPTIONS["references"]] if references else []), *_marked(flagged)]
-        more: dict[str, Any] = {} if found else own
-        found.append(ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **more))
-    return found
+        title = f"{partition}, NetPIPE {path} {direction}: {kind}{what}"
+        name = file_name("netpipe", path, direction, partition, kind)
+        found.append(_drawn(kind, title, rows, looks, flagged, (), layers, name=name))
+    # Both charts stand side by side, and the first has what both share.
+    throughput, signature = found
+    table = _table(throughput.data, rates=True) if rows else None
+    return [replace(throughput, notes=notes, missing=missing, table=table), signature]
 
 
 def _by_protocol(row: dict[str, Any]) -> dict[str, Any]:
@@ -383,14 +380,11 @@ def _share(judged: CaseVerdict) -> str:
     text = f"{name}: asymptotic bandwidth {found.asymptotic_mb_s:.4g} MB/s"
     if found.line_rate_share is not None:
         text += f", {found.line_rate_share:.1%} of the line rate"
-        interval = found.intervals.get("line_rate_share")
-        if interval is not None:
+        if interval := found.intervals.get("line_rate_share"):
             text += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
     if found.paired_share is not None:
-        text += (
-            f"; {found.paired_share:.1%} of what the link's healthy twin carried at the same time"
-            f" ({found.paired_mb_s:.4g} MB/s)"
-        )
+        text += f"; {found.paired_share:.1%} of what the link's healthy twin carried at the same"
+        text += f" time ({found.paired_mb_s:.4g} MB/s)"
     return f"{text}."
 
 
@@ -440,21 +434,20 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
         ]
     elif rounds.leaves:
         sentences.append("Nodes stand leaf switch by leaf switch.")
-    where = f"{rounds.partition} {rounds.environment}, rounds of pairs"
     made = []
     for kind, (unit, what) in _QUANTITIES.items() if curves else ():
         late = kind is PairQuantity.LATENCY
         rows: Rows = []
-        for (one, other), several in curves.items():
+        for pair, several in curves.items():
             values = [curve.time_us[0] if late else rate for curve, rate in several]
             common = {
-                "configuration": f"{one} – {other}",
+                "configuration": " – ".join(pair),
                 "size_bytes": several[0][0].sizes[0 if late else -1],
                 "value": statistics.median(values),
                 "launches": len(values),
             }
-            rows.append({**common, "node": one, "partner": other, "first": True})
-            rows.append({**common, "node": other, "partner": one, "first": False})
+            for one, other in (pair, pair[::-1]):
+                rows.append({**common, "node": one, "partner": other, "first": one == pair[0]})
         rows.sort(key=lambda row: row["value"], reverse=late)
         data = {"points": rows, **({CELLS: _cells(rows, groups)} if groups else {})}
         listed = [
@@ -464,6 +457,7 @@ def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
         ]
         many = f"the {LISTED} slowest of {len(listed)} pairs"
         caption = many if len(listed) > LISTED else "the slowest first"
+        where = f"{rounds.partition} {rounds.environment}, rounds of pairs"
         made.append(
             ChartFigure(
                 f"{where}: {what} of each pair of {of_what}",

@@ -5,21 +5,21 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.comparison.comparison import Against, Outcome
-from netproof.criteria import Level
 from netproof.errors import grouped
 from netproof.present import compared, studies, terminal
 from netproof.present.document import Block, Cell, Part, Sentences
 from netproof.present.export import csv_cell
 from netproof.present.html import content
 from netproof.present.html.charts import MARKS, ChartFigure
-from netproof.present.html.content import CaseState, Group, configuration
+from netproof.present.html.content import CaseState, Group
 from netproof.present.html.folder import draw, page_of, replacing, write_assets
 from netproof.present.html.report import (
     CSV,
@@ -30,27 +30,11 @@ from netproof.present.html.report import (
     provenance_blocks,
     stated,
 )
-from netproof.present.session import (
-    against_blocks,
-    beside,
-    breakdowns,
-    details,
-    verdict_blocks,
-)
-from netproof.present.verdict import compared_with, power_blocks, repeat_blocks, state
+from netproof.present.session import against_blocks, beside, breakdowns, details, verdict_blocks
+from netproof.present.verdict import compared_with, objections, power_blocks, repeat_blocks, state
 from netproof.present.wording import counted, file_name
 from netproof.verdict import session_verdict
-from netproof.verdict.verdict import (
-    CaseVerdict,
-    Verdict,
-    crossovers,
-    red_cases,
-)
-
-MAIN_NETPIPE = ("inter-node", "oneway")
-"""Path and direction whose charts are on the main page; the others are on NetPIPE's."""
-MAIN_FAILED = 2
-"""Charts of failed functions on the main page."""
+from netproof.verdict.verdict import Verdict, crossovers, red_cases
 
 
 def write(report: Report, folder: Path) -> None:
@@ -96,24 +80,23 @@ def _write_csv(figure: ChartFigure, path: Path) -> None:
             with to.open("w", encoding="utf-8", newline="") as stream:
                 writer = csv.DictWriter(stream, several[0])
                 writer.writeheader()
-                for row in several:
-                    writer.writerow({key: csv_cell(value) for key, value in row.items()})
+                writer.writerows({key: csv_cell(row[key]) for key in row} for row in several)
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
     """Yield every page of a report: its file and its text."""
-    by_page = grouped((one.page, one) for one in report.groups)
-    system = report.system
+    system, files = report.system, report.files
     yield MAIN, _main(report)
-    for partition, name in report.partition_pages.items():
-        parts = list(_results(report, partition))
-        heading = f"{partition} on {system}"
-        yield name, page_of(partition, parts, heading=heading, back=MAIN, files=report.files)
+    for name, file in report.partition_pages.items():
+        parts = [*details(report, name, drawn=True)]
+        yield file, page_of(name, parts, heading=f"{name} on {system}", back=MAIN, files=files)
     if report.partition_pages:
-        title = "Compared with earlier studies"
-        parts = [("studies", title, list(studies.report_blocks(report)))]
-        yield STUDIES, page_of(title, parts, heading=f"{system} and earlier studies", back=MAIN)
-    for name, groups in by_page.items():
+        part = _studies(report)
+        yield (
+            STUDIES,
+            page_of(str(part[1]), [part], heading=f"{system} and earlier studies", back=MAIN),
+        )
+    for name, groups in grouped((one.page, one) for one in report.groups).items():
         yield name, _function(report, groups)
     if report.against is not None:
         yield report.against_page, _switch(report, report.against)
@@ -121,26 +104,24 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
 
 def _main(report: Report) -> str:
     """Return the main page; of very many cases, with a link to each partition's page."""
-    verdict: list[Block] = [state(report.judged.verdict), _chips(report.judged.verdict)]
+    judged, result = report.judged, state(report.judged.verdict)
+    verdict: list[Block] = [result, _chips(judged.verdict)]
     if report.partition_pages:
         verdict.append("Each partition has a page of its own, and so do its functions.")
         verdict.append(Cell("Compared with earlier studies", link=STUDIES))
     verdict += verdict_blocks(report)
     if report.power:
-        verdict += power_blocks(session_verdict.power_of(report.judged), report.links)
-    parts: list[Part] = [("verdict", Cell("Verdict", "unseen"), verdict)]
-    for name, title, shown in beside(report):
-        if name == "switch":
-            text = "Better or worse, where it breaks down, and plots of that"
-            shown = [*shown, Cell(text, link=report.against_page)]
-        parts.append((name, title, shown))
+        verdict += power_blocks(session_verdict.power_of(judged), report.links)
+    parts: list[Part] = [("verdict", Cell("Verdict", "unseen"), verdict), *beside(report)]
+    if report.against is not None:
+        text = "Better or worse, where it breaks down, and plots of that"
+        name, title, shown = parts[-1]
+        parts[-1] = name, title, [*shown, Cell(text, link=report.against_page)]
     if not report.partition_pages:
-        parts += _results(report)
-        of_studies = list(studies.report_blocks(report))
-        parts.append(("studies", "Compared with earlier studies", of_studies))
-    repeat = list(provenance_blocks(report))
+        parts += [*details(report, drawn=True), _studies(report)]
+    repeat = [*provenance_blocks(report)]
     parts.append(("provenance", "Provenance, and how to repeat it", repeat))
-    info, labels = report.judged.session.info, report.judged.session.labels()
+    info, labels = judged.session.info, judged.session.labels()
 
     def time_of_day(key: str) -> str:
         try:
@@ -148,48 +129,18 @@ def _main(report: Report) -> str:
         except ValueError:
             return stated(info, key)
 
-    start, end = map(time_of_day, ("time_start", "time_end"))
-    when = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
+    when = f"Measured from {time_of_day('time_start')} to {time_of_day('time_end')}, started on"
+    when += f" {stated(info, 'hostname')}"
     if labels:
         when += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
+    title, heading = f"{report.system}: {result.word.lower()}", "Cluster interconnect of"
     return page_of(
-        f"{report.system}: {state(report.judged.verdict).word.lower()}",
-        parts,
-        heading=f"Cluster interconnect of {report.system}",
-        when=when,
-        files=report.files,
+        title, parts, heading=f"{heading} {report.system}", when=when, files=report.files
     )
 
 
-def _results(report: Report, partition: str = "") -> Iterator[Part]:
-    """Yield the parts on what was measured, with charts; ``partition``: only of this one."""
-    for name, title, shown in details(report, partition):
-        if name != "matrix":
-            yield name, title, shown
-            continue
-        yield name, title, [CHARTS, *shown]
-        groups = (one for one in report.groups if partition in ("", one.partition))
-        failed = (report.figure(one) for one in groups if one.state() is CaseState.FAILED)
-        if drawn := list(islice((one for one in failed if one.rows), MAIN_FAILED)):
-            yield "curves", "Charts of what failed", [drawn]
-        # A partition's own page of NetPIPE has these.
-        if not partition:
-            yield "netpipe", "NetPIPE", _netpipe(report)
-
-
-CHARTS = (
-    "Functions and scores lead to charts: time against message size of all configurations, with"
-    " the envelope, the flagged sizes and the spread over launches."
-)
-
-
-def _netpipe(report: Report) -> list[Block]:
-    pairs: list[Block] = [report.pair(key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
-    if not pairs:
-        return ["NetPIPE between nodes was not expected, so there is nothing to show."]
-    more = "Intra-node and bidirectional curves are on NetPIPE's page"
-    link = Cell(more, link="netpipe.html#throughput")
-    return ["Two ranks on two nodes, one way.", link, *pairs]
+def _studies(report: Report) -> Part:
+    return "studies", "Compared with earlier studies", [*studies.report_blocks(report)]
 
 
 def _chips(verdict: Verdict) -> list[Cell]:
@@ -217,30 +168,18 @@ def _function(report: Report, groups: Sequence[Group]) -> str:
     for group in groups:
         worst = group.state()
         headed = Cell(f"{worst.sign} {group.title}", worst.look, title=worst.word)
-        shown: list[Block] = [report.figure(group)]
-        shown.append(Sentences([line for one in group.members for line in _findings(one)]))
-        for one in group.members:
-            shown += repeat_blocks(one)
-        parts.append((group.name, headed, shown))
+        # The chart has the reason for a missing curve.
+        there = tuple(one for one in group.members if one.measured is not None)
+        verdict = replace(report.judged.verdict, cases=there, faults=(), failed_tests=())
+        said = [replace(one, name="") for one in objections(verdict)]
+        again = chain.from_iterable(map(repeat_blocks, group.members))
+        parts.append((group.name, headed, [report.figure(group), *said, *again]))
     if registry.of(groups[0].case).by_protocol:
-        pairs: list[Block] = [
-            report.pair(key) for key in report.netpipe if partition in ("", key[2])
-        ]
+        pairs = [report.pair(key) for key in report.netpipe if partition in ("", key[2])]
         parts.append(("throughput", "Throughput and signature, TCP and MPI", pairs))
     back, named = report.partition_pages.get(partition, MAIN), f"{heading} on {report.system}"
     title = f"{heading}, {report.system}"
     return page_of(title, parts, heading=named, back=back, files=report.files)
-
-
-def _findings(judged: CaseVerdict) -> list[Cell]:
-    """Return the reasons of a case against which there are any."""
-    # The chart has the reason for a missing curve.
-    reasons = list(judged.faults if judged.measured is not None else ())
-    for level in (Level.FAIL, Level.INCONCLUSIVE, Level.WARN):
-        mark = "inconclusive: " * (level is Level.INCONCLUSIVE)
-        reasons += [f"{mark}{one.reason}" for one in judged.findings if one.level is level]
-    look = "warned" if judged.passed else content.LEVELS[judged.level][1]
-    return [Cell(configuration(judged.case), look, reasons)] if reasons else []
 
 
 def _switch(report: Report, against: Against) -> str:

@@ -199,44 +199,32 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
     nights, followed = report.nights, {}
     if nights is not None and len(nights.sessions) > 1:
         followed = {(one.case.key(), one.quantity): one.values for one in nights.series}
-    head, rows = ["configuration", "measured"], []
-    for title in _QUANTITIES.values():
-        head += [title, "of line rate", "reference", "last nights"]
+    rows = []
     for one in report.judged.verdict.cases:
-        case = one.case
-        if (
-            one.measured is None
-            or partition not in ("", case.partition)
-            or (case.path, case.direction, case.ranks) != ("inter-node", "oneway", 2)
-            or not registry.function_of(case).single
-        ):
+        case, found = one.case, one.landmarks
+        pair = (case.path, case.direction, case.ranks) == ("inter-node", "oneway", 2)
+        if found is None or partition not in ("", case.partition) or not pair:
             continue
-        found, bounds = one.measured.landmarks, report.limits(case)
-        row = [f"{content.state_of(one).sign} {content.configuration(case)}"]
-        row.append(content.function_name(case))
+        if not registry.function_of(case).single:
+            continue
+        row, bounds = [content.function_name(case)], report.limits(case)
         for quantity in _QUANTITIES:
             share = found.line_rate_share if quantity is Quantity.ASYMPTOTIC else None
             row += [
                 number(getattr(found, quantity), ".4g", none=NONE),
                 number(share, ".1%", none=NONE),
-                _reference(bounds.get(quantity)),
+                str(bounds.get(quantity, NONE)),
                 _last_nights(followed.get((case.key(), quantity), ()), quantity),
             ]
-        rows.append(row)
-    numbers = [at for at, name in enumerate(head) if at > 1 and name != "last nights"]
+        rows.append([f"{content.state_of(one).sign} {content.configuration(case)}", *row])
+    of_each = ("of line rate", "reference", "last nights")
+    columns = [name for title in _QUANTITIES.values() for name in (title, *of_each)]
+    numbers = [at for at, name in enumerate(columns, 2) if name != "last nights"]
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
+    head = ("configuration", "measured", *columns)
     return DataTable(head, rows, numbers, caption, heads=1).filled() if rows else None
-
-
-def _reference(limits: Limits | None) -> str:
-    if limits is None:
-        return NONE
-    if math.isinf(limits.low):
-        return f"≤ {limits.high:.4g}"
-    least = f"{limits.low:.4g}"
-    return f"≥ {least}" if math.isinf(limits.high) else f"{least}–{limits.high:.4g}"
 
 
 def _last_nights(values: Sequence[float | None], quantity: Quantity) -> str:
@@ -280,21 +268,20 @@ def _node_rows(verdict: Verdict, partition: str) -> tuple[list[list[str]], int]:
             add(node, "rounds of pairs", f"{one.rounds.environment}: {state.state}", wrong=wrong)
             add(node, "effect", *map(str, state.effects), wrong=wrong)
     for covered in (one for one in verdict.coverage if one.partition == partition):
-        for word in ("unmeasured", "down", "drained"):
-            for node in getattr(covered, word):
-                add(node, "rounds of pairs", "not measured" if word == "unmeasured" else word)
+        words = {"not measured": covered.unmeasured, "down": covered.down}
+        for word, nodes in {**words, "drained": covered.drained}.items():
+            for node in nodes:
+                add(node, "rounds of pairs", word)
     placed = list(cells)
     for finding in (one for one in verdict.nodes if one.partition == partition):
-        differs = finding.fact
-        if finding.value is not None and finding.others is not None:
-            differs += f": {finding.value}, others {finding.others}"
+        known = finding.value is not None and finding.others is not None
+        differs = f": {finding.value}, others {finding.others}" if known else ""
         for node in finding.nodes:
-            add(node, "what differs", differs)
+            add(node, "what differs", f"{finding.fact}{differs}")
     names = [*placed, *sorted(cells.keys() - set(placed))]
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
-    rows = [
-        [node, *("; ".join(cells[node][title]) or NONE for title in _HEAD[1:])] for node in shown
-    ]
+    titles = _HEAD[1:]
+    rows = [[node, *("; ".join(cells[node][one]) or NONE for one in titles)] for node in shown]
     return rows, len(names) - len(shown)
 
 
@@ -341,17 +328,27 @@ def provenance_blocks(report: Report) -> Iterator[Block]:
         yield Cell("The environments, as measured", "heading")
         yield DataTable(("environment", "MPI", "package, version and hash"), built)
     if found.netproof:
+
+        def known(value: str | None, key: str) -> str:
+            return value or f"not known: {found.unknown.get(key, 'no reason is given')}"
+
         yield Cell("Software and files", "heading")
-        yield from _software(found)
-    # Each node of a partition once; where jobs found changes, the differences say so.
-    nodes = {(one.partition, one.node): one for one in found.nodes}
-    if nodes:
+        yield {
+            **{"netproof": found.netproof, "ReFrame": found.reframe},
+            "Slurm": known(found.slurm, "slurm"),
+            "revision": known(found.git_revision, "git_revision"),
+        }
+        files = [(path, kind, sha) for kind, of in found.files.items() for path, sha in of.items()]
+        fold = "Files of configuration and references"
+        yield DataTable(("file", "kind", "SHA-256"), files, fold=fold)
+    if found.nodes:
         if found.differences:
             yield Sentences(found.differences, "How nodes or jobs differ", name="nodes-differ")
         else:
             yield "All nodes of a partition are alike in all that was recorded."
         yield Cell("Nodes", "heading")
-        yield from _nodes(nodes)
+        # Each node of a partition once; where jobs found changes, the differences say so.
+        yield from _nodes({(one.partition, one.node): one for one in found.nodes})
     unknown = [f"{what}: {reason}" for what, reason in found.unknown.items()]
     yield Sentences(unknown, f"What is not known: {len(unknown)}", folded=True)
 
@@ -382,8 +379,7 @@ def _repeat(report: Report, found: Provenance) -> tuple[list[str], list[str]]:
             "The run is the same where the files of configuration and references have the"
             " SHA-256 that stand below."
         )
-    command = info.get("cmdline")
-    if command:
+    if command := info.get("cmdline"):
         lines.append(_in_any_clone(command, report.system))
     else:
         cautions.append("The session does not state its command.")
@@ -412,10 +408,8 @@ def tested(report: Report) -> DataTable:
     They are as the session recorded them, or the site's for a partition that was not measured.
     """
     recorded = _recorded(report, "partition")
-    libraries: dict[str, dict[str, None]] = defaultdict(dict)
-    for result in report.judged.session.results:
-        if result.measured is not None:
-            libraries[result.partition][result.extras["environment_extras"]["mpi"]] = None
+    measured = (one for one in report.judged.session.results if one.measured is not None)
+    mpi = grouped((one.partition, one.extras["environment_extras"]["mpi"]) for one in measured)
     states: dict[str, Counter[str]] = defaultdict(Counter)
     for one in report.judged.verdict.cases:
         word = "did not run" if not one.ran else "failed" if one.failed else ""
@@ -424,12 +418,12 @@ def tested(report: Report) -> DataTable:
     unmeasured = "nothing was measured; this is the site's file"
     for name, site in report.judged.matrix.partitions.items():
         then = recorded.get(name)
-        keys = _OF_PARTITION.values()
+        keys, libraries = _OF_PARTITION.values(), dict.fromkeys(mpi.get(name, [unmeasured]))
         values = [_said(getattr(site, key) if then is None else then[key]) for key in keys]
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
         first = Cell(name, link=report.partition_pages.get(name, ""))
-        rows.append([first, *values, ", ".join(libraries[name]) or unmeasured, cases])
+        rows.append([first, *values, ", ".join(libraries), cases])
     return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows, heads=1)
 
 
@@ -458,27 +452,6 @@ def _said(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _software(one: Provenance) -> Iterator[Block]:
-    """Yield versions, and files of configuration and references."""
-
-    def known(value: str | None, key: str) -> str:
-        return value or f"not known: {one.unknown.get(key, 'no reason is given')}"
-
-    yield {
-        "netproof": one.netproof,
-        "ReFrame": one.reframe,
-        "Slurm": known(one.slurm, "slurm"),
-        "revision": known(one.git_revision, "git_revision"),
-    }
-    files = [
-        (path, kind, sha256)
-        for kind, several in one.files.items()
-        for path, sha256 in several.items()
-    ]
-    fold = "Files of configuration and references"
-    yield DataTable(("file", "kind", "SHA-256"), files, fold=fold)
 
 
 def _nodes(nodes: Mapping[tuple[str, str], Node]) -> Iterator[Block]:

@@ -66,7 +66,7 @@ def test_labels_are_as_sessions_have_them():
     assert imb.what() == "IMB Alltoall 16 ranks"
     assert tcp.what() == "NetPIPE tcp inter-node oneway"
     assert registry.of(imb).words(imb) == "IMB Alltoall"
-    assert registry.of(tcp).words(tcp) == "NetPIPE TCP inter-node oneway"
+    assert registry.of(tcp).words(tcp) == "NetPIPE tcp inter-node oneway"
 
 
 def test_what_no_benchmark_prints_is_refused_with_the_known_ones():

@@ -190,7 +190,7 @@ def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency
         compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--format=json")[1]
     )["summary"]
     assert re.search(
-        r"Latency of NetPIPE MPI inter-node oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
+        r"Latency of NetPIPE mpi inter-node oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
         r" [\d.]+\) to the 5.9 µs of gige; intelmpi: fast-ethernet is no different from the 5.64",
         summary,
     )

@@ -47,7 +47,7 @@ def row_of(text: str, *begins: str) -> list[str]:
 
 
 def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
-    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "inter-node", "oneway")
+    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "tcp", "inter-node", "oneway")
     assert row[4:13] == ["2", "∅", "none", "✗", "1.00", "✗", "0.97"]
 
 

@@ -263,7 +263,7 @@ class TestAlongsideASession:
         assert self.peaks(stored)["between", "gige mpich"] == ["absent"] * 9
         assert self.peaks(stored)["in", "gige mpich"][5:7] == ["-", "-"]
         text = shown("e325-opteron", stored=stored)
-        assert "absent: gige mpich NetPIPE MPI inter-node oneway: fail in sanity\n" in text
+        assert "absent: gige mpich NetPIPE mpi inter-node oneway: fail in sanity\n" in text
         assert self.rows("network-adapters", stored)["gige mpich"] == ("absent",) * 5
 
     def test_a_session_of_jobs_alone_cannot_stand_alongside(self):

@@ -42,7 +42,7 @@ def printed(rows: CpuRows, width: int = 140) -> str:
 def test_every_figure_is_in_its_column():
     said = printed((((TCP, COST, 3.5),), {}))
     (row,) = (line.split() for line in said.splitlines() if line.startswith("gige"))
-    assert row[:7] == ["gige", "mpich", "NetPIPE", "TCP", "intra-node", "oneway", "2"]
+    assert row[:7] == ["gige", "mpich", "NetPIPE", "tcp", "intra-node", "oneway", "2"]
     assert row[7:] == ["gige-1", "0.50", "25%", "0.25*", "40%", "2", "30", "3.50", "times"]
 
 
@@ -82,7 +82,7 @@ def test_each_case_has_its_row_with_the_node_that_it_cost_most_and_why_others_ha
     table, remarks = blocks(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
     assert [row[:5] for row in table.rows] == [
         ("gige", "mpich", f"NetPIPE {name} inter-node oneway", "2", "gige-1")
-        for name in ("TCP", "MPI")
+        for name in ("tcp", "mpi")
     ]
     (said,) = remarks.sentences
     assert said.startswith("Of the node that it cost most, less starting and ending")

@@ -45,7 +45,7 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
         (Smallest(Degradation.LATENCY, None), Smallest(Degradation.BANDWIDTH, 1.25, "reference")),
     )
     text = printed([found, (CASE, 3, ())])
-    assert text.count("NetPIPE TCP inter-node oneway") == 1
+    assert text.count("NetPIPE tcp inter-node oneway") == 1
     assert "about 20% less" in text
     assert "1 case has a single launch" in text
     assert "nothing fails: 1 case has no bound" in text

@@ -39,7 +39,7 @@ def _flags(group):
 
 
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
-    members = _group(sick, "netpipe-tcp-inter-node-one-way").members
+    members = _group(sick, "netpipe-tcp-inter-node-oneway").members
     failed = next(one for one in members if one.result is not None and not one.passed)
 
     def ruled(level: Level) -> CaseState:
@@ -70,7 +70,7 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
 
 
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
-    group = _group(sick, "netpipe-tcp-inter-node-one-way")
+    group = _group(sick, "netpipe-tcp-inter-node-oneway")
     marks = {
         (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
         for row in _flags(group)
@@ -87,7 +87,7 @@ def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
 
 
 def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again(sick):
-    group = _group(sick, "netpipe-tcp-inter-node-one-way")
+    group = _group(sick, "netpipe-tcp-inter-node-oneway")
     one = next(one for one in group.members if one.again is not None)
     size = next(s for s in one.again.launches[0].sizes if s not in one.measured.curve.sizes)
     flagged = next(finding for finding in one.findings if finding.repeated is not None)
@@ -161,7 +161,7 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
 
 @pytest.mark.slow
 def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
-    figure = _figure(two_switches, "netpipe-tcp-inter-node-one-way")
+    figure = _figure(two_switches, "netpipe-tcp-inter-node-oneway")
     below = " ".join(figure.for_file()["title"]["subtitle"])
     assert all(sentence in below for sentence in figure.sentences)
     assert "Not drawn: gige openmpi4; fast-ethernet openmpi4." in below
@@ -169,7 +169,7 @@ def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
 
 @pytest.mark.slow
 def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(sick):
-    figure = _figure(sick, "netpipe-tcp-inter-node-one-way")
+    figure = _figure(sick, "netpipe-tcp-inter-node-oneway")
     # Every value of the declared chart is filled in.
     assert '"@' not in json.dumps(figure.for_page())
     data = figure.data

@@ -51,8 +51,8 @@ def test_a_reference_is_in_the_table_and_a_band_of_the_chart(judge, monkeypatch)
     monkeypatch.setattr(session_verdict, "references_of", lambda matrix: lambda case: bounds)
     report = Report(judge("netpipe.json", "testbed:gige"))
     table = key_figures(report)
-    assert set(column(table, "reference")) == {"≤ 12"}
-    assert set(column(table, "reference", 1)) == {"90–120"}
+    assert set(column(table, "reference")) == {"at most 12"}
+    assert set(column(table, "reference", 1)) == {"90 to 120"}
     (band,) = report.pair(next(iter(report.netpipe)))[0].data["references"]
     assert (band["low_mbit_s"], band["high_mbit_s"]) == (mbit_s(90), mbit_s(120))
 

@@ -174,7 +174,7 @@ def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
                 # Studies stand alongside the session, with reasons for what is absent.
                 "Network Performance Evaluation on an IBM e325 Opteron Cluster",
                 "What the study has",
-                "gige mpich intra-node oneway: |NetPIPE MPI intra-node oneway: the session",
+                "gige mpich intra-node oneway: |NetPIPE mpi intra-node oneway: the session",
                 # The e325 report's Myrinet, and the session's own fast Ethernet.
                 "1876",
                 "between nodes fast-ethernet mpich",
@@ -387,7 +387,7 @@ def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
 def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, tmp_path):
     judged = judge("sick.json", "testbed:gige")
     made = Report(judged, ("csv",))
-    figure = _figure(made, "netpipe-tcp-inter-node-one-way")
+    figure = _figure(made, "netpipe-tcp-inter-node-oneway")
     write(made, tmp_path)
     with (tmp_path / "charts" / f"{figure.name}-again.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -489,7 +489,6 @@ def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     assert 'class="verdict inconclusive"' in made["index.html"]
     assert '<td class="inconclusive" title="inconclusive"' in made["index.html"]
     assert "What is inconclusive there 12.2 µs at 1024 bytes" in main.text
-    case = first.case
-    page = made["netpipe.html" if case.benchmark == "netpipe" else "imb-pingpong.html"]
-    assert f'<li class="inconclusive">{case.partition} {case.environment}' in page
-    assert f"inconclusive: {why}" in Outline(page).text
+    page = made["netpipe.html" if first.case.benchmark == "netpipe" else "imb-pingpong.html"]
+    assert f'<li class="inconclusive">{where}' in page
+    assert f"What is inconclusive {where} {why}" in Outline(page).text
