@@ -33,8 +33,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
+from ci.evaluation.machine import ROOT
 from ci.evaluation.table import markdown
-from ci.evaluation.testbed import ROOT
 from netproof import codec
 from netproof.benchmarks import outputs
 from netproof.benchmarks.interface import GUESS, Output, Table
@@ -551,21 +551,15 @@ def batch(name: str, seed: int, tries: int) -> Batch:
     return Batch(counts, wrong, slowest, max(mib, 0.0))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--only", action="append", choices=MUTATED, help="this attack alone")
-    parser.add_argument("--tries", type=int, default=1000, help="mutated inputs of each kind")
-    parser.add_argument("--seed", type=int, default=1, help="the same one makes the same inputs")
-    cpus = len(os.sched_getaffinity(0))
-    parser.add_argument("--jobs", type=int, default=cpus, help="processes at a time")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Try attacks and print the table; return 0 if nothing was wrong, otherwise 1."""
+def run(options: argparse.Namespace) -> bool:
+    """Try attacks and print the table; return whether nothing was wrong."""
     names, tries = options.only or MUTATED, options.tries
+    if unknown := {*names} - {*MUTATED}:
+        raise NetproofError(f"{unknown.pop()}: is none of the attacks {', '.join(MUTATED)}")
+    jobs = options.jobs or len(os.sched_getaffinity(0))
     wrong = list[str]()
     rows = [["attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB"]]
-    with multiprocessing.get_context("fork").Pool(options.jobs, _limited, (), 1) as pool:
+    with multiprocessing.get_context("fork").Pool(jobs, _limited, (), 1) as pool:
         begun = {
             name: [
                 pool.apply_async(batch, (name, int(f"{options.seed}{at:06d}"), min(BATCH, rest)))
@@ -588,4 +582,4 @@ def run(options: argparse.Namespace) -> int:
     print("\n".join(markdown(rows)))
     for sentence in wrong:
         terminal.say(sentence)
-    return 1 if wrong else 0
+    return not wrong

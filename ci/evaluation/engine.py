@@ -1,4 +1,4 @@
-"""Evaluate netproof on the testbed by plants.yaml: what is planted where, and the right answer.
+"""Plan the runs of an evaluation of plants.yaml, make them one by one, and say what they found.
 
 An evaluation is a folder. Its settings and all planned runs are written when it begins, and each
 run has a folder with its result, so that an interrupted one can resume.
@@ -6,187 +6,38 @@ run has a folder with its result, so that an interrupted one can resume.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-import random
-import re
 import shutil
 import tempfile
-import textwrap
 import time
-from argparse import _ArgumentGroup
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import yaml
-
-from ci.evaluation import load as loads
-from ci.evaluation import testbed as machine
-from ci.evaluation.testbed import ROOT, CannotRunError, Testbed, TooLongError, now
-from ci.testbed import topology_reading
-from ci.testbed.faults import NODE
+from ci.evaluation import judges, machine
+from ci.evaluation.machine import ROOT, CannotRunError, Testbed, TooLongError, now
+from ci.evaluation.plants import DERIVING, EVALUATIONS, Answer, Evaluation, Grade, Run, not_judged
+from ci.evaluation.table import counted, markdown, upper_limit
 from netproof import codec
 from netproof.commands import reframe
-from netproof.commands.sessions import PAIRS
 from netproof.errors import NetproofError
 from netproof.intake import disk
+from netproof.session import session
+from netproof.verdict.derive import LEAST_SESSIONS
 
-TABLE = Path(__file__).with_name("plants.yaml")
 CAMPAIGN_FILE, RESULT_FILE, REPORT = "campaign.json", "result.json", "run-0.json"
-SENTENCE = 200
-"""Longest sentence in characters; the rest is cut."""
-HEALTHY = "healthy"
-RUNS = "runs"
-"""Option that counts the runs of each fault."""
 SILENT = "nothing was found"
-DERIVED_LAUNCHES = 3
-
-
-class Grade(StrEnum):
-    """Grade of an answer; each evaluation has some of them, and says what they mean there."""
-
-    GREEN = "green"
-    RED = "red"
-    RIGHT = "right"
-    HALF = "half right"
-    OTHERWISE = "red otherwise"
-    WRONG = "wrong"
-    MISSED = "missed"
-    INCONCLUSIVE = "inconclusive"
-    FALSE = "false"
-    NOT_JUDGED = "not judged"
-
-
-_topology = cache(topology_reading.load)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plant:
-    """A row of plants.yaml: what is planted where, and the right answer.
-
-    ``said``: in words; ``counted``: the option that says how many runs it has; ``topology``: file
-    of the testbed, below the checkout; ``load``: program that runs alongside; ``place``: kind of
-    place of ``switch``, one drawn by the diagnoses, and all of them by others; ``faults``: keys and
-    values for ``testbed plant``; ``seconds``: duration of a temporary fault; ``environments``: one,
-    drawn, is measured, or all ``together``, by default those with IMB; ``variables``: planted
-    settings of its library, by environment; ``slow``: time that slow_mpi.c adds to calls instead,
-    where ``{latency_us}`` is their latency, only in ``program`` and not where the variable
-    ``unless`` has the ``best`` value; ``checks``: pattern for ReFrame's ``-n``, empty for all. The
-    aim: of ``least_runs`` judged ones a share of ``least_good`` has a grade of ``good``, the first
-    of which is as it should be, and one of ``most_inconclusive`` at most is inconclusive.
-
-    Diagnoses: ``causes`` are right, ``wider`` ones less precise; ``misleads``: MPI is set to the
-    management network. Verdicts: a case of this ``benchmark``, ``function``, any if empty, and path
-    inter-node has to fail by a sentence that names a size of ``sizes``, least and most in bytes;
-    ``derived``: by references of the campaign's healthy runs. Sweeps: options of ``netproof measure
-    tune``, or of algorithms of IMB's ``function`` on two ranks; ``best``: the right values, empty
-    if nothing may be recommended; ``steps``: whether each value shows as a step of its curve is
-    judged, and not the recommendation.
-    """
-
-    said: str
-    counted: str = RUNS
-    topology: str = "ci/testbed/topology.yaml"
-    switch: str = "gige"
-    load: str = ""
-    place: str = NODE
-    faults: tuple[Mapping[str, Any], ...] = ({},)
-    seconds: float | None = None
-    environments: tuple[str, ...] = ("intelmpi", "mpich")
-    together: bool = False
-    variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    slow: str = ""
-    program: str = ""
-    unless: str = ""
-    checks: str = ""
-    least_runs: int = 10
-    least_good: float = 0.9
-    good: tuple[Grade, ...] = (Grade.RIGHT,)
-    most_inconclusive: float = 1.0
-    causes: tuple[str, ...] = ()
-    wider: tuple[str, ...] = ()
-    misleads: bool = False
-    benchmark: str = "netpipe"
-    function: str = ""
-    sizes: tuple[int, int] = (0, 1 << 40)
-    derived: bool = False
-    parameter: str = ""
-    values: tuple[str, ...] = ()
-    protocol: str = "mpi"
-    best: tuple[str, ...] = ()
-    steps: bool = False
-
-    def places(self) -> tuple[str, ...]:
-        """Return where its fault can be planted, sorted."""
-        several, where = _topology(ROOT / self.topology).places.items(), (self.place, self.switch)
-        return tuple(sorted(name for name, (kind, on) in several if (kind, on.name) == where))
-
-    def drawn(self, number: int, kind: str, seed: int, environments: tuple[str, ...]) -> Run:
-        """Return a run with this plant's fault at each of its places."""
-        (fault,) = self.faults
-        places = self.places() if fault else ()
-        return Run(number, kind, seed, environments, self.topology, self.switch, places, fault)
-
-    def variables_in(
-        self, environment: str, library: Path, latency_us: float | None = None
-    ) -> Mapping[str, str]:
-        """Return the variables planted in an environment; ``library``: slow_mpi.c, compiled."""
-        if not self.slow:
-            return self.variables.get(environment, {})
-        unless = (self.unless, self.best[0]) if self.unless else None
-        rules = self.slow.format(latency_us=latency_us)
-        return machine.slower(library, rules, self.program, unless)
-
-
-@cache
-def plants(name: str) -> Mapping[str, Plant]:
-    """Return an evaluation's rows of plants.yaml by their kind."""
-    table = yaml.safe_load(TABLE.read_text())[name]
-    return codec.decode(dict[str, Plant], table, f"{TABLE}: {name}")
-
-
-def faults(name: str) -> Mapping[str, Plant]:
-    """Return those of an evaluation's plants that ``--kinds`` selects."""
-    return {kind: plant for kind, plant in plants(name).items() if plant.counted == RUNS}
-
-
-@dataclass(frozen=True)
-class Run:
-    """One planned run, with its seed's choices; a fault is planted at each of ``places``."""
-
-    number: int
-    kind: str
-    seed: int
-    environments: tuple[str, ...]
-    topology: str
-    switch: str
-    places: tuple[str, ...]
-    fault: Mapping[str, Any]
-
-    @property
-    def folder(self) -> str:
-        """Name of its folder in the evaluation's."""
-        return f"{self.number:03}-{self.kind}"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Grade of an answer, its sentences, and the criteria that named the fault."""
-
-    found: Grade
-    said: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
-
-
-def not_judged(reason: str) -> Answer:
-    """Return the result of a run without an answer, with the reason."""
-    return Answer(Grade.NOT_JUDGED, (short(reason),))
+PREFIX = "RFM_REFERENCE_PREFIX"
+"""Variable with the folder of references."""
+FLOOR = 0.025
+"""Least tolerance of derived references: half the smallest planted loss of bandwidth."""
 
 
 @dataclass(frozen=True)
@@ -216,163 +67,6 @@ class Campaign:
     runs: tuple[Run, ...]
     code: str
     machine: Mapping[str, Any]
-
-
-class Evaluation:
-    """Measurements, questions and expectations of a program's runs; plants.yaml has its table."""
-
-    name = ""
-    verb = "verdict"
-    """The netproof command that answers."""
-    grades: tuple[Grade, ...]
-    """Grades of its answers, in the order of the table."""
-    repeats_broken = True
-    rejudges = True
-
-    @property
-    def plants(self) -> Mapping[str, Plant]:
-        """All kinds of runs."""
-        return plants(self.name)
-
-    def add_settings(self, parser: _ArgumentGroup) -> None:
-        """Add the options of a new evaluation besides counts and kinds."""
-
-    def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
-        """Plan the runs in an order that ``seed`` draws, as it does all that is drawn."""
-        drawn = numbered(random.Random(settings["seed"]), self.names(settings))
-        return tuple(self.drawn(*one, settings) for one in drawn)
-
-    def names(self, settings: Mapping[str, Any]) -> list[str]:
-        """Return the selected kinds, each as often as it is to run."""
-        return [
-            name
-            for name, plant in self.plants.items()
-            if plant.counted != RUNS or name in settings["kinds"]
-            for _ in range(settings[plant.counted.replace("-", "_")])
-        ]
-
-    def drawn(self, number: int, kind: str, seed: int, settings: Mapping[str, Any]) -> Run:
-        """Return a run of a kind, with its fault at each place, and all that its seed draws."""
-        plant = self.plants[kind]
-        several = plant.environments
-        if several and not plant.together:
-            several = (random.Random(seed).choice(several),)
-        return plant.drawn(number, kind, seed, several)
-
-    def name_of(self, run: Run) -> str:
-        """Describe a run in words."""
-        return f"{self.plants[run.kind].said}, {' alongside '.join(run.environments)}"
-
-    def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
-        """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
-        several = [self.plants[run.kind] for run in runs]
-        if any(plant.slow for plant in several):
-            machine.compiled_slow_mpi(folder)
-        missing = loads.missing_packages()
-        if missing and any(plant.load for plant in several):
-            raise CannotRunError(
-                f"a program alongside takes what is not here: apt-get install {' '.join(missing)}"
-            )
-
-    def begin_s(self, run: Run, settings: Mapping[str, Any]) -> float:
-        """Return the seconds after the first launch after which a temporary fault begins."""
-        return 0.0
-
-    def site(self, run: Run, folder: Path) -> dict[str, str]:
-        """Return variables for a run's site, which may have a fault. Raises CannotRunError."""
-        return self.site_with(run, folder)
-
-    def site_with(
-        self, run: Run, folder: Path, alteration: str = "", latency_us: float | None = None
-    ) -> dict[str, str]:
-        """Return variables for a run's topology, and for its site with what is planted there."""
-        for environment in run.environments[:1]:
-            library = folder.parent / machine.LIBRARY
-            set_in = self.plants[run.kind].variables_in(environment, library, latency_us)
-            alteration = machine.with_variables(environment, set_in) + alteration
-        altered = machine.altered_site(folder, alteration) if alteration else {}
-        return {**altered, "NETPROOF_TOPOLOGY": str(ROOT / run.topology)}
-
-    def system(self, run: Run, settings: Mapping[str, Any]) -> str:
-        """Return the system, or its partition, that a run measures."""
-        return f"testbed:{run.switch}"
-
-    def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str] | None:
-        """Return ReFrame's options and its checks; None if the question itself measures."""
-        several, plant = "|".join(map(re.escape, run.environments)), self.plants[run.kind]
-        options = ["--system", self.system(run, settings)]
-        pairs, whole = settings.get("pairs"), settings.get("whole")
-        if not (pairs or whole):
-            # By one launch alone, a slow one would be the value of derived references.
-            options += ["-S", f"launches={DERIVED_LAUNCHES if plant.derived else 1}"]
-        options += ["-p", f"^({several})$"] if several else []
-        options += ["-n", plant.checks] if plant.checks else []
-        return options, PAIRS if pairs else ""
-
-    def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
-        """Return the arguments of the netproof command that answers."""
-        return [self.verb, str(report), self.system(run, settings)]
-
-    def judge(self, run: Run, status: int, document: Any) -> Answer:
-        """Grade an answer by exit status and document; one that contradicts itself is not judged.
-
-        A document of another form than expected may raise what reading it raises.
-        """
-        raise NotImplementedError
-
-    def without_document(self, status: int, errors: str) -> Answer:
-        """Grade an answer that is no JSON."""
-        said = " ".join(errors.split()) or "nothing else was said"
-        return not_judged(f"netproof {self.verb} ended with {status} and left no JSON: {said}")
-
-    def graded(self, run: Run, status: int, text: str, errors: str) -> Answer:
-        """Grade an answer by exit status, output and errors."""
-        try:
-            document = json.loads(text)
-        except ValueError:
-            return self.without_document(status, errors)
-        try:
-            return self.judge(run, status, document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            return not_judged(f"what netproof {self.verb} printed cannot be read: {error!r}")
-
-    def missed(self, campaign: Campaign, results: Sequence[Result]) -> list[str]:
-        """Return a sentence for each aim that was missed or that takes more runs."""
-        sentences = []
-        if len(results) < len(campaign.runs):
-            sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
-        if broken := len(results) - len(self.counting(results)):
-            sentences.append(f"{broken} runs were not judged; --resume makes them again")
-        for kind, plant in self.plants.items():
-            judged = [one.judged.found for one in self.counting(results) if one.run.kind == kind]
-            runs, good = len(judged), sum(one in plant.good for one in judged)
-            undecided = judged.count(Grade.INCONCLUSIVE)
-            if runs < plant.least_runs:
-                sentences.append(f"{plant.said}: {runs} of the {plant.least_runs} runs it takes")
-            if good < plant.least_good * runs:
-                sentences.append(f"{plant.said}: {good} of {runs} {' or '.join(plant.good)}")
-            if undecided > plant.most_inconclusive * runs:
-                sentences.append(f"{plant.said}: {undecided} of {runs} inconclusive")
-        return sentences
-
-    def counting(self, results: Sequence[Result]) -> list[Result]:
-        """Return the results that count: a run that is to be repeated does not."""
-        broken = Grade.NOT_JUDGED if self.repeats_broken else None
-        return [one for one in results if one.judged.found is not broken]
-
-
-def short(sentence: str) -> str:
-    """Cut a sentence to SENTENCE characters at most."""
-    return textwrap.shorten(sentence, SENTENCE, placeholder=" …")
-
-
-def numbered(
-    drawn: random.Random, kinds: list[str], first: Sequence[str] = ()
-) -> Iterator[tuple[int, str, int]]:
-    """Yield number, kind and seed of each run: ``first``, then ``kinds`` in a drawn order."""
-    drawn.shuffle(kinds)
-    for number, kind in enumerate([*first, *kinds], 1):
-        yield number, kind, drawn.randrange(1, 2**31)
 
 
 def begin(folder: Path, campaign: Campaign) -> None:
@@ -419,11 +113,11 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
                 f"{folder}: was begun with other code or configuration than is here now; runs of"
                 " both are no one evaluation"
             )
-        done = {one.run.number for one in evaluation.counting(results)}
+        done = {one.run.number for one in counting(evaluation, results)}
         runs = [run for run in campaign.runs if run.number not in done]
         if not runs:
             return
-        evaluation.prepare(folder, runs)
+        _prepare(evaluation, folder, runs)
         testbed = Testbed(folder / "testbed.log")
         try:
             for run in runs:
@@ -439,6 +133,17 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
             testbed.restore()
 
 
+def _prepare(evaluation: Evaluation, folder: Path, runs: Sequence[Run]) -> None:
+    """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
+    several = [evaluation.plants[run.kind] for run in runs]
+    if any(plant.slow for plant in several):
+        machine.compiled_slow_mpi(folder)
+    missing = {package for name, package in machine.PROGRAMS.items() if not shutil.which(name)}
+    if missing and any(plant.load for plant in several):
+        said = " ".join(sorted(missing))
+        raise CannotRunError(f"a program alongside takes what is not here: apt-get install {said}")
+
+
 def attempt(
     evaluation: Evaluation,
     run: Run,
@@ -448,44 +153,35 @@ def attempt(
     lock: int,
 ) -> Result:
     """Make one run in ``folder``. Raises CannotRunError if no run is possible at all."""
-    settings, plant, started = campaign.settings, evaluation.plants[run.kind], now()
-    result = Result(run, Answer(Grade.NOT_JUDGED), started, 0.0)
-    begin_s = evaluation.begin_s(run, settings)
+    settings, plant = campaign.settings, evaluation.plants[run.kind]
+    result = Result(run, Answer(Grade.NOT_JUDGED), now(), 0.0)
+    flap = {"seconds": plant.seconds, "begin_s": evaluation.begin_s(run, settings)}
     try:
         testbed.up(ROOT / run.topology)
         # Wait before planting: a planted busy CPU is not noise.
         machine.wait_until_quiet(settings)
         with ExitStack() as stack:
             # A compiler that is killed may have just written there.
-            scratch = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
-            )
-            load = None
-            if plant.load:
-                load = stack.enter_context(loads.running(plant.load, run.seed, Path(scratch)))
-            result = dataclasses.replace(result, before=os.getloadavg())
+            scratch = tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+            own = Path(stack.enter_context(scratch))
+            load = stack.enter_context(machine.alongside(plant.load, run.seed, own))
+            result = replace(result, before=os.getloadavg())
             waited = machine.pressure_seconds()
-            print(
-                f"{run.number}/{len(campaign.runs)} {evaluation.name_of(run)}: load average"
-                f" {', '.join(f'{one:.2f}' for one in result.before)}",
-                flush=True,
-            )
-            stack.enter_context(
-                machine.planted(
-                    testbed, run.places, run.fault, seconds=plant.seconds, begin_s=begin_s
-                )
-            )
+            averages = ", ".join(f"{one:.2f}" for one in result.before)
+            what = f"{run.number}/{len(campaign.runs)} {evaluation.name_of(run)}"
+            print(f"{what}: load average {averages}", flush=True)
+            stack.enter_context(testbed.planted(run.places, run.fault, **flap))
             begun = time.monotonic()
             try:
                 with machine.limited(settings["run_limit"]):
                     judged = measure(evaluation, run, settings, folder, lock)
             finally:
                 wall_s = time.monotonic() - begun
-                result = dataclasses.replace(result, wall_s=wall_s, after=os.getloadavg())
+                result = replace(result, wall_s=wall_s, after=os.getloadavg())
             later = machine.pressure_seconds()
             waiting = None if None in (waited, later) else later - waited
-            used = load.cpu_seconds() if load else 0.0
-            result = dataclasses.replace(result, pressure_s=waiting, load_cpu_s=used)
+            used = machine.cpu_seconds(load)
+            result = replace(result, pressure_s=waiting, load_cpu_s=used)
             if load and not used:
                 judged = not_judged("the program alongside the run used no CPU")
     except CannotRunError:
@@ -493,21 +189,20 @@ def attempt(
     except (NetproofError, TooLongError, OSError) as error:
         judged = not_judged(str(error))
         testbed.rebuild()  # Nothing of the failure may disturb the next run.
-    return dataclasses.replace(result, judged=judged)
+    return replace(result, judged=judged)
 
 
 def measure(
     evaluation: Evaluation, run: Run, settings: Mapping[str, Any], folder: Path, lock: int
 ) -> Answer:
-    """Run the project's checks, if the run takes any, and ask; the report stays in ``folder``.
+    """Run the project's checks, if the verb does not measure, and ask; the report stays.
 
     Raises NetproofError if ReFrame leaves no report or takes longer than a run may.
     """
-    variables = evaluation.site(run, folder)
-    if wanted := evaluation.reframe(run, settings):
-        options, checks = wanted
+    variables = site(evaluation, run, folder)
+    if evaluation.verb != "measure":
         reframe.measure(
-            [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks)],
+            evaluation.reframe(run, settings),
             folder / REPORT,
             folder / "reframe.log",
             folder=folder,
@@ -516,6 +211,21 @@ def measure(
             patience_s=settings["run_limit"],
         )
     return ask(evaluation, run, settings, folder, "answer", variables)
+
+
+def site(evaluation: Evaluation, run: Run, folder: Path) -> dict[str, str]:
+    """Return variables for a run's topology, its references, and its site with what it planted.
+
+    Raises CannotRunError if there are no references yet.
+    """
+    plant, latency_us, variables = evaluation.plants[run.kind], None, dict[str, str]()
+    if plant.derived and run.kind != DERIVING:
+        references, latency_us = derived(folder.parent)
+        variables[PREFIX] = str(references)
+    if not plant.unknown:
+        variables["NETPROOF_TOPOLOGY"] = str(ROOT / run.topology)
+    alteration = evaluation.alteration(run, folder.parent / machine.LIBRARY, latency_us)
+    return variables | machine.altered_site(folder, alteration)
 
 
 def ask(
@@ -536,7 +246,7 @@ def ask(
     )
     (folder / f"{name}.json").write_text(ran.stdout)
     (folder / f"{name}.err").write_text(ran.stderr)
-    return evaluation.graded(run, ran.returncode, ran.stdout, ran.stderr)
+    return judges.graded(evaluation, run, ran.returncode, ran.stdout, ran.stderr)
 
 
 def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
@@ -545,13 +255,148 @@ def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[R
     A run without a report, or one that would be repeated, keeps its result.
     """
     campaign, results = read(evaluation, folder)
-    again, counting = [], evaluation.counting(results)
+    again, counted = [], counting(evaluation, results)
     for result in results:
         place = folder / result.run.folder
-        if (place / REPORT).is_file() and result in counting:
-            variables, settings = evaluation.site(result.run, place), campaign.settings
+        if (place / REPORT).is_file() and result in counted:
+            variables, settings = site(evaluation, result.run, place), campaign.settings
             judged = ask(evaluation, result.run, settings, place, "answer-again", variables)
-            result = dataclasses.replace(result, judged=judged)
+            result = replace(result, judged=judged)
         again.append(result)
     code = f"{campaign.code}, judged by {machine.code_digest()}"
-    return dataclasses.replace(campaign, code=code), again
+    return replace(campaign, code=code), again
+
+
+@cache
+def derived(folder: Path) -> tuple[Path, float]:
+    """Derive references from a campaign's healthy runs; return their folder, and MPI's latency.
+
+    The latency is the median of these runs, µs. Raises CannotRunError if they suffice for none.
+    """
+    reports = [
+        folder / one.run.folder / REPORT
+        for one in read(EVALUATIONS["missed-faults"], folder)[1]
+        if one.run.kind == DERIVING and one.judged.found is Grade.RIGHT
+    ]
+    if len(reports) < LEAST_SESSIONS:
+        raise CannotRunError(
+            f"{len(reports)} runs are good enough to derive references, and it takes"
+            f" {LEAST_SESSIONS}; begin a campaign with a larger --deriving"
+        )
+    latencies = [
+        result.measured.landmarks.latency_us
+        for report in reports
+        for result in session.load(report).results
+        if result.case is not None and result.case.function == "mpi" and result.measured
+    ]
+    if not latencies:
+        raise CannotRunError("no healthy run has measured a latency of MPI")
+    place = folder / "reference-values"
+    if not place.is_dir():
+        new = place.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.copytree(ROOT / "reference-values", new)
+        words = ["references", "derive", *map(str, reports), "--write", "--floor", str(FLOOR)]
+        ran = machine.answered(words, folder, {**os.environ, PREFIX: str(new)})
+        place.with_suffix(".err").write_text(ran.stderr)
+        if ran.returncode:
+            raise CannotRunError(f"no references: see {place.with_suffix('.err')}")
+        new.rename(place)
+    return place, median(latencies)
+
+
+def counting(evaluation: Evaluation, results: Sequence[Result]) -> list[Result]:
+    """Return the results that count: a run that is to be repeated does not."""
+    broken = Grade.NOT_JUDGED if evaluation.repeats_broken else None
+    return [one for one in results if one.judged.found is not broken]
+
+
+def missed(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result]) -> list[str]:
+    """Return a sentence for each aim that was missed or that takes more runs."""
+    sentences, counted = [], counting(evaluation, results)
+    if len(results) < len(campaign.runs):
+        sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
+    if broken := len(results) - len(counted):
+        sentences.append(f"{broken} runs were not judged; --resume makes them again")
+    for kind, plant in evaluation.plants.items():
+        judged = [one.judged.found for one in counted if one.run.kind == kind]
+        runs, good = len(judged), sum(one in plant.good for one in judged)
+        undecided = judged.count(Grade.INCONCLUSIVE)
+        if runs < plant.least_runs:
+            sentences.append(f"{plant.said}: {runs} of the {plant.least_runs} runs it takes")
+        if good < plant.least_good * runs:
+            sentences.append(f"{plant.said}: {good} of {runs} {' or '.join(plant.good)}")
+        if undecided > plant.most_inconclusive * runs:
+            sentences.append(f"{plant.said}: {undecided} of {runs} inconclusive")
+    return sentences
+
+
+def table(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result]) -> str:
+    """Return an evaluation's results as Markdown, with its missed aims."""
+    plants, host, settings = evaluation.plants, campaign.machine, campaign.settings
+    groups = {True: "on", False: "off", None: "not there"}[host["autogroup"]]
+    days = sorted({result.started[:10] for result in results})
+    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+    before = [result.before[0] for result in results if result.before]
+    load = f" Load average before a run: {min(before):.2f} to {max(before):.2f}." if before else ""
+    flags = "".join(f" --{name}" for name in evaluation.flags if settings.get(name))
+    rows = [
+        _row(evaluation, plant.said, some)
+        for kind, plant in plants.items()
+        if (some := [one for one in results if one.run.kind == kind])
+    ]
+    if len(rows) > 1:
+        rows.append(_row(evaluation, "all", results))
+    # A column in which no row has anything is left out.
+    heads = [head for head in rows[0] if any(row[head] != "-" for row in rows)] if rows else []
+    odd = [one for one in results if one.judged.found is not plants[one.run.kind].good[0]]
+    aims = missed(evaluation, campaign, results)
+    return "\n".join(
+        [
+            f"{evaluation.name}{flags}, seed {settings['seed']}, {host['cpus']} CPUs, Linux"
+            f" {host['kernel']}, autogroup {groups}, code {campaign.code}{when}.{load}",
+            "",
+            *(markdown([heads, *([row[head] for head in heads] for row in rows)]) if rows else []),
+            "",
+            "Not as it should be:" if odd else "All runs ended as they should.",
+            *(["", *(_line(evaluation, one) for one in odd)] if odd else []),
+            "",
+            *([f"- MISSED: {sentence}." for sentence in aims] or ["Aims met."]),
+        ]
+    )
+
+
+def _row(evaluation: Evaluation, name: str, results: Sequence[Result]) -> dict[str, str]:
+    found, seconds = Counter(one.judged.found for one in results), [one.wall_s for one in results]
+    limit = "not known"
+    if judged := counting(evaluation, results):
+        good = sum(one.judged.found in evaluation.plants[one.run.kind].good for one in judged)
+        limit = f"{100 * upper_limit(len(judged) - good, len(judged)):.0f} %"
+    known = [one for one in results if one.after and one.wall_s]
+    taken = [one.load_cpu_s / one.wall_s for one in known]
+    waiting = [one.pressure_s / one.wall_s for one in known if one.pressure_s is not None]
+    return {
+        "planted": name,
+        "on": ", ".join(sorted({one.run.switch for one in results})),
+        "runs": str(len(results)),
+        **{grade: str(found[grade]) for grade in evaluation.grades},
+        "wrong at most (95%)": limit,
+        "by": counted(chain.from_iterable(one.judged.by for one in results)),
+        "CPUs taken alongside": f"{median(taken):.2f}" if any(taken) else "-",
+        "waiting for a CPU": f"{100 * median(waiting):.0f} %" if waiting else "-",
+        "median s": f"{median(seconds):.0f}",
+        "longest s": f"{max(seconds):.0f}",
+    }
+
+
+def _line(evaluation: Evaluation, result: Result) -> str:
+    run, judged = result.run, result.judged
+    facts = [f"seed {run.seed}", result.started, f"{result.wall_s:.0f} s"]
+    facts += [", ".join(run.environments)] if run.environments else []
+    if result.before and result.after:
+        facts.append(f"load average {result.before[0]:.1f} to {result.after[0]:.1f}")
+    said = " · ".join(judged.said) or SILENT
+    return (
+        f"- run {run.number}, {evaluation.name_of(run)} ({', '.join(facts)}):"
+        f" **{judged.found}**: {said}"
+    )

@@ -338,12 +338,7 @@ def _computed(task: tuple[Cells, float]) -> tuple[str, ...]:
     return task[0](task[1])
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> bool:
     """Print the tables."""
     size = SMOKE if options.smoke else FULL
     made = rows(size)
@@ -359,4 +354,4 @@ def run(options: argparse.Namespace) -> int:
         cells_of = zip(made, done, strict=True)
         of_it = [(*first, *cells) for (table, first, *_), cells in cells_of if table == name]
         print("\n".join(markdown([head, *of_it])), end="\n\n")
-    return 0
+    return True

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ci.evaluation.plants import TABLES
 from ci.evaluation.table import exact_interval, markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import UPLINK_OF, Kind, PairObservation, PairTable, Topology
@@ -45,7 +46,6 @@ SETTINGS = PairSettings(rounds=ROUNDS)
 NODES = (4, 16, 64, 256, 1024, 4096)
 SLOWER = (0.5, 0.2, 0.1)
 SEED = 20157
-AIMED_AT = 1024
 LEAST_RUNS = 20
 
 
@@ -108,27 +108,25 @@ class Fault:
     @property
     def words(self) -> str:
         """The fault in words."""
-        if self.kind == "node":
-            return "1 node" if self.count == 1 else f"{self.count} nodes"
-        return f"1 {self.kind}"
+        return f"{self.count} {self.kind}{'s' * (self.count > 1)}"
 
     def true(self) -> set[tuple[Kind, str]]:
         """Return the culprits to accuse."""
-        if self.kind == "node":
-            return {(Kind.NODE, f"n{number}") for number in range(self.count)}
-        if self.kind == "pair":
-            return {(Kind.PAIR, "n0 – n1")}
-        return {(Kind.UPLINK, UPLINK_OF + "leaf0")} if self.kind == "uplink" else set()
+        culprits = {
+            "node": {(Kind.NODE, f"n{number}") for number in range(self.count)},
+            "pair": {(Kind.PAIR, "n0 – n1")},
+            "uplink": {(Kind.UPLINK, UPLINK_OF + "leaf0")},
+        }
+        return culprits.get(self.kind, set())
 
     def slowness(self, one: Ints, other: Ints, leaf: int) -> Floats:
         """Return pairs' slowness in logarithms; faulty nodes and leaves have the least numbers."""
-        if self.kind == "node":
-            hit = (one < self.count) | (other < self.count)
-        elif self.kind == "pair":
-            hit = one + other == 1
-        else:
-            hit = (one < leaf) != (other < leaf)
-        return -math.log1p(-self.slower) * hit
+        hit = {
+            "node": (one < self.count) | (other < self.count),
+            "pair": one + other == 1,
+            "uplink": (one < leaf) != (other < leaf),
+        }
+        return -math.log1p(-self.slower) * hit.get(self.kind, np.zeros(len(one)))
 
 
 HEALTHY = Fault("nothing", 0, 0.0)
@@ -140,18 +138,15 @@ def rounds_of(nodes: int, fault: Fault, noise_name: str, random: np.random.Gener
     one, other = (np.concatenate(ends) for ends in _pairs(nodes, random))
     number = np.repeat(np.arange(ROUNDS), half)
     slowness = noise(noise_name, len(one), random) + random.normal(scale=DRIFT, size=ROUNDS)[number]
-    if fault.slower:
-        leaf = len(leaves_of(nodes).leaves["leaf0"])
-        slowness = slowness + fault.slowness(one, other, leaf)
-    names = tuple(f"n{n}" for n in range(nodes))
-    return PairTable(names, number, one, other, slowness, leaves_of(nodes))
+    topology = leaves_of(nodes)
+    slowness = slowness + fault.slowness(one, other, len(topology.leaves["leaf0"]))
+    return PairTable(tuple(f"n{n}" for n in range(nodes)), number, one, other, slowness, topology)
 
 
 def _pairs(nodes: int, random: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
     """Draw both ends of the pairs of each round."""
     if nodes <= ROUNDS:
-        each = [str(number) for number in range(nodes)]
-        rounds = []
+        each, rounds = [str(number) for number in range(nodes)], list[Ints]()
         while len(rounds) < ROUNDS:
             names = random.permutation(nodes)
             rounds += [
@@ -248,7 +243,7 @@ def quick(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> tup
         one = np.array([number[a] for a, _ in pairs])
         other = np.array([number[b] for _, b in pairs])
         slowness = noise(noise_name, len(pairs), random) + random.normal(scale=DRIFT)
-        slowness = slowness + fault.slowness(one, other, leaf) if fault.slower else slowness
+        slowness = slowness + fault.slowness(one, other, leaf)
         seen += [
             PairObservation(done, pair, rate_mb_s=math.exp(-value))
             for pair, value in zip(pairs, slowness, strict=True)
@@ -269,7 +264,7 @@ class Portion:
     nodes: int
     fault: Fault
     noise: str
-    runs: int
+    runs: int = 0
 
     @property
     def name(self) -> str:
@@ -289,10 +284,9 @@ class Portion:
     def simulate(self, seconds: float, before: dict[str, Any] | None = None) -> dict[str, Any]:
         """Simulate the runs missing in ``before``, or as many as ``seconds`` allow."""
         begun = time.monotonic()
-        result = before or {"portion": asdict(self), "seed": list(self.seed()), "seconds": 0.0}
-        for name in ("found", "right", "cleared", "rounds"):
-            result.setdefault(name, [])
-        result.setdefault("wrong", 0)
+        lists = {name: [] for name in ("found", "right", "cleared", "rounds")}
+        result = {"portion": asdict(self), "seed": list(self.seed()), "seconds": 0.0}
+        result = {**result, **lists, "wrong": 0, **(before or {})}
         first = len(result["found"])
         for number in range(first, self.runs):
             if number >= first + LEAST_RUNS and time.monotonic() - begun > seconds:
@@ -312,32 +306,12 @@ class Portion:
 
 def portions() -> Iterator[Portion]:
     """Yield all portions of the campaign, the most wanted first."""
-    aims = {4: 500, 16: 500, 64: 1000, 256: 500, AIMED_AT: 1000, 4096: 100}
-    others = {4: 200, 16: 200, 64: 200, 256: 100, AIMED_AT: 100, 4096: 20}
-    healthy = {4: 5000, 16: 5000, 64: 5000, 256: 3000, AIMED_AT: 3000, 4096: 300}
-    less = {4: 3000, 16: 3000, 64: 3000, 256: 1000, AIMED_AT: 1000, 4096: 100}
-    for slower in SLOWER:
-        yield Portion("random", AIMED_AT, Fault("node", 1, slower), "normal", aims[AIMED_AT])
-    for which, counts in (("normal", healthy), ("recorded", less), ("disturbed", less)):
-        for nodes in NODES:
-            yield Portion("random", nodes, HEALTHY, which, counts[nodes])
-    for nodes in NODES:
-        for slower in SLOWER:
-            if nodes != AIMED_AT:
-                yield Portion("random", nodes, Fault("node", 1, slower), "normal", aims[nodes])
-    faults = [("uplink", 1), ("node", 2), ("node", 5)]
-    for nodes, (kind, count), slower in itertools.product(NODES, faults, SLOWER):
-        if count < nodes:
-            yield Portion("random", nodes, Fault(kind, count, slower), "normal", others[nodes])
-    for nodes, (kind, count), slower in itertools.product(NODES, [("node", 1), *faults], SLOWER):
-        if count < nodes:
-            yield Portion("random", nodes, Fault(kind, count, slower), "recorded", others[nodes])
-    few = {4: 200, 16: 200, 64: 200, 256: 100, AIMED_AT: 50}
-    for which in ("normal", "recorded"):
-        for nodes, runs in few.items():
-            yield Portion("quick", nodes, HEALTHY, which, runs)
-            for slower in SLOWER:
-                yield Portion("quick", nodes, Fault("pair", 1, slower), which, runs)
+    for row in TABLES["plants"]["pair-power"]:
+        several = itertools.product(row["noise"], row["runs"].items(), row["slow"])
+        for which, (nodes, runs), (kind, count) in several:
+            for slower in SLOWER if count else (0.0,):
+                if count < nodes:
+                    yield Portion(row["way"], nodes, Fault(kind, count, slower), which, runs)
 
 
 def results(folder: Path) -> dict[str, dict[str, Any]]:
@@ -379,48 +353,37 @@ def tables(found: dict[str, dict[str, Any]]) -> Iterator[str]:
     slower = [f"slower by {100 * share:.0f} %" for share in SLOWER]
     ends = (*slower, "runs", "runs that accused others", "seeds")
 
-    def cells(way: str, nodes: int, kind: str, count: int, which: str) -> list[str] | None:
-        portions_ = [Portion(way, nodes, Fault(kind, count, one), which, 0) for one in SLOWER]
-        several = [found.get(portion.name) for portion in portions_]
-        there = [result for result in several if result is not None]
-        if not there:
-            return None
-        runs = ", ".join(str(len(result["found"])) for result in there)
-        wrong = str(sum(result["wrong"] for result in there))
-        return [*map(cell, several), runs, wrong, _seeds(there)]
+    def rows(way: str, slow: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
+        several = itertools.product(("normal", "recorded"), slow, NODES)
+        for which, (kind, count), nodes in several:
+            faults = [Fault(kind, count, share) for share in SLOWER]
+            every = [found.get(Portion(way, nodes, fault, which).name) for fault in faults]
+            if there := [result for result in every if result is not None]:
+                runs = ", ".join(str(len(result["found"])) for result in there)
+                wrong = str(sum(result["wrong"] for result in there))
+                begins = which, faults[0].words, f"{nodes:,}"
+                yield [*begins, *map(cell, every), runs, wrong, _seeds(there)]
 
-    faults = [("node", 1), ("node", 2), ("node", 5), ("uplink", 1)]
-    rows = [["noise", "slow", "nodes", *ends]]
-    for which, (kind, count), nodes in itertools.product(("normal", "recorded"), faults, NODES):
-        if line := cells("random", nodes, kind, count, which):
-            rows.append([which, Fault(kind, count, 0.5).words, f"{nodes:,}", *line])
-    yield from ("", *markdown(rows))
-    rows = [
-        [
-            *("noise", "nodes", "healthy runs", "that accused anyone", "share, 95 %"),
-            *("all cleared after", "never", "seeds"),
-        ]
-    ]
+    slow = rows("random", [("node", 1), ("node", 2), ("node", 5), ("uplink", 1)])
+    yield from ("", *markdown([["noise", "slow", "nodes", *ends], *slow]))
+    heads = (
+        *("noise", "nodes", "healthy runs", "that accused anyone", "share, 95 %"),
+        *("all cleared after", "never", "seeds"),
+    )
+    healthy = [heads]
     for which, nodes in itertools.product(("normal", "disturbed", "recorded"), NODES):
-        if result := found.get(Portion("random", nodes, HEALTHY, which, 0).name):
+        if result := found.get(Portion("random", nodes, HEALTHY, which).name):
             runs = len(result["cleared"])
             low, high = exact_interval(result["wrong"], runs)
             cleared = sorted(number for number in result["cleared"] if number is not None)
-            rows.append(
-                [
-                    *(which, f"{nodes:,}", f"{runs:,}", str(result["wrong"])),
-                    f"{100 * low:.3f} to {100 * high:.3f} %",
-                    f"{cleared[len(cleared) // 2]} rounds" if cleared else "-",
-                    f"{100 * (1 - len(cleared) / runs):.0f} %",
-                    _seeds([result]),
-                ]
-            )
-    yield from ("", *markdown(rows))
-    rows = [["noise", "nodes", *ends]]
-    for which, nodes in itertools.product(("normal", "recorded"), NODES):
-        if line := cells("quick", nodes, "pair", 1, which):
-            rows.append([which, f"{nodes:,}", *line])
-    yield from ("", *markdown(rows))
+            after = f"{cleared[len(cleared) // 2]} rounds" if cleared else "-"
+            share = f"{100 * low:.3f} to {100 * high:.3f} %"
+            never = f"{100 * (1 - len(cleared) / runs):.0f} %"
+            begins = which, f"{nodes:,}", f"{runs:,}", str(result["wrong"])
+            healthy.append((*begins, share, after, never, _seeds([result])))
+    yield from ("", *markdown(healthy))
+    pairs = ([which, nodes, *rest] for which, _, nodes, *rest in rows("quick", [("pair", 1)]))
+    yield from ("", *markdown([["noise", "nodes", *ends], *pairs]))
 
 
 def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
@@ -438,7 +401,7 @@ def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
             / len(result["right"]),
         }
         for nodes, share, which in itertools.product(NODES, SLOWER, ("normal", "recorded"))
-        if (result := found.get(Portion("random", nodes, Fault("node", 1, share), which, 0).name))
+        if (result := found.get(Portion("random", nodes, Fault("node", 1, share), which).name))
         for count in range(1, ROUNDS + 1)
     ]
     drawn = (
@@ -460,30 +423,21 @@ def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
     file.write_text(vl_convert.vegalite_to_svg(specification, vl_version=version))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="", help="portions with this in their name")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="limit of a portion")
-    parser.add_argument("--tables", action="store_true")
-    parser.add_argument("--chart", type=Path)
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> bool:
     """Simulate, or print results."""
     if options.tables:
         print("\n".join(tables(results(options.folder))))
     if options.chart:
         chart(results(options.folder), options.chart)
     if options.tables or options.chart:
-        return 0
+        return True
     # It takes hours, beside other work.
     os.nice(19)
     options.folder.mkdir(parents=True, exist_ok=True)
     for portion in portions():
         file = options.folder / f"{portion.name}.json"
-        before = json.loads(file.read_text()) if file.exists() else None
-        if options.only in portion.name and len((before or {"found": ()})["found"]) < portion.runs:
+        before = json.loads(file.read_text()) if file.exists() else {"found": []}
+        if options.only in portion.name and len(before["found"]) < portion.runs:
             result = portion.simulate(options.seconds, before)
             file.write_text(json.dumps(result))
             print(
@@ -491,4 +445,4 @@ def run(options: argparse.Namespace) -> int:
                 f" right in {cell(result)} rounds; {result['wrong']} wrong",
                 flush=True,
             )
-    return 0
+    return True

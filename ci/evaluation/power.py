@@ -1,22 +1,23 @@
 """Plant changes into recorded sessions and rejudge them, to see which the verdict catches.
 
-The sessions are of a healthy network. Cases with a planted change have to turn red; red without
-one is a false alarm. Changes that ``netproof verdict --power`` states of one session are planted
-into the others, which have to find them as often as stated.
+Cases with a planted change have to turn red; red without one is a false alarm. Changes that
+``netproof verdict --power`` states of one session are planted into the others, which have to find
+them as often as stated.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ci.evaluation.plants import TABLES
 from ci.evaluation.table import counted, markdown
+from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.findings import REFERENCE
@@ -24,7 +25,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.measurement.case import Case
 from netproof.session import session as sessions
 from netproof.session.measured import Measured
-from netproof.session.session import CheckResult, Session
+from netproof.session.session import Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix
 from netproof.verdict import derive, power, session_verdict
@@ -33,9 +34,6 @@ from netproof.verdict.power import SURE, Changed, Degradation
 from netproof.verdict.references import Entries, ReferenceFile, entries_of
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
-KIB = 1024
-LESS_BANDWIDTH = (0.05, 0.1, 0.2)
-"""Lost shares of the bandwidth; the references' tolerance is half of each."""
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 """Factors on the time by growing changes."""
 SHARES = (0.5, 1.0, 1.5)
@@ -43,29 +41,70 @@ SHARES = (0.5, 1.0, 1.5)
 FOUND_OF_TEN = 0.9
 """Aim: share of the sessions in which a planted change has to be found."""
 
-Concerns = Callable[[Case], bool]
-Changing = Callable[[Measured], Changed]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plant:
     """A change: the cases concerned, and its effect on the curves of their launches.
 
-    ``floor``: least tolerance of references derived from the other sessions; None: the references
-    as they stand. ``launches``: number of first launches that have it; None for all.
+    ``of``: the cases' attributes, of the score ``baseline`` or the ``last`` MPI library whose
+    collectives were measured, or only those with ``ping_pong``; ``times``: as long take messages of
+    ``sizes``, or ``each_byte``, so that functions without bytes, such as Barrier, stay as they are;
+    ``bandwidth``: the share of it that large messages keep, likewise; ``asks_above``: the size in
+    bytes above which messages are announced, by two more latencies. ``floor``: least tolerance of
+    references derived from the other sessions; None: the references as they stand. ``launches``:
+    number of first launches that have it; None for all.
     """
 
-    name: str
-    concerns: Concerns
-    changing: Changing
+    said: str
+    of: Mapping[str, str]
+    times: float = 1.0
+    sizes: tuple[int, int] = (0, 1 << 60)
+    each_byte: bool = False
+    bandwidth: float | None = None
+    asks_above: int | None = None
     floor: float | None = None
     launches: int | None = None
+
+    def concerns(self, case: Case, matrix: Matrix) -> bool:
+        """Check whether a case has it."""
+        for name, value in self.of.items():
+            wanted: str | None = value
+            if name == "ping_pong":
+                if not registry.function_of(case).ping_pong:
+                    return False
+                continue
+            if value == "baseline":
+                wanted = getattr(matrix.baseline, name, None)
+            elif value == "last":
+                wanted = next(
+                    (one.environment for one in matrix.cases[::-1] if one.benchmark == "imb"), None
+                )
+            if getattr(case, name) != wanted:
+                return False
+        return True
+
+    def changing(self, measured: Measured) -> Changed:
+        """Return its effect on a curve of a case."""
+        if self.each_byte or self.bandwidth is not None:
+            if not any(measured.curve.sizes):
+                return lambda curve: curve
+            return power.slower_by_the_byte(measured, self.times / (self.bandwidth or 1))
+        asking_us = 2 * (measured.landmarks.latency_us or 0.0)
+
+        def new(size: int, us: float) -> float:
+            if self.asks_above is not None:
+                return us + (asking_us if size > self.asks_above else 0.0)
+            return us * (self.times if self.sizes[0] <= size <= self.sizes[1] else 1.0)
+
+        return lambda curve: power.with_times(
+            curve, [new(*point) for point in zip(curve.sizes, curve.time_us, strict=True)]
+        )
 
     def into(self, measured: Measured) -> Measured:
         """Return a case's measurement with the change."""
         changed = self.changing(measured)
         launches = [
-            dataclasses.replace(one, curve=changed(one.curve))
+            replace(one, curve=changed(one.curve))
             if self.launches is None or place < self.launches
             else one
             for place, one in enumerate(measured.launches)
@@ -73,145 +112,18 @@ class Plant:
         return measured.with_launches(launches)
 
 
-def _timed(new: Callable[[int, float], float]) -> Changed:
-    """Return a change of curves: the ``new`` time of each size, from its size and time."""
-    return lambda curve: power.with_times(
-        curve, [new(*point) for point in zip(curve.sizes, curve.time_us, strict=True)]
-    )
-
-
-def longer(times: float, least: int = 0, most: float = float("inf")) -> Changing:
-    """Return a change by which messages of ``least`` to ``most`` bytes take ``times`` as long."""
-    return lambda _: _timed(lambda size, us: us * (times if least <= size <= most else 1.0))
-
-
-def less_bandwidth(share: float) -> Changing:
-    """Return a change by which each byte takes longer, so that large messages lose ``share``.
-
-    Functions without bytes, such as Barrier, stay as they are.
-    """
-
-    def changing(measured: Measured) -> Changed:
-        if not any(measured.curve.sizes):
-            return lambda curve: curve
-        return power.slower_by_the_byte(measured, 1 / (1 - share))
-
-    return changing
-
-
-def asking_above(limit: int) -> Changing:
-    """Return a change by which messages above ``limit`` are announced: two more latencies."""
-
-    def changing(measured: Measured) -> Changed:
-        more = 2 * (measured.landmarks.latency_us or 0.0)
-        return _timed(lambda size, us: us + (more if size > limit else 0.0))
-
-    return changing
-
-
-def _cases(**fields: str) -> Concerns:
-    """Return a check for cases with these fields."""
-    return lambda case: all(getattr(case, name) == value for name, value in fields.items())
-
-
-_between = _cases(path="inter-node")
-
-
-def _over(protocol: str, **fields: str) -> Concerns:
-    return _cases(benchmark="netpipe", function=protocol, path="inter-node", **fields)
-
-
-def _of_baseline(matrix: Matrix) -> Concerns:
-    if (baseline := matrix.baseline) is None:
-        return lambda _: False
-    where = {"partition": baseline.partition, "environment": baseline.environment}
-    return _cases(benchmark="imb", **where)
-
-
-def _last_with_imb(matrix: Matrix) -> str:
-    environments = [case.environment for case in matrix.cases if case.benchmark == "imb"]
-    return environments[-1] if environments else ""
-
-
-def _alltoall(matrix: Matrix) -> Concerns:
-    return _cases(benchmark="imb", function="Alltoall", environment=_last_with_imb(matrix))
-
-
-def plants(matrix: Matrix) -> tuple[Plant, ...]:
-    """Return the rows of docs/validation/power.md for the configurations of a matrix.
-
-    A change in one MPI library is in the last one whose collectives were measured.
-    """
-    last, below = _last_with_imb(matrix), KIB - 1
-
-    def in_turns(case: Case) -> bool:
-        one = case.environment == last and _between(case)
-        return one and registry.function_of(case).ping_pong
-
-    return (
-        Plant("IMB of the score baseline 3 times slower", _of_baseline(matrix), longer(3)),
-        Plant("every latency below 1 KiB 5 times longer", _between, longer(5, 0, below)),
-        Plant(
-            "Alltoall 4 times slower from 32 to 64 KiB, one MPI",
-            _alltoall(matrix),
-            longer(4, 32 * KIB, 64 * KIB),
-        ),
-        Plant(
-            "NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), longer(20, 2 * KIB, 2 * KIB)
-        ),
-        Plant(
-            "NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), longer(6, 16 * KIB, 16 * KIB)
-        ),
-        Plant("every latency below 1 KiB doubled", _between, longer(2, 0, below)),
-        Plant("an eager limit of 64 bytes, one MPI", in_turns, asking_above(64)),
-        *(
-            Plant(
-                f"{share:.0%} less bandwidth between nodes",
-                *(_between, less_bandwidth(share), share / 2),
-            )
-            for share in LESS_BANDWIDTH
-        ),
-        Plant("every latency below 1 KiB doubled", _between, longer(2, 0, below), floor=0.5),
-    )
-
-
-def growing(matrix: Matrix) -> dict[str, tuple[Plant, ...]]:
-    """Return changes from mild to gross by kind, each with all ``FACTORS``."""
-
-    def at(size: int) -> Callable[[float], Changing]:
-        return lambda times: longer(times, size, size)
-
-    kinds: dict[str, tuple[Concerns, Callable[[float], Changing]]] = {
-        "every latency below 1 KiB": (_between, lambda times: longer(times, 0, KIB - 1)),
-        "each byte between nodes": (_between, lambda times: less_bandwidth(1 - 1 / times)),
-        "NetPIPE over TCP at 16 KiB": (_over("tcp"), at(16 * KIB)),
-        "NetPIPE over MPI at 2 KiB": (_over("mpi"), at(2 * KIB)),
-        "NetPIPE over MPI, one way": (_over("mpi", direction="oneway"), longer),
-        "IMB of the score baseline": (_of_baseline(matrix), longer),
-        "Alltoall from 32 to 64 KiB, one MPI": (
-            _alltoall(matrix),
-            lambda times: longer(times, 32 * KIB, 64 * KIB),
-        ),
-        "half of all messages, the longer ones": (
-            _between,
-            lambda times: longer(times, 4 * KIB + 1),
-        ),
-        FIRST: (_between, longer),
-    }
-    return {
-        name: tuple(
-            Plant(
-                f"{name}, {times:g} times",
-                *(concerns, change(times)),
-                launches=1 if name == FIRST else None,
-            )
-            for times in FACTORS
-        )
-        for name, (concerns, change) in kinds.items()
-    }
-
-
-FIRST = "the first launch of each case"
+PLANTED, _GROWING = (
+    codec.decode(tuple[Plant, ...], TABLES["plants"]["power"][name], f"plants.yaml: {name}")
+    for name in ("planted", "growing")
+)
+"""The rows of docs/validation/power.md."""
+GROWING = {
+    plant.said: [
+        replace(plant, said=f"{plant.said}, {times:g} times", times=times) for times in FACTORS
+    ]
+    for plant in _GROWING
+}
+"""Changes from mild to gross by kind, each with all ``FACTORS``."""
 
 
 @dataclass(frozen=True)
@@ -227,12 +139,16 @@ class Recorded:
         """Return the verdict with a planted change, and the keys of the cases that have it."""
         results, having = [], set()
         for result in self.session.results:
-            changed = _planted(result, plant)
-            results.append(changed)
-            if changed is not result:
-                having.add(result.case.key())
-        changed = dataclasses.replace(self.session, results=tuple(results))
-        return judge(self.matrix, changed, references=self.references), having
+            case, measured = result.case, result.measured
+            if case is not None and measured and plant.concerns(case, self.matrix):
+                changed = plant.into(measured)
+                pairs = zip(changed.launches, measured.launches, strict=True)
+                if any(new.curve != old.curve for new, old in pairs):
+                    result = replace(result, measured=changed)
+                    having.add(case.key())
+            results.append(result)
+        session = replace(self.session, results=tuple(results))
+        return judge(self.matrix, session, references=self.references), having
 
     def by_derived(self, others: Sequence[Recorded], floor: float) -> Recorded:
         """Return the same session, judged by references derived from other sessions.
@@ -241,34 +157,16 @@ class Recorded:
         the sessions suffice for none.
         """
         system = self.matrix.cases[0].system
-        file = ReferenceFile(folders.of_references() / f"{system}.yaml")
-        made = derive.derived(
-            [one.session for one in others],
-            file,
-            system,
-            floor=floor,
-        )
-        entries = {one.case.key(): one.entries for one in made}
-        stands = entries_of(folders.of_references(), system)
+        place = folders.of_references()
+        several = [one.session for one in others]
+        made = derive.derived(several, ReferenceFile(place / f"{system}.yaml"), system, floor=floor)
+        entries, stands = {one.case.key(): one.entries for one in made}, entries_of(place, system)
 
         def references(case: Case) -> Mapping[str, Any]:
             return {**stands(case), **entries.get(case.key(), {})}
 
         verdict = judge(self.matrix, self.session, references=references)
-        return dataclasses.replace(self, verdict=verdict, references=references)
-
-
-def _planted(result: CheckResult, plant: Plant) -> CheckResult:
-    case = result.case
-    if case is None or not result.measured or not plant.concerns(case):
-        return result
-    measured = result.measured
-    changed = plant.into(measured)
-    if all(
-        new.curve == old.curve for new, old in zip(changed.launches, measured.launches, strict=True)
-    ):
-        return result
-    return dataclasses.replace(result, measured=changed)
+        return replace(self, verdict=verdict, references=references)
 
 
 def red(verdict: Verdict) -> dict[tuple, CaseVerdict]:
@@ -283,16 +181,11 @@ def unclear(verdict: Verdict) -> dict[tuple, CaseVerdict]:
 
 def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Counter[str]:
     """Count the cases that each criterion has at ``level``."""
-    return Counter(
-        name
-        for one in several
-        for name in sorted(
-            {finding.criterion for finding in one.findings if finding.level is level}
-        )
-    )
+    of_each = ({one.criterion for one in case.findings if one.level is level} for case in several)
+    return Counter(name for names in of_each for name in sorted(names))
 
 
-def show(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def show(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table."""
     print("\n".join(markdown([heading, *rows])), end="\n\n")
 
@@ -300,32 +193,27 @@ def show(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def print_planted(recorded: Sequence[Recorded]) -> bool:
     """Print the table of planted changes; return whether all were found often enough."""
     rows, enough = [], True
-    for plant in plants(recorded[0].matrix):
-        judged_by, without, nothing_planted = "as they stand", recorded, "-"
+    for plant in PLANTED:
+        judged_by, without, false = "as they stand", recorded, "-"
         if plant.floor is not None:
             judged_by = f"derived, at least ±{plant.floor:.1%}"
             if len(recorded) <= derive.LEAST_SESSIONS:
                 enough = False
                 why = f"takes {derive.LEAST_SESSIONS + 1} sessions"
-                rows.append((plant.name, judged_by, why, "-", "-", "-", "-"))
+                rows.append((plant.said, judged_by, why, "-", "-", "-", "-"))
                 continue
             without = [
                 one.by_derived([other for other in recorded if other is not one], plant.floor)
                 for one in recorded
             ]
-            nothing_planted = str(
-                sum(
-                    bool(red(derived.verdict).keys() - red(one.verdict).keys())
-                    for one, derived in zip(recorded, without, strict=True)
-                )
-            )
+            pairs = zip(recorded, without, strict=True)
+            false = sum(bool(red(by.verdict).keys() - red(one.verdict).keys()) for one, by in pairs)
         counts, by = _found(plant, without)
         enough = enough and counts["sessions"] >= FOUND_OF_TEN * len(recorded)
         reds = f"{counts['sessions']} of {len(recorded)}"
-        cases, undecided = f"{counts['flagged']} of {counts['cases']}", str(counts["undecided"])
-        rows.append(
-            (plant.name, judged_by, reds, nothing_planted, undecided, cases, counted(by.elements()))
-        )
+        cases = f"{counts['flagged']} of {counts['cases']}"
+        names = counted(by.elements())
+        rows.append((plant.said, judged_by, reds, false, counts["undecided"], cases, names))
     heading = (
         *("planted", "references", "sessions red", "red with nothing planted"),
         *("only inconclusive", "cases red", "by"),
@@ -363,7 +251,7 @@ def print_growing(recorded: Sequence[Recorded]) -> None:
     """Print from which size on growing changes are found, and criteria that find none."""
     against: Counter[str] = Counter()
     rows = []
-    for name, several in growing(recorded[0].matrix).items():
+    for name, several in GROWING.items():
         cells = []
         for plant in several:
             counts, criteria = _found(plant, recorded)
@@ -419,21 +307,10 @@ def print_stated(recorded: Sequence[Recorded], tries: int, chance: random.Random
     show(heading, rows)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
-    parser.add_argument(
-        "--only", choices=("planted", "growing", "stated"), help="one of the tables"
-    )
-    parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, as for netproof verdict")
-    parser.add_argument("--tries", type=int, default=200, metavar="N", help="stated changes tried")
-    parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Print the tables; return 0 if the aims are met, 1 if one is missed."""
+def run(options: argparse.Namespace) -> bool:
+    """Print the tables; return whether the aims are met."""
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    recorded = [_read(path, options.system) for path in options.reports]
+    recorded = [_read(path) for path in options.reports]
     print(f"{len(recorded)} sessions, seed {seed}\n")
     enough = True
     if options.only in (None, "planted"):
@@ -443,10 +320,10 @@ def run(options: argparse.Namespace) -> int:
         print_growing(recorded)
     if options.only in (None, "stated") and len(recorded) > 1:
         print_stated(recorded, options.tries, random.Random(seed))
-    return 0 if enough else 1
+    return enough
 
 
-def _read(path: Path, system: str | None) -> Recorded:
-    judged = session_verdict.judge_session(sessions.load(path), system=system, again=True, fold=0)
+def _read(path: Path) -> Recorded:
+    judged = session_verdict.judge_session(sessions.load(path), again=True, fold=0)
     entries = session_verdict.references_of(judged.matrix)
     return Recorded(judged.session, judged.matrix, judged.verdict, entries)

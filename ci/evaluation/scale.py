@@ -30,8 +30,8 @@ from unittest import mock
 
 import numpy as np
 
+from ci.evaluation.machine import ROOT
 from ci.evaluation.table import markdown
-from ci.evaluation.testbed import ROOT
 from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria.settings import Settings, set_by_sites
@@ -45,7 +45,6 @@ from netproof.verdict import traffic
 
 SMALL = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
 COUNTERS = ROOT / "tests/data/jobs/netpipe-twin/tcp-inter-node-oneway.1.err"
-COUNTS = (62, 500, 1000, 5000, 10_000)
 LINEAR_FROM = 1000
 RECORD = "netproof_record"
 MEASURED = "netproof_measured"
@@ -290,8 +289,10 @@ def cost(session: Session, verb: str) -> tuple[float, float]:
 
 def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
     """Return the cases of the sessions, and each verb's CPU seconds and MB of each."""
-    recorded = Recorded(options.session)
-    references = options.references or ROOT / "reference-values" / f"{recorded.system}.yaml"
+    if unknown := {*(options.verbs or VERBS)} - {*VERBS}:
+        raise NetproofError(f"{unknown.pop()}: is none of the verbs {', '.join(VERBS)}")
+    recorded = Recorded(options.session or SMALL)
+    references = ROOT / "reference-values" / f"{recorded.system}.yaml"
     costs: Costs = defaultdict(list)
     counts = list[int]()
     for count in options.cases:
@@ -302,7 +303,7 @@ def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
                 session = make(own / f"cases-{count}", recorded, count, references, options.nights)
             counts.append(session.cases)
             for verb in VERBS:
-                if verb in options.verbs:
+                if verb in (options.verbs or VERBS):
                     costs[verb].append(cost(session, verb))
                     print(f"{session.cases} {verb} {costs[verb][-1][0]:.1f}", file=sys.stderr)
     return counts, costs
@@ -374,22 +375,7 @@ def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
     return float(np.polyfit(*zip(*points, strict=True), 1)[0])
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-
-    def numbers(text: str) -> list[int]:
-        return [*map(int, text.split(","))]
-
-    parser.add_argument("--session", type=Path, default=SMALL, help="report to copy")
-    parser.add_argument("--references", type=Path, help="default: those of the checkout")
-    parser.add_argument("--cases", type=numbers, default=COUNTS, metavar="N,...")
-    parser.add_argument("--nights", type=int, default=3, help="of the history (default: 3)")
-    parser.add_argument("--verbs", nargs="+", choices=VERBS, default=[*VERBS], metavar="VERB")
-    parser.add_argument("--keep", type=Path, help="leave the sessions in this new folder")
-    parser.add_argument("--nodes", type=numbers, metavar="N,...", help="steps by nodes, not verbs")
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> bool:
     """Print CPU seconds, and of verbs the peak memory, by cases or nodes."""
     counts, costs = of_nodes(options.nodes) if options.nodes else of_verbs(options)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
@@ -401,4 +387,4 @@ def run(options: argparse.Namespace) -> int:
         )
         rows.append((name, *cells, f"{exponent(counts, [one[0] for one in several]):.2f}"))
     print("\n".join(markdown(rows)))
-    return 0
+    return True

@@ -157,18 +157,11 @@ def _write(path: Path, content: bytes, written: float) -> None:
     os.utime(path, (written, written))
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("report", type=Path, help="of a session that passed, beside its folder")
-    parser.add_argument("--tries", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=20061)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Print the table of all files; return 0 if nothing was read otherwise."""
+def run(options: argparse.Namespace) -> bool:
+    """Print the table of all files; return whether nothing was read otherwise."""
     with tempfile.TemporaryDirectory() as folder:
         effects = flipped(Path(folder), options.report, tries=options.tries, seed=options.seed)
     effects["all"] = total = sum(effects.values(), Counter())
-    rows = [[kind, *(str(one[name]) for name in COLUMNS)] for kind, one in effects.items()]
+    rows = [[kind, *(one[name] for name in COLUMNS)] for kind, one in effects.items()]
     print("\n".join(markdown([("file", *COLUMNS), *rows])))
-    return 1 if total["otherwise"] else 0
+    return not total["otherwise"]

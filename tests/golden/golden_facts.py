@@ -451,16 +451,15 @@ def power_of_verdicts() -> Iterator[Fact]:
         for n in range(3)
     ]
     derived = {None: whole, 0.1: whole.by_derived(others, 0.1)}
-    growing = power.growing(whole.matrix).values()
-    for plant in (*power.plants(whole.matrix), *(kind[5] for kind in growing)):
+    for plant in (*power.PLANTED, *(kind[5] for kind in power.GROWING.values())):
         if plant.floor not in derived:
             continue
         found, having = derived[plant.floor].judged_with(plant)
         new = [case for key, case in power.red(found).items() if key in having]
         unclear = len(power.unclear(found).keys() & having)
-        yield plant.name, "planted into", len(having), "failed", len(new), "inconclusive", unclear
+        yield plant.said, "planted into", len(having), "failed", len(new), "inconclusive", unclear
         for criterion, count in power.criteria_of(new).items():
-            yield plant.name, f"failed by {criterion}", count
+            yield plant.said, f"failed by {criterion}", count
     for case, _, smallest in session_verdict.power_of(judged("healthy")):
         names = "change factor sure size by"
         yield from facts_of_each(of_case("stated", case), smallest, names, "change")

@@ -9,12 +9,12 @@ import pytest
 from made_site import written_site
 
 from ci.evaluation import engine
-from ci.evaluation.engine import Grade
-from ci.evaluation.false_reds import EVALUATION
+from ci.evaluation.plants import EVALUATIONS, Grade
 
 pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
+EVALUATION = EVALUATIONS["false-reds"]
 
 # One environment with NetPIPE alone, and nothing that a busy machine could fail.
 CHANGES = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.evaluation.testbed import compiled_slow_mpi, slower
+from ci.evaluation.machine import compiled_slow_mpi, slower
 from netproof.benchmarks import netpipe
 
 pytestmark = pytest.mark.nightly

@@ -7,9 +7,8 @@ import os
 import pytest
 from runs_without_testbed import NoTestbed
 
-from ci.evaluation import engine
-from ci.evaluation import testbed as machine
-from ci.evaluation.engine import Answer
+from ci.evaluation import engine, machine
+from ci.evaluation.plants import Answer
 
 
 @pytest.fixture

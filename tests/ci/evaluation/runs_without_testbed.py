@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ci.evaluation import command as command_line
-from ci.evaluation.engine import Answer, Campaign, Evaluation, Grade, Result, Run
-from ci.evaluation.testbed import Testbed, code_digest
+from ci.evaluation import __main__ as command_line
+from ci.evaluation.engine import Campaign, Result
+from ci.evaluation.machine import Testbed, code_digest
+from ci.evaluation.plants import Answer, Evaluation, Grade, Run
 
 SETTINGS = {
     "seed": 3,
@@ -23,7 +25,7 @@ SETTINGS = {
 def planned(evaluation: Evaluation, *options: str, seed: int = 3) -> tuple[Run, ...]:
     """The runs of a new evaluation with these options."""
     words = ["--out", ".", f"--seed={seed}", *options]
-    return evaluation.plan(command_line.options_of(evaluation, argparse.ArgumentParser(), words))
+    return evaluation.plan(command_line.options_of(evaluation, words))
 
 
 def campaign(*runs: Run, **settings: Any) -> Campaign:
@@ -45,20 +47,19 @@ class NoTestbed(Testbed):
     def __init__(self, log: Path) -> None:
         NoTestbed.verbs = []
 
-    def plant_for(
-        self, place: str, fault: dict, seconds: float, begin_s: float
-    ) -> subprocess.Popen[bytes]:
-        self.verbs.append(f"plant {place} {fault} for {seconds:g}")
-        return subprocess.Popen(["sleep", "60"])
-
     def up(self, topology: Path) -> None:
         self.verbs.append(f"up {topology.stem}")
 
-    def plant(self, place: str, fault: dict) -> None:
-        self.verbs.append(f"plant {place} {fault}")
+    def run(self, *verb: str) -> None:
+        self.verbs.append(" ".join(verb))
 
-    def lift(self) -> None:
-        self.verbs.append("lift")
+    @contextmanager
+    def _logged(self, *verb: str, before: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
+        self.verbs.append(" ".join(verb))
+        process = subprocess.Popen(["sleep", "60"])
+        yield process
+        process.kill()
+        process.wait()
 
     def rebuild(self) -> None:
         self.verbs.append("rebuild")

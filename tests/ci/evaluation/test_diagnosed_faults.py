@@ -13,11 +13,9 @@ from runs_without_testbed import campaign, planned
 from runs_without_testbed import result as result_of
 
 from ci.evaluation import __main__ as evaluate
-from ci.evaluation import diagnosed_faults as diagnosed
-from ci.evaluation import engine
-from ci.evaluation import table as tables
-from ci.evaluation.diagnosed_faults import KINDS
-from ci.evaluation.engine import HEALTHY, Answer, Campaign, Grade, Plant, Result, Run
+from ci.evaluation import engine, judges
+from ci.evaluation.engine import Campaign, Result
+from ci.evaluation.plants import EVALUATIONS, HEALTHY, Answer, Grade, Plant, Run
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import TEXTS
 from netproof.diagnosis.diagnosis import Diagnosis
@@ -34,7 +32,8 @@ from netproof.present import documents
 from netproof.site import site
 
 ROOT = Path(__file__).resolve().parents[3]
-EVALUATION = diagnosed.EVALUATION
+EVALUATION = EVALUATIONS["diagnose-campaign"]
+KINDS = EVALUATION.faults
 NODE, ALL = (
     Place(PlaceKind.NODE, "gige-3", ("gige-3",), "eth1"),
     tuple(f"gige-{number}" for number in range(1, 5)),
@@ -80,7 +79,7 @@ def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] =
 
 def judged(run: Run, *culprits: Culprit) -> Grade:
     text = said(*culprits, switch=run.switch)
-    return EVALUATION.graded(run, 1 if culprits else 0, text, "").found
+    return judges.graded(EVALUATION, run, 1 if culprits else 0, text, "").found
 
 
 def setting(sysctl: str, node: str = "gige-3") -> Place:
@@ -206,7 +205,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     run = run_of(HEALTHY)
     assert judged(run) is Grade.RIGHT
     assert judged(run, accused("unexplained", UNKNOWN, "1 red case")) is Grade.FALSE
-    unknown = EVALUATION.graded(run, 3, said(incomplete=("1 case inconclusive",)), "")
+    unknown = judges.graded(EVALUATION, run, 3, said(incomplete=("1 case inconclusive",)), "")
     assert unknown == Answer(Grade.RIGHT, ("inconclusive: 1 case inconclusive",), ("inconclusive",))
 
 
@@ -246,7 +245,7 @@ def test_the_environments_are_those_of_the_testbeds_site():
 
 def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     run = run_of("slower-network", "gige")
-    variables = EVALUATION.site(run, tmp_path)
+    variables = engine.site(EVALUATION, run, tmp_path)
     folder = Path(variables["RFM_CONFIG_PATH"])
     monkeypatch.setenv("NETPROOF_TOPOLOGY", variables["NETPROOF_TOPOLOGY"])
     configuration = site.gather(folder)
@@ -255,7 +254,7 @@ def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
     assert ["OMPI_MCA_btl_tcp_if_include", "mgmt0"] in gige["env_vars"]
     # What the site declares to be under test stays.
     assert gige["extras"]["interface"] == "eth1"
-    assert "RFM_CONFIG_PATH" not in EVALUATION.site(run_of("mtu"), tmp_path)
+    assert "RFM_CONFIG_PATH" not in engine.site(EVALUATION, run_of("mtu"), tmp_path)
 
 
 def results(**odd: Grade) -> tuple[Campaign, list[Result]]:
@@ -272,17 +271,17 @@ def results(**odd: Grade) -> tuple[Campaign, list[Result]]:
 
 
 def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses():
-    assert EVALUATION.missed(*results()) == []
-    assert EVALUATION.missed(*results(mtu=Grade.FALSE)) == []
-    assert EVALUATION.missed(*results(healthy=Grade.FALSE)) == ["healthy: 29 of 30 right"]
+    assert engine.missed(EVALUATION, *results()) == []
+    assert engine.missed(EVALUATION, *results(mtu=Grade.FALSE)) == []
+    assert engine.missed(EVALUATION, *results(healthy=Grade.FALSE)) == ["healthy: 29 of 30 right"]
     whole, made = results(mtu=Grade.HALF)
     last = max(n for n, one in enumerate(made) if one.run.kind == "mtu")
     made[last] = dataclasses.replace(made[last], judged=Answer(Grade.MISSED))
-    assert EVALUATION.missed(whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
+    assert engine.missed(EVALUATION, whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
 
 
 def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right():
-    text = tables.table(EVALUATION, *results(mtu=Grade.HALF, healthy=Grade.FALSE))
+    text = engine.table(EVALUATION, *results(mtu=Grade.HALF, healthy=Grade.FALSE))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + len(KINDS) + 2
     assert len({line.count("|") for line in rows}) == 1
@@ -291,7 +290,7 @@ def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right():
     assert "**half right**: gige-2: the link is down" in text
     assert "seed 3, 2 CPUs, Linux 6.18" in text
     assert text.endswith("- MISSED: healthy: 29 of 30 right.")
-    assert tables.table(EVALUATION, *results()).endswith("Aims met.")
+    assert engine.table(EVALUATION, *results()).endswith("Aims met.")
 
 
 def test_the_command_begins_a_campaign_of_the_kinds_asked_for_and_prints_its_table(fake, tmp_path):

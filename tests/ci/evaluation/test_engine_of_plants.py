@@ -14,24 +14,21 @@ from pathlib import Path
 import pytest
 from runs_without_testbed import SETTINGS, NoTestbed, campaign, planned, result
 
-from ci.evaluation import diagnosed_faults as diagnosed
-from ci.evaluation import engine, false_reds, missed_faults, sweeps
-from ci.evaluation import load as machine_load
-from ci.evaluation import testbed as machine
-from ci.evaluation.command import Ended
-from ci.evaluation.engine import HEALTHY, Answer, Grade, Plant, Run
-from ci.evaluation.testbed import CannotRunError
+from ci.evaluation import engine, judges, machine
+from ci.evaluation.__main__ import Ended
+from ci.evaluation.machine import CannotRunError
+from ci.evaluation.plants import EVALUATIONS, HEALTHY, Answer, Evaluation, Grade, Plant, Run
 from netproof.errors import NetproofError
 
 ROOT = Path(__file__).resolve().parents[3]
-EVALUATION = diagnosed.EVALUATION
+EVALUATION = EVALUATIONS["diagnose-campaign"]
 TOPOLOGY = Plant.topology
 HEALTHY_TOPOLOGY = ROOT / TOPOLOGY
 SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
 
 
 def run_of(kind: str, number: int = 1) -> Run:
-    place, fault = (("gige-3",), diagnosed.KINDS[kind].faults[0]) if kind != HEALTHY else ((), {})
+    place, fault = (("gige-3",), EVALUATION.faults[kind].faults[0]) if kind != HEALTHY else ((), {})
     return Run(number, kind, 11, ("mpich",), TOPOLOGY, "gige", place, dict(fault))
 
 
@@ -63,7 +60,7 @@ def test_a_fault_is_there_while_its_run_is_made_and_lifted_after_it(fake, tmp_pa
     fake["measure"] = lambda run, folder: NoTestbed.verbs.append("measure") or Answer(Grade.RIGHT)
     engine.go_on(EVALUATION, tmp_path)
     assert NoTestbed.verbs == [
-        *("up topology", "plant gige-3 {'mtu': 1400}", "measure", "lift"),
+        *("up topology", "plant gige-3 mtu=1400", "measure", "lift"),
         *("up topology", "measure", "restored"),
     ]
     first = capsys.readouterr().out.splitlines()[0]
@@ -97,9 +94,9 @@ def test_a_fault_is_lifted_whatever_ends_its_run_and_the_next_begins_anew(fake, 
 
 @pytest.mark.parametrize("repeats", [True, False])
 def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
-    fake, tmp_path, monkeypatch, repeats
+    fake, tmp_path, repeats
 ):
-    monkeypatch.setattr(EVALUATION, "repeats_broken", repeats, raising=False)
+    evaluation: Evaluation = dataclasses.replace(EVALUATION, repeats_broken=repeats)
     begin(tmp_path, MTU, CLEAN, run_of("loss", 3))
 
     def second_breaks_and_third_is_interrupted(run, folder):
@@ -110,7 +107,7 @@ def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
 
     fake["measure"] = second_breaks_and_third_is_interrupted
     with pytest.raises(Ended):
-        engine.go_on(EVALUATION, tmp_path)
+        engine.go_on(evaluation, tmp_path)
     assert grades(tmp_path) == [Grade.MISSED, Grade.NOT_JUDGED]
 
     def again(run, folder):
@@ -119,7 +116,7 @@ def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
 
     fake["measure"] = again
     for _ in range(2):
-        engine.go_on(EVALUATION, tmp_path)
+        engine.go_on(evaluation, tmp_path)
         assert fake["runs"] == ([1, 2, 3, 2, 3] if repeats else [1, 2, 3, 3])
 
 
@@ -161,30 +158,27 @@ def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monke
     assert grades(tmp_path) == [Grade.MISSED, Grade.MISSED, Grade.NOT_JUDGED]
 
 
-EVALUATIONS = [one.EVALUATION for one in (diagnosed, false_reds, missed_faults, sweeps)]
-
-
-@pytest.mark.parametrize("evaluation", EVALUATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("evaluation", EVALUATIONS.values(), ids=lambda one: one.name)
 @pytest.mark.parametrize(("status", "text"), [(0, ""), (1, "cannot"), (2, "{"), (0, "[]")])
 def test_an_answer_that_is_no_document_is_not_judged_and_its_errors_are_reported(
     evaluation, status, text
 ):
     kind = next(iter(evaluation.plants))
     run = Run(1, kind, 11, ("mpich", "intelmpi"), TOPOLOGY, "gige", (), {})
-    found = evaluation.graded(run, status, text, "why:\n  run-0.json: is not there\n")
+    found = judges.graded(evaluation, run, status, text, "why:\n  run-0.json: is not there\n")
     assert found.found is Grade.NOT_JUDGED
     assert "run-0.json: is not there" in found.said[0] or text == "[]"
 
 
 def test_a_run_that_is_not_judged_counts_for_no_aim():
-    kind, plant = next(iter(diagnosed.KINDS.items()))
+    kind, plant = next(iter(EVALUATION.faults.items()))
     runs = [run_of(kind, number) for number in range(1, 11)]
     made = [result(run, Grade.RIGHT) for run in runs[:9]] + [result(runs[9], Grade.NOT_JUDGED)]
-    assert EVALUATION.missed(campaign(*runs), made)[:2] == [
+    assert engine.missed(EVALUATION, campaign(*runs), made)[:2] == [
         "1 runs were not judged; --resume makes them again",
         f"{plant.said}: 9 of the 10 runs it takes",
     ]
-    assert EVALUATION.missed(campaign(*runs), made[:-1])[0] == "9 of 10 runs were made"
+    assert engine.missed(EVALUATION, campaign(*runs), made[:-1])[0] == "9 of 10 runs were made"
 
 
 def test_runs_of_other_code_are_no_one_evaluation(fake, tmp_path):
@@ -281,10 +275,10 @@ INTERRUPTED = f"""
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from runs_without_testbed import NoTestbed
-from ci.evaluation import __main__ as command, diagnosed_faults, engine, testbed
+from ci.evaluation import __main__ as command, engine, machine
 
 class Assignment(NoTestbed):
-    def lift(self): print("lifted", flush=True)
+    def run(self, verb, *_): print("lifted\\n" * (verb == "lift"), end="", flush=True)
     def restore(self): print("restored", flush=True)
 
 def measure(*_):
@@ -292,10 +286,10 @@ def measure(*_):
     time.sleep(60)
 
 engine.Testbed, engine.measure = Assignment, measure
-testbed.wait_until_quiet = lambda settings: None
+machine.wait_until_quiet = lambda settings: None
 sys.exit(command.main(sys.argv[1:]))
 """
-ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in false_reds.EVALUATION.plants]
+ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in EVALUATIONS["false-reds"].plants]
 
 
 def processes_about(folder: Path) -> list[str]:
@@ -362,11 +356,11 @@ def is_there(process: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", machine_load.LOADS)
+@pytest.mark.parametrize("load", machine.LOADS)
 def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
-    with machine_load.running(load, 1, tmp_path) as running:
-        wait_for(lambda: running.cpu_seconds() > 0.1)
-        started = [one.pid for one in running.processes]
+    with machine.alongside(load, 1, tmp_path) as running:
+        wait_for(lambda: machine.cpu_seconds(running) > 0.1)
+        started = [one.pid for one in running]
         assert len(started) == (len(CPUS) if load == "bursts" else 1)
         if load != "compiler":
             wait_for(lambda: all(len(os.sched_getaffinity(one)) == 1 for one in started))
@@ -375,16 +369,16 @@ def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", machine_load.LOADS)
+@pytest.mark.parametrize("load", machine.LOADS)
 def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(load, tmp_path):
     starter = subprocess.Popen(
         [
             *(sys.executable, "-c"),
             "import sys, time\nfrom pathlib import Path\n"
-            "from ci.evaluation import load as machine_load\n"
-            "with machine_load.running(sys.argv[1], 1, Path(sys.argv[2])) as load:\n"
-            "    while load.cpu_seconds() < 0.1:\n        time.sleep(0.02)\n"
-            "    print(*[one.pid for one in load.processes], flush=True)\n    time.sleep(60)",
+            "from ci.evaluation import machine\n"
+            "with machine.alongside(sys.argv[1], 1, Path(sys.argv[2])) as load:\n"
+            "    while machine.cpu_seconds(load) < 0.1:\n        time.sleep(0.02)\n"
+            "    print(*[one.pid for one in load], flush=True)\n    time.sleep(60)",
             *(load, tmp_path),
         ],
         cwd=ROOT,
@@ -400,11 +394,11 @@ def test_a_load_ends_with_the_process_that_started_it_even_if_that_is_killed(loa
 
 
 def test_bursts_are_drawn_by_the_seed_and_have_their_means():
-    drawn = list(islice(machine_load.bursts(7), 4000))
-    assert drawn == list(islice(machine_load.bursts(7), 4000))
-    assert drawn[:3] != list(islice(machine_load.bursts(8), 3))
+    drawn = list(islice(machine.bursts(7), 4000))
+    assert drawn == list(islice(machine.bursts(7), 4000))
+    assert drawn[:3] != list(islice(machine.bursts(8), 3))
     lengths = [end - begin for begin, end in drawn]
-    assert sum(lengths) / len(lengths) == pytest.approx(machine_load.BURST_S, rel=0.1)
-    both = machine_load.BURST_S + machine_load.PAUSE_S
+    assert sum(lengths) / len(lengths) == pytest.approx(machine.BURST_S, rel=0.1)
+    both = machine.BURST_S + machine.PAUSE_S
     assert drawn[-1][1] / len(drawn) == pytest.approx(both, rel=0.1)
     assert all(begin > end for (_, end), (begin, _) in pairwise(drawn))

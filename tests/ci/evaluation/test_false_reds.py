@@ -14,14 +14,13 @@ import pytest
 from runs_without_testbed import campaign, planned
 from runs_without_testbed import result as result_of
 
-from ci.evaluation import engine, false_reds
-from ci.evaluation import load as machine_load
-from ci.evaluation import table as tables
-from ci.evaluation.engine import Answer, Campaign, Grade, Result, Run
-from ci.evaluation.false_reds import SICK
+from ci.evaluation import engine, judges, machine
+from ci.evaluation.engine import Campaign, Result
+from ci.evaluation.plants import EVALUATIONS, Answer, Grade, Run
 
 ROOT = Path(__file__).resolve().parents[3]
-EVALUATION = false_reds.EVALUATION
+EVALUATION = EVALUATIONS["false-reds"]
+SICK = "sick"
 CONDITIONS = EVALUATION.plants
 RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())
 OWN = {"whole": False}
@@ -43,7 +42,7 @@ def inconclusive() -> dict:
 
 
 def judged(status: int, document: object) -> Answer:
-    return EVALUATION.graded(RUNS[0], status, json.dumps(document), "")
+    return judges.graded(EVALUATION, RUNS[0], status, json.dumps(document), "")
 
 
 def test_a_recorded_red_verdict_is_red_with_its_cases_and_their_criteria():
@@ -148,7 +147,7 @@ def as_aimed(**odd: Grade) -> tuple[Campaign, list[Result]]:
 
 
 def missed(**odd: Grade) -> list[str]:
-    return EVALUATION.missed(*as_aimed(**odd))
+    return engine.missed(EVALUATION, *as_aimed(**odd))
 
 
 @pytest.mark.slow
@@ -162,16 +161,18 @@ def test_the_aims_are_met_by_no_red_healthy_run_and_no_other_sick_one():
         assert missed(sick=grade) == [found]
     # A job that did not start does not show a sick switch.
     document = {**green(), "verdict": "fail", "faults": ["a job left no record"]}
-    assert EVALUATION.judge(run_of(SICK), 1, document).found is Grade.OTHERWISE
+    assert (
+        judges.of_acceptance(CONDITIONS[SICK], run_of(SICK), 1, document).found is Grade.OTHERWISE
+    )
     plan, results = as_aimed(quiet=Grade.INCONCLUSIVE)
     last = max(n for n, one in enumerate(results) if one.run.kind == "quiet")
     results[last] = dataclasses.replace(results[last], judged=judged(3, inconclusive()))
-    assert EVALUATION.missed(plan, results) == ["quiet: 2 of 10 inconclusive"]
+    assert engine.missed(EVALUATION, plan, results) == ["quiet: 2 of 10 inconclusive"]
 
 
 def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green():
     found = as_aimed(one_cpu=Grade.INCONCLUSIVE, bursts=Grade.NOT_JUDGED)
-    text = tables.table(EVALUATION, *found)
+    text = engine.table(EVALUATION, *found)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len({row.count("|") for row in rows}) == 1
     assert (
@@ -182,12 +183,12 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
     assert "**not judged**: ReFrame left no report" in text
     assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
     assert text.endswith("taken in bursts: 6 of 7 green or inconclusive.")
-    assert tables.table(EVALUATION, *as_aimed()).endswith("Aims met.")
+    assert engine.table(EVALUATION, *as_aimed()).endswith("Aims met.")
 
 
 @pytest.mark.slow
 def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine_load, "settings_of", lambda *_: [{"files": "x"}])
+    monkeypatch.setattr(machine, "settings_of", lambda *_: [{"files": "x"}])
     engine.begin(tmp_path, campaign(run_of("compiler"), **OWN))
     fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)
     engine.go_on(EVALUATION, tmp_path)
@@ -198,8 +199,8 @@ def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch)
 
 @pytest.mark.slow
 def test_cases_have_their_names_in_a_process_that_loaded_nothing_else():
-    program = "import json, sys\nfrom ci.evaluation import false_reds\n"
-    program += "print(false_reds.judge(1, json.load(sys.stdin)).said[0])"
+    program = "import json, sys\nfrom ci.evaluation import judges\n"
+    program += "print(judges.of_verdict(1, json.load(sys.stdin)).said[0])"
     ran = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,

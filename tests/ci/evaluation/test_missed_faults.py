@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
-from ci.evaluation import missed_faults
-from ci.evaluation.engine import HEALTHY, Answer, Grade, Run
+from ci.evaluation import judges
+from ci.evaluation.plants import EVALUATIONS, HEALTHY, Answer, Grade, Run
 from netproof.verdict.verdict import NOT_IN_SESSION
 
 ROOT = Path(__file__).resolve().parents[3]
 RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())
-EVALUATION = missed_faults.EVALUATION
+EVALUATION = EVALUATIONS["missed-faults"]
 FINDING = next(f for case in RED["cases"] for f in case["findings"] if f["level"] == "fail")
 
 
 def run_of(kind: str, *environments: str, number: int = 1) -> Run:
-    plant = EVALUATION.plants[kind]
-    return plant.drawn(number, kind, 11, environments or ("mpich", "intelmpi"))
+    drawn = EVALUATION.drawn(number, kind, 11, {})
+    return dataclasses.replace(drawn, environments=environments or ("mpich", "intelmpi"))
 
 
 def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
@@ -54,7 +55,7 @@ def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
 
 def judged(run: Run, made: dict) -> Answer:
     status = 3 if made["verdict"] == "inconclusive" else 1
-    return EVALUATION.graded(run, status, json.dumps(made), "")
+    return judges.graded(EVALUATION, run, status, json.dumps(made), "")
 
 
 ALLTOALL = ("mpich", "imb", "Alltoall", 65536)

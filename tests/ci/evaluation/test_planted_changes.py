@@ -57,19 +57,21 @@ def measured_of(recorded: power.Recorded) -> Measured:
 
 
 def plant(recorded: power.Recorded, name: str) -> power.Plant:
-    return next(one for one in power.plants(recorded.matrix) if name in one.name)
+    return next(one for one in power.PLANTED if name in one.said)
 
 
 def test_a_change_slows_the_sizes_that_it_is_of(recorded):
     curve = Curve((512, 1024, 2048), (1.0, 2.0, 3.0), (512.0, 512.0, 682.0))
-    slower = power.longer(4, 1024, 1024)(measured_of(recorded))
+    slower = power.Plant(said="x", of={}, times=4, sizes=(1024, 1024)).changing(
+        measured_of(recorded)
+    )
     assert slower(curve).time_us == (1.0, 8.0, 3.0)
     assert slower(curve).bandwidth_mb_s == (512.0, 128.0, 682.0)
 
 
 def test_less_bandwidth_is_that_much_less_at_large_sizes_and_nothing_at_the_shortest(recorded):
     measured = measured_of(recorded)
-    slow = power.Plant("x", lambda case: True, power.less_bandwidth(0.2)).into(measured)
+    slow = power.Plant(said="x", of={}, bandwidth=0.8).into(measured)
     share = slow.curve.bandwidth_mb_s[-1] / measured.curve.bandwidth_mb_s[-1]
     assert share == pytest.approx(0.8, abs=0.01)
     first = slow.curve.time_us[0] / measured.curve.time_us[0]
@@ -129,7 +131,7 @@ def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(se
     first, *others = several
     first = first.by_derived(others, 0.1)
     assert not any("reference" in power.criteria_of([one]) for one in first.verdict.cases)
-    less = power.Plant("x", lambda case: case.path == "inter-node", power.less_bandwidth(0.2), 0.1)
+    less = power.Plant(said="x", of={"path": "inter-node"}, bandwidth=0.8, floor=0.1)
     verdict, having = first.judged_with(less)
     new = [
         one

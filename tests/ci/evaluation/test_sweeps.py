@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
-from ci.evaluation import sweeps
-from ci.evaluation.engine import Grade, Run
-from ci.evaluation.sweeps import KINDS
-from ci.evaluation.testbed import ROOT, SITE
+from ci.evaluation import engine, judges
+from ci.evaluation.machine import ROOT, SITE
+from ci.evaluation.plants import EVALUATIONS, Grade, Run
 from ci.testbed import topology_reading
 from netproof.experiments import parameters
 from netproof.site import site
 
-EVALUATION = sweeps.EVALUATION
+EVALUATION = EVALUATIONS["tune-campaign"]
+KINDS = EVALUATION.faults
 
 
 def run_of(kind: str, number: int = 1, environment: str = "") -> Run:
-    return KINDS[kind].drawn(number, kind, 11, (environment or KINDS[kind].environments[0],))
+    environment = environment or KINDS[kind].environments[0]
+    drawn = EVALUATION.drawn(number, kind, 11, {})
+    return dataclasses.replace(drawn, environments=(environment,))
 
 
 def document(kind: str, **values: object) -> str:
@@ -44,14 +47,14 @@ def recommended(value: str) -> dict:
     ],
 )
 def test_what_is_recommended_is_compared_with_what_is_planted(kind, values, found):
-    judged = EVALUATION.graded(run_of(kind), 0, document(kind, **values), "")
+    judged = judges.graded(EVALUATION, run_of(kind), 0, document(kind, **values), "")
     assert judged.found is found
     assert judged.said
 
 
 def test_a_sweep_that_cannot_tell_says_why():
     why = "netproof: cannot tune: 1 of the launches ended with 1"
-    found = EVALUATION.graded(run_of("mtu"), 2, "", f"[ReFrame]\n{why}\n")
+    found = judges.graded(EVALUATION, run_of("mtu"), 2, "", f"[ReFrame]\n{why}\n")
     assert (found.found, found.said) == (Grade.INCONCLUSIVE, (why,))
 
 
@@ -74,7 +77,7 @@ def rows(*winners: str | None) -> dict:
     ],
 )
 def test_an_algorithm_has_to_win_at_every_size_or_none_anywhere(kind, winners, found):
-    judged = EVALUATION.graded(run_of(kind), 0, document(kind, **rows(*winners)), "")
+    judged = judges.graded(EVALUATION, run_of(kind), 0, document(kind, **rows(*winners)), "")
     assert judged.found is found
 
 
@@ -100,7 +103,7 @@ def test_a_limit_is_seen_where_it_is_or_at_the_next_size(seen, steps):
             for value, sizes in zip((None, *kind.values), (None, *seen), strict=True)
         ],
     )
-    judged = EVALUATION.graded(run_of("eager-steps"), 0, text, "")
+    judged = judges.graded(EVALUATION, run_of("eager-steps"), 0, text, "")
     assert judged.found is (Grade.RIGHT if steps == 4 else Grade.MISSED)
 
 
@@ -115,7 +118,7 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
         folder = tmp_path / environment
         folder.mkdir()
         run = run_of(name, environment=environment)
-        variables = EVALUATION.site(run, folder)
+        variables = engine.site(EVALUATION, run, folder)
         there = site.gather(Path(variables.get("RFM_CONFIG_PATH", SITE.parent)))["environments"]
         (found,) = (one for one in there if one["name"] == environment)
         for setting in kind.variables_in(environment, library).items():

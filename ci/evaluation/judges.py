@@ -1,0 +1,354 @@
+"""Grade netproof's answers by what was planted.
+
+An answer whose status and document contradict each other or docs/reference/json.md is not judged,
+and a document of another form than expected may raise what reading it raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ci.evaluation.machine import CANNOT
+from ci.evaluation.plants import (
+    DERIVING,
+    HEALTHY,
+    MANAGEMENT,
+    Answer,
+    Evaluation,
+    Grade,
+    Plant,
+    Run,
+    not_judged,
+    short,
+)
+from ci.testbed.faults import LEAF, NODE, SWITCH
+from netproof import verdict
+from netproof.benchmarks import registry  # noqa: F401 - Cases have names of benchmarks.
+from netproof.criteria import Level
+from netproof.criteria.findings import REFERENCE
+from netproof.diagnosis.causes import TEXTS
+from netproof.diagnosis.diagnosis import (
+    INCONCLUSIVE,
+    NOTHING_WRONG,
+    SOMETHING_WRONG,
+    DiagnosisOutcome,
+)
+from netproof.diagnosis.evidence import PlaceKind
+from netproof.measurement.case import Case
+from netproof.pairs.model import UPLINK_OF
+from netproof.present import documents
+from netproof.verdict.verdict import NOT_IN_SESSION
+
+Document = Mapping[str, Any]
+
+
+def graded(evaluation: Evaluation, run: Run, status: int, text: str, errors: str) -> Answer:
+    """Grade an answer by exit status, output and errors."""
+    what = f"netproof {evaluation.verb}"
+    try:
+        document = json.loads(text)
+    except ValueError:
+        said = [line for line in errors.splitlines() if line.startswith("netproof: ")]
+        if evaluation.verb == "measure" and status == CANNOT and said:
+            # A sweep that cannot tell says why.
+            return Answer(Grade.INCONCLUSIVE, (short(said[-1]),))
+        why = " ".join(errors.split()) or "nothing else was said"
+        return not_judged(f"{what} ended with {status} and left no JSON: {why}")
+    try:
+        return JUDGES[evaluation.name](evaluation.plants[run.kind], run, status, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return not_judged(f"what {what} printed cannot be read: {error!r}")
+
+
+def _form(document: Document, what: str) -> str:
+    """Say that a document has another format than this code, or nothing."""
+    found = document["format"]
+    return f"{what} format is {found}, not {documents.FORMAT}" if found != documents.FORMAT else ""
+
+
+# Acceptance runs: the verdict's own word.
+
+SHOWN = 6
+"""Largest number of a run's sentences in a table."""
+GRADES = {
+    (verdict.PASSED, "pass"): Grade.GREEN,
+    (verdict.FAILED, "fail"): Grade.RED,
+    (verdict.INCONCLUSIVE, "inconclusive"): Grade.INCONCLUSIVE,
+}
+"""Grades by exit status and word of a verdict."""
+
+
+def of_acceptance(plant: Plant, _: Run, status: int, document: Document) -> Answer:
+    """Return the verdict's own word; a sick switch has to be red by a criterion of a case."""
+    found = of_verdict(status, document)
+    if plant.good[0] is Grade.RED is found.found and not found.by:
+        # A job that did not start does not show a sick switch.
+        return replace(found, found=Grade.OTHERWISE)
+    return found
+
+
+def of_verdict(status: int, document: Document) -> Answer:
+    """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red."""
+    if reason := _form(document, "the verdict's"):
+        return not_judged(reason)
+    levels = [(_level(case), case) for case in document["cases"]]
+    failed = [case for level, case in levels if level is Level.FAIL]
+    undecided = [case for level, case in levels if level is Level.INCONCLUSIVE]
+    faults, beyond, word = document["faults"], document["undecided"], document["verdict"]
+    expected = "pass"
+    if failed or faults:
+        expected = "fail"
+    elif undecided or beyond:
+        expected = "inconclusive"
+    said = [_sentence(case, document["system"]) for case in (*failed, *undecided)]
+    more = [f"and {len(said) - SHOWN} more cases"] if len(said) > SHOWN else []
+    sentences = (*map(short, [*faults, *beyond]), *said[:SHOWN], *more)
+    by = {one["criterion"] for case in failed for one in _flagged(case, Level.FAIL)}
+    grade = GRADES.get((status, word))
+    skips = bool(document["skipped"]) and word != "fail"
+    if grade and document["cases"] and word == expected and not skips:
+        return Answer(grade, sentences, tuple(sorted(by)))
+    reason = (
+        f"netproof verdict ended with {status} and says {word!r}, with {len(failed)} of"
+        f" {len(document['cases'])} cases failed and {len(undecided)} inconclusive, {len(faults)}"
+        f" faults and {len(beyond)} undecided beyond a case{', and cases skipped' if skips else ''}"
+    )
+    return Answer(Grade.NOT_JUDGED, (short(reason), *sentences))
+
+
+def _level(case: Document) -> Level:
+    """Return whether a case of the document failed, is inconclusive, or passed."""
+    word = Level(case["verdict"])
+    levels = {word, *(Level(finding["level"]) for finding in case["findings"])}
+    if case["faults"] or Level.FAIL in levels:
+        return Level.FAIL
+    if Level.INCONCLUSIVE in levels:
+        return Level.INCONCLUSIVE
+    if word in (Level.PASS, Level.WARN):
+        return Level.PASS
+    raise ValueError(f"a case is {word!r}")
+
+
+def _flagged(case: Document, level: Level) -> list[Document]:
+    return [finding for finding in case["findings"] if finding["level"] == level]
+
+
+def _failures(case: Document) -> list[str]:
+    """Return a case's failures: bounds of references, and criteria."""
+    return [*case["faults"], *(one["why"] for one in _flagged(case, Level.FAIL))]
+
+
+def _sentence(case: Document, system: str) -> str:
+    """Return a flagged case's name with its sentences."""
+    level = _level(case)
+    fields = [name for name in Case.__dataclass_fields__ if name != "system"]
+    what = Case(system, *(case[name] for name in fields))
+    why = [*case["faults"], *(finding["why"] for finding in _flagged(case, level))]
+    # A sentence may begin with the case and its switch.
+    own = [one.partition("): ")[2] or one if one.startswith(str(what)) else one for one in why]
+    said = "; ".join(map(short, own)) or level
+    return f"{what.partition} {what.environment} {what.what()}: {said}"
+
+
+# Faults of an MPI library or of links: the sentences of a verdict.
+
+
+def of_fault(plant: Plant, run: Run, status: int, document: Document) -> Answer:
+    """Grade a verdict by what a run measured, which is not all that its site has."""
+    whole = of_verdict(status, document)
+    if whole.found is Grade.NOT_JUDGED:
+        return replace(whole, said=whole.said[:1])
+    cases = [
+        case
+        for case in document["cases"]
+        if case["environment"] in run.environments and NOT_IN_SESSION not in case["faults"]
+    ]
+    if {case["environment"] for case in cases} != {*run.environments}:
+        return not_judged("the verdict does not have all environments of the run")
+    if plant.counted in (HEALTHY, DERIVING):
+        if failed := [why for case in cases for why in _failures(case)]:
+            return Answer(Grade.FALSE, tuple(map(short, failed)))
+        undecided = [one for case in cases for one in _flagged(case, Level.INCONCLUSIVE)]
+        if run.kind == DERIVING and undecided:
+            # An inconclusive run makes no references.
+            return Answer(Grade.INCONCLUSIVE, tuple(short(one["why"]) for one in undecided))
+        return Answer(Grade.RIGHT)
+    faulty = [case for case in cases if case["environment"] == run.environments[0]]
+    concerned = [
+        case
+        for case in faulty
+        if (case["benchmark"], case["path"]) == (plant.benchmark, "inter-node")
+        and plant.function in ("", case["function"])
+    ]
+    if not concerned:
+        return not_judged("the verdict has none of the cases that the fault concerns")
+    if named := list(_naming(concerned, plant.sizes, Level.FAIL)):
+        criteria = tuple(sorted({finding["criterion"] for finding in named}))
+        return Answer(Grade.RIGHT, tuple(short(one["why"]) for one in named), criteria)
+    if failed := [why for case in faulty for why in _failures(case)]:
+        return Answer(Grade.OTHERWISE, tuple(map(short, failed)))
+    if undecided := list(_naming(concerned, plant.sizes, Level.INCONCLUSIVE)):
+        return Answer(Grade.INCONCLUSIVE, tuple(short(one["why"]) for one in undecided))
+    return Answer(Grade.MISSED)
+
+
+def _naming(cases: Sequence[Document], sizes: tuple[int, int], level: Level) -> Iterator[Document]:
+    """Yield findings of a level whose sentence names a size within ``sizes``, in bytes.
+
+    A reference has sizes in words or in its name.
+    """
+    for finding in (one for case in cases for one in _flagged(case, level)):
+        why = finding["why"]
+        if finding["criterion"] == REFERENCE:
+            named = {1024 * int(kib) for kib in re.findall(r"rate_(\d+)_kib", why)}
+            words = r"(?:at|messages of|to) (\d+)(?= bytes| to \d+ bytes)"
+            named |= set(map(int, re.findall(words, why)))
+        else:
+            of = {finding["size_bytes"], *(finding["sizes_bytes"] or ())} - {None}
+            named = {size for size in of if str(size) in why}
+        if any(sizes[0] <= size <= sizes[1] for size in named):
+            yield finding
+
+
+# Planted faults: the culprits of a diagnosis.
+
+_OUTCOMES = {
+    NOTHING_WRONG: DiagnosisOutcome.NOTHING,
+    SOMETHING_WRONG: DiagnosisOutcome.FOUND,
+    INCONCLUSIVE: DiagnosisOutcome.INCONCLUSIVE,
+}
+
+
+def of_diagnosis(plant: Plant, run: Run, status: int, document: Document) -> Answer:
+    """Grade ``netproof diagnose --format json``."""
+    if reason := _form(document, "its"):
+        return not_judged(reason)
+    (partition,) = document["partitions"]
+    culprits, outcome = partition["culprits"], DiagnosisOutcome(partition["outcome"])
+    found = outcome is DiagnosisOutcome.FOUND
+    fits = _OUTCOMES.get(status) is outcome and bool(culprits) is found
+    known = TEXTS.keys() >= {culprit["cause"] for culprit in culprits}
+    if partition["partition"] != run.switch or not (fits and known):
+        return not_judged(
+            f"netproof diagnose ended with {status} and says {outcome.value!r} of"
+            f" {partition['partition']}, with {len(culprits)} culprits"
+        )
+    said, by = [culprit["sentence"] for culprit in culprits], ()
+    if outcome is DiagnosisOutcome.INCONCLUSIVE:
+        said, by = [f"inconclusive: {'; '.join(partition['incomplete'])}"], (outcome.value,)
+    return Answer(_worth(plant, run, culprits), tuple(map(short, said)), by)
+
+
+def _worth(plant: Plant, run: Run, culprits: Sequence[Document]) -> Grade:
+    """Grade all culprits together: nothing else may be accused."""
+    if run.kind == HEALTHY:
+        return Grade.FALSE if culprits else Grade.RIGHT
+    (place,) = run.places
+    worth, elsewhere = set[Grade](), False
+    for culprit in culprits:
+        cause, nodes = culprit["cause"], culprit["place"]["nodes"]
+        around = cause == "one or two nodes or what is between them"
+        if cause == "unexplained" or (around and (plant.place != NODE or place in nodes)):
+            # It only says that something failed, or that it did around the place.
+            continue
+        here = _is_here(plant, run, culprit)
+        grade = Grade.FALSE
+        if cause in plant.causes:
+            grade = Grade.RIGHT if here else Grade.HALF
+        elif cause in plant.wider or (here and _fits_alike(plant, culprit["alternatives"])):
+            grade = Grade.HALF
+        worth.add(grade)
+        elsewhere |= grade is Grade.HALF and place not in nodes
+    if Grade.FALSE in worth:
+        return Grade.FALSE
+    if Grade.RIGHT in worth and not elsewhere:
+        return Grade.RIGHT
+    return Grade.HALF if worth else Grade.MISSED
+
+
+def _is_here(plant: Plant, run: Run, culprit: Document) -> bool:
+    """Check that a culprit has the place of the fault, as precisely as the fault has one."""
+    place, (planted_at,) = culprit["place"], run.places
+    name, nodes, of = place["name"], place["nodes"], PlaceKind(place["kind"])
+    if plant.misleads:
+        mine = {*name.split(", ")} == {*run.environments}
+        return of is PlaceKind.ENVIRONMENT and mine and place["interface"] == MANAGEMENT
+    if plant.place == SWITCH:
+        return of is PlaceKind.WHOLE
+    if plant.place == LEAF:
+        return of is PlaceKind.UPLINK and name == UPLINK_OF + planted_at
+    if nodes != [planted_at]:
+        return False
+    sentences = [culprit["sentence"], name, *(one["sentence"] for one in culprit["evidence"])]
+    if culprit["cause"] == "setting differs":
+        words = {word.rstrip(",;:") for sentence in sentences for word in sentence.split()}
+        return of is PlaceKind.SETTING and not words.isdisjoint(run.fault)
+    if culprit["cause"] == "one direction slow":
+        slow = "sends" if "send_rate" in run.fault else "receives"
+        return culprit["sentence"].endswith(f"what it {slow}")
+    return of is PlaceKind.NODE
+
+
+def _fits_alike(plant: Plant, alternatives: Sequence[str]) -> bool:
+    """Check whether an alternative has the headline of one of the causes."""
+    forms = [
+        re.escape(TEXTS[cause]["headline"])
+        .replace(re.escape("{place}"), ".+")
+        .replace(re.escape("{detail}"), ".*")
+        for cause in plant.causes
+    ]
+    return any(re.fullmatch(form, one) for form in forms for one in alternatives)
+
+
+# Sweeps: what is recommended.
+
+
+def of_sweep(plant: Plant, _: Run, status: int, document: Document) -> Answer:
+    """Grade ``netproof measure``, whose document has to be of the sweep that was asked for."""
+    if status != 0:
+        return not_judged(f"netproof measure ended with {status}")
+    (sweep,) = document["sweeps"]
+    if sweep["parameter"] != plant.parameter:
+        return not_judged(f"it is a sweep of {sweep['parameter']}")
+    if plant.steps:
+        return _steps(plant, sweep)
+    if plant.function:
+        # The planted algorithm has to win at all sizes, or none anywhere without one.
+        chosen, said = {row["winner"] for row in sweep["sizes"]}, sweep["conclusion"]
+        right = chosen == set(plant.best or [None])
+    else:
+        best = sweep["recommended"] or {"value": None, "sentence": "nothing recommended"}
+        chosen, said = {best["value"]}, best["sentence"]
+        right = chosen <= set(plant.best or [None])
+    if chosen - {None} - set(plant.best):
+        return Answer(Grade.WRONG, (short(said),))
+    return Answer(Grade.RIGHT if right else Grade.MISSED, (short(said),))
+
+
+def _steps(plant: Plant, sweep: Document) -> Answer:
+    """Check that each limit shows between the right sizes, give or take one size."""
+    sizes = [size for size, _ in sweep["values"][0]["by_size"]]
+    seen_at, seen = list[str](), 0
+    steps = {step["value"]: step["sizes"] for step in sweep["eager_steps"]}
+    for value in plant.values:
+        between = steps[value]
+        if between is not None and between[1] in sizes:
+            # The first size that is not sent eagerly.
+            seen += abs(sizes.index(between[1]) - bisect_right(sizes, int(value))) <= 1
+        seen_at.append(f"{value}: {'none' if between is None else f'{between[0]} to {between[1]}'}")
+    found = Grade.RIGHT if seen == len(plant.values) else Grade.MISSED
+    return Answer(found, (short(", ".join(seen_at)),))
+
+
+JUDGES: Mapping[str, Callable[[Plant, Run, int, Document], Answer]] = {
+    "false-reds": of_acceptance,
+    "missed-faults": of_fault,
+    "diagnose-campaign": of_diagnosis,
+    "tune-campaign": of_sweep,
+}
+"""Judges by their evaluations' names in plants.yaml."""
