@@ -56,73 +56,9 @@ TARGETS = (
     *("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(ORIGIN) $(REPO_URI)"),
     "Created-By: Packages",
 )
-TESTS = " ".join(
-    f"tests/netproof/{name}.py"
-    for name in ("benchmarks/test_parse_*", "intake/test_loading", "store/test_store")
-)
-"""Tests that depend most on the release's Python."""
 NAMESPACES = ("--mount", "--pid", "--ipc", "--uts")
-ENTER = """set -e
-# An end before the release is entered says nothing of it.
-trap 'exit 2' EXIT
-tree=$1
-shift
-# A node's namespaces can only be made below a root that is a mount.
-mount --bind "$tree" "$tree"
-mount -t proc proc "$tree/proc"
-mount --rbind /sys "$tree/sys"
-mount --rbind /dev "$tree/dev"
-mount -t tmpfs -o mode=1777 tmpfs "$tree/dev/shm"
-mount -t tmpfs -o mode=755 tmpfs "$tree/run"
-mkdir "$tree/run/lock"
-for folder; do
-    mkdir -p "$tree$folder"
-    mount --bind "$folder" "$tree$folder"
-    mount -o remount,bind,ro "$tree$folder"
-done
-# In a chroot the kernel allows no user namespace, unlike on a machine.
-cd "$tree"
-pivot_root . .
-umount --lazy .
-exec chroot . /bin/bash -c "$WITHIN"
-"""
-"""Mounts a machine's file systems and the visible folders, then enters the release."""
-WITHIN = f"""set -e
-cd /{CHECKOUT}
-prepare() {{
-    dpkg --configure -a && ci/setup ${{ALL_TESTS:+--test}} &&
-        .venv/bin/pip --quiet --disable-pip-version-check install --editable '.[test]'
-}}
-prepare || exit {CANNOT_RUN}
-[ -z "$ONLY_PREPARE" ] || exit {DONE}
-. /etc/os-release
-echo "==> $PRETTY_NAME, $(cat /etc/debian_version)"
-for package in slurmctld python3 openmpi-bin libmpich12 mariadb-server-core; do
-    dpkg-query --show --showformat='==> ${{Package}} ${{Version}}\\n' "$package"
-done
-if [ "$ALL_TESTS" ]; then
-    echo "==> run all tests that need no testbed"
-    (. ci/activate && pytest -q -m "not testbed") || exit {FAILED}
-fi
-exec unshare --net bash -c '
-    ip link set dev lo up
-    if [ -z "$ALL_TESTS" ]; then
-        echo "==> test readers and store"
-        (. ci/activate && pytest -q --numprocesses auto {TESTS}) || exit {FAILED}
-    fi
-    status=0
-    ci/quickstart --smoke || status=$?
-    if [ "$status" -eq 2 ]; then
-        . ci/activate
-        set -- reports/run-quickstart-*.json
-        netproof verdict "$1" testbed:gige --format json >{DOCUMENT} || true
-    fi
-    exit "$status"'
-"""
-"""Installs with the machine's network, like the test of the wheel; measures without it.
-
-In its environment ``ALL_TESTS`` is set for all tests, and ``ONLY_PREPARE`` to only install.
-"""
+ENTER, WITHIN = (Path(__file__).with_name(f"release-{name}") for name in ("enter", "within"))
+"""Scripts that enter the release, and that run in it."""
 
 
 class CannotRunError(NetproofError):
@@ -384,8 +320,8 @@ def run(named: str, all_tests: bool = False, only_prepare: bool = False) -> int:
         folders = settle_registries(tree, sources(archives, codename, release))
         copy_checkout(tree)
         variables = {"ALL_TESTS": "yes" if all_tests else ""}
-        variables |= {"WITHIN": WITHIN, "ONLY_PREPARE": "yes" if only_prepare else ""}
-        command = ["sh", "-c", ENTER, "sh", str(tree), *map(str, folders)]
+        variables |= {"WITHIN": WITHIN.read_text(), "ONLY_PREPARE": "yes" if only_prepare else ""}
+        command = ["sh", str(ENTER), str(tree), *map(str, folders)]
         status = contained(command, {**environment, **variables})
         document = tree / CHECKOUT / DOCUMENT
         if status == CANNOT_RUN and not only_prepare and document.is_file():

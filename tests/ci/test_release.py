@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -84,9 +85,10 @@ class TestInside:
     """Programs in the release, and their view of the machine."""
 
     def test_what_is_tested_on_the_other_release_is_there(self):
-        for pattern in release.TESTS.split():
+        patterns = re.findall(r"tests/\S+\.py", release.WITHIN.read_text())
+        assert patterns
+        for pattern in patterns:
             assert list(ROOT.glob(pattern)), pattern
-        assert f"pytest -q --numprocesses auto {release.TESTS}" in release.WITHIN
 
     @as_root
     def test_a_node_s_namespaces_can_be_made_and_no_way_leads_back(self, tmp_path):
@@ -102,7 +104,7 @@ class TestInside:
         ! touch /usr/here 2>/dev/null
         ! nsenter --mount=/proc/self/ns/mnt test -e /srv
         """
-        enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path), "/usr"]
+        enter = ["sh", str(release.ENTER), str(tmp_path), "/usr"]
         environment = release.passed_on(os.environ)
         assert release.contained(enter, {**environment, "WITHIN": within}) == 0
         assert (tmp_path / "written").exists()
@@ -111,7 +113,7 @@ class TestInside:
 
     @as_root
     def test_a_release_that_cannot_be_entered_is_no_failed_network(self, tmp_path):
-        enter = ["sh", "-c", release.ENTER, "sh", str(tmp_path / "none")]
+        enter = ["sh", str(release.ENTER), str(tmp_path / "none")]
         environment = {**release.passed_on(os.environ), "WITHIN": "exit 1"}
         assert release.contained(enter, environment) == 2
 
@@ -121,7 +123,7 @@ class TestInside:
         (tmp_path / ".venv/bin").mkdir(parents=True)
         (tmp_path / "ci").mkdir()
         (tmp_path / "ci" / "activate").write_text("")
-        script = release.WITHIN.replace(f"cd /{release.CHECKOUT}", f"cd {tmp_path}")
+        script = release.WITHIN.read_text().replace(f"cd /{release.CHECKOUT}", f"cd {tmp_path}")
         started = tmp_path / "started"
 
         def run(
