@@ -116,7 +116,10 @@ def _sizes_compared(every: Row) -> str:
     """Return over which sizes the functions' scores are."""
     scored = ((one, one.score()) for one in every if not isinstance(one, StoredResult))
     alike = grouped(
-        (f"Scores {over_common(score.common)}", f"{one.case.partition} {registry.of(one.case).label}")
+        (
+            f"Scores {over_common(score.common)}",
+            f"{one.case.partition} {registry.of(one.case).label}",
+        )
         for one, score in scored
         if score is not None and score.common
     )
