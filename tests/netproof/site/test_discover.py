@@ -40,7 +40,6 @@ ENVIRONMENT = {
     "carried": {"IMB-MPI1": {"eno1": 32, "lo": 0}},
     "said": {},
 }
-LOOK_JOB, NODE_PY = look.SCRIPTS
 
 
 def looked_at(folder: Path, *words: str) -> Path:
@@ -351,17 +350,11 @@ class TestLooked:
             (port / "link_layer").write_text("InfiniBand\n")
         (tmp_path / "infiniband" / "rxe0").mkdir()
         (tmp_path / "infiniband" / "mlx4_0" / "device").mkdir()
-        asked = (
-            "import json, sys, look_job; print(json.dumps([*look_job.devices(look_job.Path('.'))]))"
-        )
-        ran = subprocess.run(
-            [sys.executable, "-c", asked],
-            cwd=tmp_path,
-            env={"PYTHONPATH": f"{LOOK_JOB.parent}:{NODE_PY.parent}"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        for script in look.SCRIPTS:
+            shutil.copy(script, tmp_path)
+        asked = "import json, look_job as job; print(json.dumps([*job.devices(job.Path('.'))]))"
+        command = [sys.executable, "-c", asked]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         (one,) = json.loads(ran.stdout)
         assert (one["name"], one["mbit_s"], one["active"]) == ("mlx4_0", 80000, True)
 
@@ -440,10 +433,11 @@ class TestTokenBucket:
         one = partition(Looked((node(),), {"ens1f0": rates}, {}))
         assert discover.extras_of(one).get("line_rate_from_bytes") == least
 
-    def test_rates_are_of_million_bits_at_each_size_that_was_measured(self, monkeypatch):
+    def test_rates_are_of_million_bits_at_each_size_that_was_measured(self, tmp_path, monkeypatch):
         text = "   4096  100.000000  0.00032\n1048576  953.674316  0.00838861\n 20971"
-        monkeypatch.syspath_prepend(NODE_PY.parent)
-        monkeypatch.syspath_prepend(LOOK_JOB.parent)
+        for script in look.SCRIPTS:
+            shutil.copy(script, tmp_path)
+        monkeypatch.syspath_prepend(tmp_path)
         rates = importlib.import_module("look_job").rates_of(text)
         assert [(size, round(rate, 1)) for size, rate in rates.items()] == [
             (4096, 102.4),
