@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from netproof.benchmarks import registry
-from netproof.run.checks import MpiCheck, MpiConfigurations, MpiCurves, MpiReading
+from netproof.run.checks import MpiCheck
 from netproof.run.jobs import MpiLaunches
 
 
@@ -15,17 +15,10 @@ class ImbJob(MpiLaunches):
     functions = registry.named("imb").names(default=True)
 
 
-@rfm.simple_test
-class ImbResults(MpiReading):
-    """Reading of the job's measurements in each environment."""
-
-    launched_by = ImbJob
-
-
 class DefaultImbCheck(MpiCheck):
     """Check of one function."""
 
-    read_by = ImbResults
+    launched_by = ImbJob
 
 
 @rfm.simple_test
@@ -66,17 +59,3 @@ class ImbAllreduce(DefaultImbCheck):
 @rfm.simple_test
 class ImbBarrier(DefaultImbCheck):
     function = "Barrier"
-
-
-@rfm.simple_test
-class ImbSmoothness(MpiCurves):
-    """Inversions, jumps, dropouts, and the line rate."""
-
-    read_by = ImbResults
-
-
-@rfm.simple_test
-class ImbComparison(MpiConfigurations):
-    """Envelope and score."""
-
-    read_by = ImbResults

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.checks import Configurations, Curves, NetpipeCheck, Results, TcpCheck
+from netproof.run.checks import NetpipeCheck, TcpCheck
 from netproof.run.jobs import NetpipeLaunches
 
 
@@ -12,17 +12,10 @@ class NetpipeJob(NetpipeLaunches):
 
 
 @rfm.simple_test
-class NetpipeResults(Results):
-    """Reading of the job's measurements in each environment."""
-
-    launched_by = NetpipeJob
-
-
-@rfm.simple_test
 class NetpipeTcp(TcpCheck):
     """The network without MPI."""
 
-    read_by = NetpipeResults
+    launched_by = NetpipeJob
     protocol = "tcp"
 
 
@@ -30,19 +23,5 @@ class NetpipeTcp(TcpCheck):
 class NetpipeMpi(NetpipeCheck):
     """The network with MPI."""
 
-    read_by = NetpipeResults
+    launched_by = NetpipeJob
     protocol = "mpi"
-
-
-@rfm.simple_test
-class NetpipeSmoothness(Curves):
-    """Inversions, jumps, dropouts, the line rate, and the loss by MPI."""
-
-    read_by = NetpipeResults
-
-
-@rfm.simple_test
-class NetpipeComparison(Configurations):
-    """Envelope and score."""
-
-    read_by = NetpipeResults

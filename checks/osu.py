@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from netproof.benchmarks import registry
-from netproof.run.checks import MpiCheck, MpiConfigurations, MpiCurves, MpiReading
+from netproof.run.checks import MpiCheck
 from netproof.run.jobs import MpiLaunches
 
 
@@ -15,17 +15,10 @@ class OsuJob(MpiLaunches):
     functions = registry.named("osu").names(default=True)
 
 
-@rfm.simple_test
-class OsuResults(MpiReading):
-    """Reading of the job's measurements in each environment."""
-
-    launched_by = OsuJob
-
-
 class OsuCheck(MpiCheck):
     """Check of one function."""
 
-    read_by = OsuResults
+    launched_by = OsuJob
 
 
 @rfm.simple_test
@@ -76,17 +69,3 @@ class OsuReduceScatter(OsuCheck):
 @rfm.simple_test
 class OsuBarrier(OsuCheck):
     function = "barrier"
-
-
-@rfm.simple_test
-class OsuSmoothness(MpiCurves):
-    """Inversions, jumps, dropouts, and the line rate."""
-
-    read_by = OsuResults
-
-
-@rfm.simple_test
-class OsuComparison(MpiConfigurations):
-    """Envelope and score."""
-
-    read_by = OsuResults

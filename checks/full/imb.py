@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from netproof.benchmarks import registry
-from netproof.run.checks import MpiCheck, MpiConfigurations, MpiCurves, MpiReading
+from netproof.run.checks import MpiCheck
 from netproof.run.jobs import MpiLaunches
 
 
@@ -15,17 +15,10 @@ class OtherImbJob(MpiLaunches):
     functions = registry.named("imb").names(default=False)
 
 
-@rfm.simple_test
-class OtherImbResults(MpiReading):
-    """Reading of the job's measurements in each environment."""
-
-    launched_by = OtherImbJob
-
-
 class OtherImbCheck(MpiCheck):
     """Check of one function."""
 
-    read_by = OtherImbResults
+    launched_by = OtherImbJob
 
 
 @rfm.simple_test
@@ -86,17 +79,3 @@ class ImbReduce(OtherImbCheck):
 @rfm.simple_test
 class ImbReduceScatterBlock(OtherImbCheck):
     function = "Reduce_scatter_block"
-
-
-@rfm.simple_test
-class OtherImbSmoothness(MpiCurves):
-    """Inversions, jumps, dropouts, and the line rate."""
-
-    read_by = OtherImbResults
-
-
-@rfm.simple_test
-class OtherImbComparison(MpiConfigurations):
-    """Envelope and score."""
-
-    read_by = OtherImbResults

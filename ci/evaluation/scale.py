@@ -78,7 +78,9 @@ class Recorded:
 
     def _measured(self) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
         """Yield a case and its extras for each that was measured, by partition, …, direction."""
-        for record in (record["values"] for _, record in self.tests if record):
+        several = [record["values"] for _, record in self.tests if record]
+        parts = [part for one in several for part in one.get(records.ENVIRONMENTS, {}).values()]
+        for record in (*several, *parts):
             jobs = record.get("netproof_cases") or {"cases": [], "shared": {}}
             found = [{**jobs["shared"], "case": one["case"]} for one in codec.encode(jobs["cases"])]
             for values in [*found, *filter(None, [record.get(MEASURED)])]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks import registry
+from netproof.criteria import Finding
 from netproof.errors import NetproofError, grouped
 from netproof.intake import disk
 from netproof.jobs.job import RunningJob
@@ -34,7 +35,8 @@ from netproof.session.job_files import Incomplete, JobFolder, JobReport
 from netproof.session.measured import Crash, Launch, Measured
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict.engine import Subject
+from netproof.verdict import confirmations, engine
+from netproof.verdict.engine import Key, Subject
 from netproof.verdict.limits import Limits
 
 OPEN_FILE = "open.json"
@@ -115,13 +117,22 @@ class EnvironmentJob:
 
 
 class JobOutcome:
-    """Results of a job in ``folder``, by the name of the environment; its task is the baseline."""
+    """Results of a job in ``folder``, by the name of the environment; its task is the baseline.
+
+    ``unread``: why the plan of an environment cannot be read.
+    """
 
     def __init__(self, folder: Path, jobid: str) -> None:
         planned = JobPlan.read(folder / PLAN_FILE)
-        self.baseline = planned.asked and planned.task_of(ScoreBaseline)
+        self.baseline = planned.task_of(ScoreBaseline) if planned.asked else None
         self.folder, self.jobid = folder, jobid
-        self.environments = {name: EnvironmentJob(folder / name) for name in planned.environments}
+        self.environments: dict[str, EnvironmentJob] = {}
+        self.unread: dict[str, str] = {}
+        for name in planned.environments:
+            try:
+                self.environments[name] = EnvironmentJob(folder / name)
+            except (NetproofError, OSError) as error:
+                self.unread[name] = str(error)
 
     def read(self, one: RepeatCase) -> RepeatCase:
         """Return a case with its launches since those of its ``subject``."""
@@ -213,6 +224,30 @@ class JobOutcome:
             found[one.case.environment][one.case] = (
                 Incomplete("; ".join(one.faults)) if one.faults else replace(whole, again=one.again)
             )
+        return found
+
+    @cached_property
+    def findings(self) -> Mapping[Key, Sequence[Finding]]:
+        """Return what the criteria find in the complete cases, by the keys of these.
+
+        Findings are along each curve, on its crashed launches, and from comparing the environments.
+        A job that did not measure the baseline has no scores.
+        """
+        subjects = [one for name in self.environments for one in self.subjects(name)]
+        places = {ScoreBaseline(one.case.partition, one.case.environment) for one in subjects}
+        scored = self.baseline in places
+        along = confirmations.findings_along(subjects)
+        across = engine.across(subjects, self.baseline, scored=scored)
+        launched = {one.environment: one.finding for one in confirmations.launched(subjects)}
+        found = {}
+        for one in subjects:
+            key, again = one.case.key(), one.measured.again
+            peers = (peer for launch in one.measured.launches for peer in launch.peers)
+            crashed = {peer.environment for peer in peers if peer.crashes}
+            if one.measured.crashes or (again and again.crashes):
+                crashed.add(one.case.environment)
+            of_launches = (launched[name] for name in sorted(crashed & launched.keys()))
+            found[key] = (*along[key], *across.get(key, ()), *of_launches)
         return found
 
     def _ended(self) -> str:

@@ -1,4 +1,4 @@
-"""Slurm jobs of a run: their launches, options and records, and the tests that read them."""
+"""Slurm jobs of a run: their launches, options and records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import random
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from netproof.benchmarks import netpipe, registry
 from netproof.errors import NetproofError
 from netproof.experiments.experiment import Experiment
 from netproof.intake import disk, trust
+from netproof.jobs.acceptance import JobOutcome
 from netproof.measurement.case import Case
 from netproof.run.mixins import (
     Launched,
@@ -41,7 +42,7 @@ from netproof.run.mixins import (
     slurm_now,
     usable_nodes,
 )
-from netproof.session import job_files, node_facts, plan, provenance
+from netproof.session import job_files, node_facts, plan, provenance, records
 from netproof.site import slurm
 from netproof.site.partition import ranks_feature, tcp_environments
 from netproof.verdict import limits
@@ -214,6 +215,12 @@ class Job(
         }
 
 
+@functools.lru_cache(maxsize=50)
+def outcome_of(folder: str, jobid: str) -> JobOutcome:
+    """Return the results of a job; those read last stay for the checks that wait for them."""
+    return JobOutcome(Path(folder), jobid)
+
+
 def environments_of(benchmark: str) -> list[str]:
     """Return ReFrame's selectors of the environments that have a benchmark or a part of it."""
     return [f"+{feature}" for feature in registry.named(benchmark).features]
@@ -245,13 +252,15 @@ class PartitionJob(Job):
     """The launches of a benchmark in all environments of a partition, interleaved.
 
     Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
-    body. A subclass has ``cases_in()``, of an environment.
+    body; ``unread``: why an environment's folder cannot be read. Its record has the part of each
+    other one (``netproof_environments``): cases, nodes and software, and the MPI library's
+    transport. A subclass has ``cases_in()``, of an environment.
     """
 
     partition = parameter(partition_names())
-    netproof_kind = "job"
     launches_file = f"*/{job_files.LAUNCHES_FILE}"
     benchmark: str
+    unread: Mapping[str, str] = {}
 
     def rank_count(self) -> int:
         """Return its rank count, 0 for NetPIPE."""
@@ -292,7 +301,7 @@ class PartitionJob(Job):
         return [case for one in self.several() for case in self.cases_in(one)]
 
     def announced(self) -> dict[str, Any]:
-        """Return nothing: the environments' records have their nodes."""
+        """Return nothing: the parts of the environments have their nodes."""
         return {}
 
     @run_before("run")
@@ -340,8 +349,24 @@ class PartitionJob(Job):
         self.write_plan({}, self.planned(task="acceptance", describe_nodes=False, **asked))
 
     def results(self, folder: Path) -> dict[str, Any]:
-        """Return nothing: the environments' records have it."""
-        return {}
+        """Return the part of each environment; NetproofError where none can be read."""
+        outcome = outcome_of(self.stagedir, str(self.job.jobid))
+        parts, self.unread = {}, dict(outcome.unread)
+        for name, one in outcome.environments.items():
+            try:
+                parts[name] = {
+                    **self.described(folder / name),
+                    records.CASES: records.cases_of(one.folder, one.plan, outcome.measured[name]),
+                }
+            except (NetproofError, OSError) as error:
+                self.unread[name] = str(error)
+                continue
+            if one.plan.transport:
+                said = provenance.transport_of(one.folder)
+                parts[name]["netproof_transport"] = codec.encode(said)
+        if not parts:
+            raise NetproofError("; ".join(self.unread.values()))
+        return {records.ENVIRONMENTS: parts}
 
 
 class NetpipeLaunches(PartitionJob):
@@ -504,6 +529,7 @@ class ExperimentJob(Job):
         return {**super().results(folder), found.KEY: codec.encode(found)}
 
 
+@functools.cache
 def left_now() -> dict[tuple[Any, ...], tuple[str, bool]]:
     """Return the cases to skip in this run, and why; raise ReframeError for a damaged file."""
     path = os.environ.get(plan.LEFT)

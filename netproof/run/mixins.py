@@ -286,14 +286,9 @@ class RecordedTest(rfm.RegressionTestPlugin):
         if reason:
             raise ReframeFatalError(reason)
 
-    @property
-    def recorded_job(self) -> Any:
-        """Return the job whose results the record has."""
-        return self.job
-
     def write_record(self, **values: Any) -> None:
         """Write ``values`` into the test's record, with those written before."""
-        job = self.recorded_job
+        job = self.job
         test = {
             "display_name": self.display_name,
             "unique_name": self.unique_name,

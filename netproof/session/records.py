@@ -54,6 +54,9 @@ MEASURED = "netproof_measured"
 PAIRS = "netproof_pairs"
 """The key under which a test has its rounds of pairs."""
 
+ENVIRONMENTS = "netproof_environments"
+"""The key under which a job's record has the values of each environment, by its name."""
+
 PARTS = {CASES: ("cases", Measured), PAIRS: ("launches", PairLaunch)}
 """Keys of a record, and the list below each of what has files of its own.
 
@@ -130,14 +133,22 @@ def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
 
 def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """Write what a test left, and return the reference to it for ReFrame's report."""
+    text = sealed({"format": FORMAT, "test": dict(test), "values": _with_parts(path, values)})
+    disk.replace(path, text)
+    return {"path": f"{path.parent.name}/{path.name}", "sha256": _sha256(text.encode())}
+
+
+def _with_parts(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write what was measured, and return the values with its SHA-256."""
     values = dict(values)
     for key, (below, _) in PARTS.items():
         if values.get(key):
             several = [_part(path, one) for one in values[key][below]]
             values[key] = {**values[key], below: several}
-    text = sealed({"format": FORMAT, "test": dict(test), "values": values})
-    disk.replace(path, text)
-    return {"path": f"{path.parent.name}/{path.name}", "sha256": _sha256(text.encode())}
+    if environments := values.get(ENVIRONMENTS):
+        parts = {name: _with_parts(path, one) for name, one in environments.items()}
+        values[ENVIRONMENTS] = parts
+    return values
 
 
 def _part(path: Path, value: Any) -> Any:
@@ -208,11 +219,14 @@ _FLAT = {"ranks", "loads", "curve", "twin", "pairs"}
 def resolve(document: Mapping[str, Any], report: Path) -> None:
     """Put what records have in the place of the references to them in a report's document.
 
-    Raises NetproofError for a record that is missing, altered or not what the report refers to.
+    A job is a test for each environment from then on. Raises NetproofError for a record that is
+    missing, altered or not what the report refers to.
     """
     for run in document["runs"]:
         cases: dict[tuple[Any, ...], Any] = {}
+        several = []
         for test in run["testcases"]:
+            found = [test]
             if reference := test.get(KEY):
                 place = f"{test.get('display_name')}: {KEY}"
                 reference = codec.decode(dict[str, str], reference, place)
@@ -226,12 +240,23 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
                             f"{path}: is of {record['test'].get(key)}, and the report refers to it"
                             f" for {test.get(key)}"
                         )
-                test |= record["values"]
                 with _of_records(path):
-                    cases |= _cases(test)
-        for test in run["testcases"]:
+                    found = _by_environment(test | record["values"])
+                    for one in found:
+                        cases |= _cases(one)
+            several += found
+        counted = codec.decode(int, run.get("num_cases"), "a run: num_cases")
+        run["num_cases"] = counted + len(several) - len(run["testcases"])
+        run["testcases"] = several
+        for test in several:
             if test.get("netproof_complete") and _key(test) in cases:
                 test[MEASURED] = cases[_key(test)][MEASURED]
+
+
+def _by_environment(test: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a job as a test for each environment that its record has; any other test as it is."""
+    several = test.pop(ENVIRONMENTS, None)
+    return [test | {"environ": name} | one for name, one in several.items()] if several else [test]
 
 
 def completed(document: dict[str, Any], report: Path) -> dict[str, Any]:
@@ -285,24 +310,26 @@ def document_of(folder: Path) -> dict[str, Any]:
     )
     for path in paths:
         record = read(path)
-        test = {"result": "pass", **record["test"], **record["values"]}
         with _of_records(path):
-            tests[test["unique_name"], test["partition"], test["environ"]] = test
-            cases |= {key: (test, case) for key, case in _cases(test).items()}
+            for test in _by_environment({"result": "pass", **record["test"], **record["values"]}):
+                tests[test["unique_name"], test["partition"], test["environ"]] = test
+                cases |= {key: (test, case) for key, case in _cases(test).items()}
     seen = {test[PAIRS]["jobid"] for test in tests.values() if test.get(PAIRS)}
+    jobs = {}
     for key, test in [*tests.items()]:
+        if test.get("netproof_kind") == "launches":
+            jobs[test["stagedir"]] = test
         own = Path(test["stagedir"], JOB_RECORD)
         rounds = read(own)["values"].get(PAIRS) if own.exists() else None
         if rounds and rounds["jobid"] not in seen:
             found = {name: test[name] for name in ("display_name", *_PLACE)}
             tests[*key, PAIRS] = {**found, "netproof_kind": "pairs", PAIRS: rounds, **_RUN_ENDED}
-    for test in [one for one in tests.values() if one.get("netproof_kind") == "job"]:
-        for plan in sorted(Path(test["stagedir"]).glob(f"*/{PLAN_FILE}")):
+    for folder_of_job, test in jobs.items():
+        for plan in sorted(Path(folder_of_job).glob(f"*/{PLAN_FILE}")):
             job = {**test, "environ": plan.parent.name}
             job[CASES] = _not_seen(plan.parent, cases)
             cases = {**{key: (job, case) for key, case in _cases(job).items()}, **cases}
     for test in tests.values():
-        # What compares configurations is judged again from the cases.
         if test.get("netproof_case"):
             _, case = cases.pop(_key(test), ({}, {}))
             if MEASURED in case and test.get("netproof_complete"):
@@ -423,10 +450,10 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
         )
     for key in ("test", "values"):
         codec.decode(dict[str, Any], record.get(key), f"{path}: is no record: {key}")
-    for key, (below, kind) in PARTS.items() if parts else ():
-        values = record["values"].get(key)
-        if values:
-            with _of_records(path):
+    with _of_records(path):
+        several = [record["values"], *record["values"].get(ENVIRONMENTS, {}).values()]
+        for key, (below, kind) in PARTS.items() if parts else ():
+            for values in filter(None, (one.get(key) for one in several)):
                 values[below] = [_read_part(path, one, kind) for one in values[below]]
     return record
 

@@ -39,17 +39,17 @@ class CheckResult:
     """One test case of a session.
 
     ``case``: None for a job, which is no case of its own; ``measured``: None where the case is not
-    complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``:
-    launches, check, curves or configurations, as netproof.run has them. ``skipped``: why a job was
-    skipped, and with it the tests that wait for it; ``planned``: whether it is another night's
-    turn. ``references``: the run's findings by its references, None where it made none.
-    ``failed_job``: test of the same configuration that failed, so that this one did not run; None
-    where it is not known. ``rounds``: of a test that read rounds of pairs. ``transport``: what a
-    job's MPI library said, or why nothing. ``extras``: its place, ``partition_extras``, and of a
-    case ``environment_extras``, ``jobid`` and ``seed``. ``made_by``: of a job, its provenance, or
-    why it left none; ``requeued``: a sentence on each try that Slurm ended and made again, with
-    Slurm's states of its nodes when the next began; ``slurm``: what the partitions had at the
-    start.
+    complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort; a check
+    that only criteria failed has passed, since a verdict judges by them again. ``kind``: launches,
+    check or pairs, as netproof.run has them. ``skipped``: why a job was skipped, and with it the
+    tests that wait for it; ``planned``: whether it is another night's turn. ``references``: the
+    run's findings by its references, None where it made none. ``failed_job``: test of the same
+    configuration that failed, so that this one did not run; None where it is not known. ``rounds``:
+    of a test that read rounds of pairs. ``transport``: what a job's MPI library said, or why
+    nothing. ``extras``: its place, ``partition_extras``, and of a case ``environment_extras``,
+    ``jobid`` and ``seed``. ``made_by``: of a job, its provenance, or why it left none;
+    ``requeued``: a sentence on each try that Slurm ended and made again, with Slurm's states of its
+    nodes when the next began; ``slurm``: what the partitions had at the start.
     """
 
     name: str
@@ -324,6 +324,9 @@ _REPORTED = {
 _LEFT = {"skipped": "why", "planned": "planned"}
 """Keys of ``netproof_left`` by the fields of a result."""
 
+_BY_CRITERIA = ("fail", "performance")
+"""Result and phase of a check that met its references and that criteria failed."""
+
 _MEASURED_KEYS = {"format", *(one.name for one in fields(Measured))}
 """Keys of what was measured that are not of its place."""
 
@@ -362,6 +365,8 @@ def _result(test: Mapping[str, Any], place: str) -> CheckResult:
     if test.get("netproof_left") and test.get("result") == "skip":
         left = codec.decode(dict[str, str | bool], test["netproof_left"], f"{place}: netproof_left")
         plain |= {name: left.pop(key, None) for name, key in _LEFT.items()} | left
+    if test.get("netproof_met") and (plain["result"], plain.get("phase")) == _BY_CRITERIA:
+        plain |= {"result": "pass", "phase": "", "reason": ""}
     listed = test.get("job_nodelist") or ()
     if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
         listed = unfold(listed)

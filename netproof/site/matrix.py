@@ -19,7 +19,7 @@ from netproof.site.partition import (
     score_baseline,
     tcp_environments,
 )
-from netproof.site.site import JUDGE_ENVIRONMENT, gather
+from netproof.site.site import gather
 
 NO_REASON = "not among its features"
 
@@ -113,7 +113,6 @@ def matrix(
         there = [
             (environment, environments[environment].get("features", []), extras)
             for environment in entry["environs"]
-            if environment != JUDGE_ENVIRONMENT
             for extras in [environments[environment]["extras"]]
         ]
         with_tcp = tcp_environments(there)

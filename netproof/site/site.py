@@ -52,9 +52,6 @@ started ReFrame, change what srun prints or how MPI behaves, or belong to a step
 Modules that were loaded there are not loaded again, so their variables stay.
 """
 
-JUDGE_ENVIRONMENT = "builtin"
-"""ReFrame's own environment, in which configurations are compared: it measures nothing."""
-
 
 class SiteError(NetproofError):
     """A site's file that cannot be used; the text names file, place, key and remedy."""
@@ -285,12 +282,11 @@ def insist(faults: Sequence[SiteError]) -> None:
 
 
 def _add_features(partition: dict[str, Any]) -> None:
-    """Let checks find the partition by its rank counts, and compare its configurations on it.
+    """Let checks find the partition by its rank counts.
 
     Its jobs start in an environment in which srun passes variables on and PMI is the job's own.
     """
     partition["prepare_cmds"] = [OWN_ENVIRONMENT, *partition.get("prepare_cmds", [])]
-    partition["environs"] = [*partition["environs"], JUDGE_ENVIRONMENT]
     counts = partition["extras"]["rank_counts"]
     partition["features"] = [
         *partition.get("features", []),

@@ -509,13 +509,13 @@ def _of_baseline(members: Sequence[Subject], baseline: ScoreBaseline | None) -> 
 
 
 def across(
-    subjects: Iterable[Subject], baseline: ScoreBaseline | None
+    subjects: Iterable[Subject], baseline: ScoreBaseline | None, *, scored: bool = True
 ) -> dict[Key, tuple[Finding, ...]]:
     """Return the findings from comparing cases, by the keys of these, one for each level.
 
-    ``baseline``: as in ``compare``.
+    ``baseline``, ``scored``: as in ``compare``.
     """
-    found = compared(subjects, baseline)
+    found = compared(subjects, baseline, scored=scored)
     several = grouped((subject.case.key(), finding) for subject, finding in found)
     return {key: tuple(folded(found)) for key, found in several.items()}
 

@@ -255,18 +255,17 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
 
 
 def beyond_cases(session: Session) -> list[Finding]:
-    """Return the jobs, and tests that judge several cases, that did not finish, and why.
+    """Return the jobs, and tests of rounds of pairs, that did not finish, and why.
 
-    Findings of such tests are not among them, since the criteria judge here again.
+    Findings on pairs are not among them, since they are judged here again.
     """
     failed = []
     for one in session.results:
-        judges = one.kind in ("curves", "configurations") or one.rounds is not None
         if (
             one.case is None
             and one.result not in (*GOOD_RESULTS, "fail_deps")
             and not (one.skipped and one.result == "skip")
-            and not (judges and one.phase == "sanity")
+            and not (one.rounds is not None and one.phase == "sanity")
         ):
             # A run that was killed has no partition.
             where = ":".join(filter(None, (one.system, one.partition)))

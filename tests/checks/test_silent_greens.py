@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from netproof.session import session
+
 # Each test runs ReFrame as a whole.
 pytestmark = pytest.mark.slow
 
@@ -138,8 +140,8 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
     said = unwrapped(judged.stdout)
     skipped = "(15 of gige mpich, 15 of gige intelmpi): was skipped: the reason is in what ReFrame"
     assert f"FAIL 30 cases {skipped} printed FAIL" in said
-    assert "FAIL 12 tests (testbed:gige mpich ImbJob %partition=gige %ranks=2, testbed:" in said
-    assert " and 9 more): was skipped: the reason is in what ReFrame printed" in said
+    jobs = [f"testbed:gige mpich ImbJob %partition=gige %ranks={count}" for count in (2, 4)]
+    assert f"FAIL 2 tests ({', '.join(jobs)}): was skipped: the reason is in what ReFrame" in said
 
 
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
@@ -191,3 +193,25 @@ def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path)
     assert "mpich ImbJob %partition=gige %ranks=2: fail in setup: " in said
     assert "mpich is not built: run make" in said
     assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in said
+
+
+def test_an_environment_that_cannot_be_used_does_not_take_the_others_with_it(run, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.copy(ROOT / "site-config" / "settings.py", site)
+    original = ROOT / "site-config" / "testbed.py"
+    (site / "testbed.py").write_text(UNUSABLE.replace("SITE", str(original)))
+    selected = ("-n", "ImbPingPong", "--dry-run")
+    run(tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), *selected, RFM_CONFIG_PATH=str(site))
+    results = {
+        (one.name.split()[0], one.environment): one
+        for one in session.load(tmp_path / "run-0.json").results
+    }
+    # The job is below the first of its environments.
+    outcomes = {name: one.result for name, one in results.items()}
+    assert outcomes == {
+        ("ImbJob", "mpich"): "pass",
+        ("ImbPingPong", "mpich"): "fail",
+        ("ImbPingPong", "intelmpi"): "pass",
+    }
+    assert "mpich is not built: run make" in results["ImbPingPong", "mpich"].why

@@ -53,7 +53,7 @@ class Ended:
         settings = settings_of(folder, **SMALL, twin=[])
         settings["RFM_REPORT_FILE"] = str(folder / "run-0.json")
         names = "|".join(f"Imb{name}" for name in FUNCTIONS)
-        names = f"({names}|ImbSmoothness).*ranks=2" + (f"|{more}" if more else "")
+        names = f"({names}).*ranks=2" + (f"|{more}" if more else "")
         command = (
             *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks")),
             *("-n", names, "-S", f"launches={launches}"),

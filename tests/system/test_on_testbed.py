@@ -118,7 +118,7 @@ def crashing_once(run, tmp_path_factory) -> Path:
     program(folder / "bin" / "IMB-MPI1", text.replace("PROGRAM", str(imb)))
     program(folder / "bin" / "NPtcp", text.replace("PROGRAM", "/usr/bin/NPtcp"))
     (folder / "bin" / "NPmpi").symlink_to(imb.with_name("NPmpi"))
-    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp.*inter-node.*oneway"
+    names = "ImbPingPong|ImbSendrecv.*ranks=2|NetpipeTcp.*inter-node.*oneway"
     few = (
         "-S",
         "ImbJob.functions=PingPong,Sendrecv",
@@ -259,19 +259,20 @@ def test_the_verdict_warns_of_a_crash_and_counts_them(run, crashing_once):
     )
 
 
-def test_a_job_of_which_too_many_launches_crashed_is_red_in_the_run_too(crashing_once):
-    stored = session.load(crashing_once / "run-0.json")
-    (curves,) = (result for result in stored.results if result.kind == "curves")
-    assert curves.result == "fail"
-    # A busy machine has more launches made.
-    told = re.search(
-        r"gige intelmpi: 2 of (\d+) launches crashed \(([\d.]+) %, above 2 % is flagged\)",
-        curves.reason,
-    )
-    assert told, curves.reason
-    made, share = int(told[1]), float(told[2])
-    assert made >= 4
-    assert share == pytest.approx(200 / made, rel=0.05)
+def test_checks_of_a_job_of_which_too_many_launches_crashed_are_red_in_the_run_too(crashing_once):
+    (run,) = json.loads((crashing_once / "run-0.json").read_text())["runs"]
+    checks = [one for one in run["testcases"] if one["unique_name"].startswith(("ImbP", "ImbS"))]
+    assert {one["result"] for one in checks} == {"fail"}
+    # A busy machine's landmarks may miss their references, and it has more launches made.
+    for reason in (one["fail_reason"] for one in checks if one["netproof_met"]):
+        told = re.search(
+            r"gige intelmpi: 2 of (\d+) launches crashed \(([\d.]+) %, above 2 % is flagged\)",
+            reason,
+        )
+        assert told, reason
+        made, share = int(told[1]), float(told[2])
+        assert made >= 4
+        assert share == pytest.approx(200 / made, rel=0.05)
 
 
 def test_a_launch_that_always_crashes_is_told_with_its_attempts(faulty):

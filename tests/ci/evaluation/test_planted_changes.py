@@ -297,4 +297,4 @@ def test_it_prints_what_the_verbs_take(tmp_path, capsys):
     assert table[2] == "|  | 16 | exponent |"
     assert [line.split(" | ")[0] for line in table[4:]] == [f"| {verb}" for verb in verbs]
     report = json.loads((tmp_path / "cases-16" / "reports" / "run-1.json").read_text())
-    assert report["session_info"]["num_cases"] == 20
+    assert report["session_info"]["num_cases"] == 18

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from netproof import codec
+from netproof.criteria import Level
 from netproof.jobs import acceptance
 from netproof.jobs.acceptance import JobOutcome
 from netproof.jobs.job import JobEnded, RunningJob
@@ -143,6 +144,42 @@ def test_what_a_comparison_flags_is_launched_again_next_to_what_it_was_compared_
     slow, fast = outcome.cases
     assert {one.peers[0].environment for one in slow.launches} == {"fast"}
     assert not fast.launches
+
+
+def test_a_job_has_the_findings_of_its_environments_compared_with_each_other(tmp_path, made):
+    outcome = ran(job_of(tmp_path, {"slow": {}, "fast": {}}))
+    slow, fast = (outcome.findings[one.case.key()] for one in outcome.cases)
+    against = [one for one in slow if one.level is Level.FAIL]
+    assert {one.criterion for one in against} == {"envelope", "floor"}
+    assert all("testbed:gige fast IMB PingPong" in one.why for one in against)
+    assert not [one for one in fast if one.level in (Level.FAIL, Level.INCONCLUSIVE)]
+    # Nothing in it measured a baseline.
+    assert not [one for one in (*slow, *fast) if one.criterion == "score"]
+
+
+def test_a_case_of_which_a_launch_crashed_has_the_share_of_its_environment(tmp_path, made):
+    job = job_of(tmp_path, {"mpich": {}, "openmpi": {}})
+    with job.running():
+        acceptance.run(job)
+    path = tmp_path / "mpich" / "launches.tsv"
+    head, first, *rest = path.read_text().splitlines()
+    name, *times, _, limit = first.split("\t")
+    crashed = "\t".join((f"{name}~1", *times, "139", limit))
+    path.write_text("\n".join((head, crashed, first, *rest, "")))
+    (tmp_path / "mpich" / f"{name}~1.err").write_text("")
+    mpich, openmpi = (one for one in JobOutcome(tmp_path, "3").findings.values())
+    (share,) = (one for one in mpich if one.where == "gige mpich")
+    assert "1 of 3 launches crashed" in share.why
+    assert not [one for one in openmpi if one.where.startswith("gige ")]
+
+
+def test_an_environment_whose_plan_cannot_be_read_does_not_take_the_others_with_it(tmp_path, made):
+    ran(job_of(tmp_path, {"mpich": {}, "openmpi": {}}))
+    (tmp_path / "mpich" / PLAN_FILE).write_text("{")
+    outcome = JobOutcome(tmp_path, "3")
+    assert outcome.measured.keys() == {"openmpi"}
+    assert len(outcome.findings) == 1
+    assert str(tmp_path / "mpich" / PLAN_FILE) in outcome.unread["mpich"]
 
 
 def ended_at(monkeypatch: pytest.MonkeyPatch, number: int, launched: list[str]) -> None:

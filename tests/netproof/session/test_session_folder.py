@@ -241,7 +241,7 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
         "outputdir": "",
         "job_nodelist": None,
     }
-    test |= {"stagedir": str(job.parent), "netproof_kind": "job"}
+    test |= {"stagedir": str(job.parent), "netproof_kind": "launches"}
     own = records.make_folder(tmp_path)
     records.write(records.new_path(own, test), test, {})
     # Its job goes on, and may still measure the other.
@@ -268,18 +268,20 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     with pytest.raises(NetproofError, match=r"record\.json: is damaged or cut short"):
         session.load(own)
     path.unlink()
-    # Another job in this environment, which ReFrame had read, hides nothing of it.
+    # Another job, which ReFrame had read, hides nothing of it in any of its environments.
     before = {
         "case": {**dataclasses.asdict(cases[0]), "benchmark": "osu", "function": "bw"},
         "why": "x",
     }
-    other = {**test, "unique_name": "OsuResults", "netproof_kind": "launches"}
+    other = {**test, "unique_name": "OsuJob", "stagedir": str(tmp_path / "gone")}
     read = {records.CASES: {"shared": {}, "cases": [before]}}
-    records.write(records.new_path(own, other), other, read)
+    parts = {"mpich": read, "openmpi": read}
+    records.write(records.new_path(own, other), other, {records.ENVIRONMENTS: parts})
     found = [one.case.function for one in session.load(own).results if one.case]
-    assert sorted(found) == ["Bcast", "PingPong", "bw"]
+    assert sorted(found) == ["Bcast", "PingPong", "bw", "bw"]
     (job / "job_nodes.json").unlink()
-    assert [one.case.function for one in session.load(own).results if one.case] == ["bw"]
+    found = [(one.environment, one.case.function) for one in session.load(own).results if one.case]
+    assert sorted(found) == [("mpich", "bw"), ("openmpi", "bw")]
 
 
 def test_rounds_of_pairs_that_reframe_never_looked_at_are_read_from_their_job(tmp_path):

@@ -174,15 +174,17 @@ class TestCriteria:
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any("(switch gige): from 32768 to 49152 bytes" in reason for reason in failing)
         assert all(judged.again for judged in verdict.cases)
-        # What the tests of the run found is not told twice.
+        # What criteria found in the run is not told twice.
         assert verdict.faults == ()
+        over_mpi = [judged for judged in verdict.cases if judged.case.function == "mpi"]
+        assert [judged.faults for judged in over_mpi] == [(), ()]
 
-    def test_a_test_that_could_not_measure_again_is_a_fault_and_its_flags_stand(
+    def test_a_job_that_failed_is_a_fault_and_flags_not_measured_again_stand(
         self, sick, expected_of_sick
     ):
         results = [
             dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error")
-            if r.kind == "curves"
+            if r.case is None
             else dataclasses.replace(
                 r, measured=r.measured and dataclasses.replace(r.measured, again=None)
             )
@@ -190,7 +192,7 @@ class TestCriteria:
         ]
         verdict = judge(expected_of_sick, dataclasses.replace(sick, results=tuple(results)))
         assert len(verdict.faults) == 2
-        assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
+        assert all("NetpipeJob: fail in run: sbatch: error" in fault for fault in verdict.faults)
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
         assert any(reason.endswith(". It was not measured again") for reason in failing)
 
