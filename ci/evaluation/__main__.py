@@ -8,12 +8,12 @@ import random
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ci.evaluation import engine
 from ci.evaluation.machine import CANNOT, code_digest, this_machine
 from ci.evaluation.plants import CAMPAIGN, EVALUATIONS, REPLAYS, RUNS, Evaluation
+from ci.options import add
 from netproof.errors import NetproofError
 
 MET, MISSED = 0, 1
@@ -26,34 +26,6 @@ class Ended(BaseException):
     """A signal ended the evaluation; no handler of errors may catch it."""
 
 
-def _counts(text: str) -> list[int]:
-    return [*map(int, text.split(","))]
-
-
-def _checked(kind: str, least: float | None) -> Any:
-    """Return a reader of values of this kind, numbers ``least`` or more, for the command line."""
-    read = {"path": Path, "int": int, "float": float, "counts": _counts}[kind]
-
-    def read_checked(text: str) -> Any:
-        value = read(text)
-        if least is not None and not least <= value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
-        return value
-
-    return read_checked
-
-
-def add_options(parser: Any, options: dict[str, dict[str, Any]]) -> None:
-    """Add options of evaluations.yaml: ``of`` is the kind of a value, the rest is argparse's."""
-    for name, given in options.items():
-        words = dict(given)
-        if kind := words.pop("of", ""):
-            words["type"] = _checked(kind, words.pop("least", None))
-        if words.get("default") is not None:
-            words["help"] = f"{words['help']} (default: %(default)s)"
-        parser.add_argument(name, **words)
-
-
 def options_of(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, Any]:
     """Parse an evaluation's options; one that exists has its settings and takes none."""
     parser = argparse.ArgumentParser(
@@ -61,18 +33,23 @@ def options_of(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, An
     )
     where = parser.add_mutually_exclusive_group(required=True)
     again = {} if evaluation.verb == "measure" else CAMPAIGN["again"]
-    add_options(where, CAMPAIGN["where"] | again)
+    add(where, CAMPAIGN["where"] | again)
     settings = parser.add_argument_group("with --out")
     for plant in {plant.counted: plant for plant in evaluation.plants.values()}.values():
         what = "each kind of fault" if plant.counted == RUNS else plant.said
-        count = {"of": "int", "least": 0, "default": plant.least_runs, "help": f"runs: {what}"}
-        add_options(settings, {f"--{plant.counted}": count})
+        count = {
+            "of": "whole number",
+            "least": 0,
+            "default": plant.least_runs,
+            "help": f"runs: {what}",
+        }
+        add(settings, {f"--{plant.counted}": count})
     if kinds := list(evaluation.faults):
         only = {"nargs": "+", "choices": kinds, "metavar": "KIND", "help": ", ".join(kinds)}
         settings.add_argument("--kinds", default=kinds, **only)
     for flag, what in evaluation.flags.items():
         settings.add_argument(f"--{flag}", action="store_true", help=what)
-    add_options(settings, CAMPAIGN["settings"])
+    add(settings, CAMPAIGN["settings"])
     options = vars(parser.parse_args(arguments))
     if not options["out"]:
         defaults = vars(parser.parse_args(["--out", "."]))
@@ -126,7 +103,7 @@ def main(arguments: list[str]) -> int:
         if name in REPLAYS:
             about, parts = REPLAYS[name]["about"], REPLAYS[name]["options"]
             parser = argparse.ArgumentParser(f"ci/evaluate {name}", description=about)
-            add_options(parser, parts)
+            add(parser, parts)
             module = importlib.import_module(f"ci.evaluation.{REPLAYS[name]['module']}")
             return MET if module.run(parser.parse_args(rest)) else MISSED
     except (NetproofError, OSError) as error:

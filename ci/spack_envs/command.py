@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
@@ -18,6 +19,7 @@ from rich.table import Table as Columns
 from rich.text import Text
 from ruamel.yaml import YAML
 
+from ci.options import verbs
 from ci.spack_envs import build, consistency, program, release, smoke
 from netproof.errors import NetproofError
 from netproof.present.terminal import console
@@ -45,13 +47,15 @@ NO_SITE = "none"
 
 def main(arguments: list[str]) -> int:
     """Run one verb."""
-    options = _parser().parse_args(arguments)
+    defaults = {"--jobs": os.cpu_count() or 1}
+    parser = verbs(Path(__file__).with_name("verbs.yaml"), defaults)
+    options = parser.parse_args(arguments)
     options.folder, options.given = spack.FOLDER, arguments
     signal.signal(signal.SIGTERM, _interrupt)
     # In the background of a shell, this process and its children would ignore interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return options.verb(options)
+        return VERBS[options.verb](options)
     except NetproofError as error:
         print(f"spack-envs: {error}", file=sys.stderr)
         return 2
@@ -111,8 +115,8 @@ def build_all(options: argparse.Namespace) -> int:
     found = program.find()
     if not options.any_release:
         release.insist(found.release, options.folder)
-    if options.site:
-        _choose(options.site, options.folder)
+    if chosen_site := options.site or os.environ.get("NETPROOF_SPACK_SITE"):
+        _choose(chosen_site, options.folder)
     site = build.chosen_site(options.folder) or NO_SITE
     at_a_time = min(len(chosen), options.jobs)
     wanted = build.Wanted(
@@ -120,7 +124,7 @@ def build_all(options: argparse.Namespace) -> int:
         options.locks or (options.folder / "locks" / site if options.locked else None),
         options.locked,
         options.build_slurm,
-        options.install,
+        options.verb == "build",
     )
     print(
         f"spack-envs: {len(chosen)} environments by Spack {found.version}"
@@ -261,96 +265,17 @@ def clean(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="ci/spack-envs", description="Spack environments, one for each MPI and compiler."
-    )
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
-
-    def verb(name: str, work: object, text: str, names: bool = True) -> argparse.ArgumentParser:
-        added = verbs.add_parser(name, help=text, description=text)
-        added.set_defaults(verb=work)
-        if names:
-            added.add_argument("names", nargs="*", metavar="NAME", help="all if left out")
-        return added
-
-    verb("list", show, "the table, and the state of each environment", names=False)
-    building = verb("build", build_all, "build environments; goes on where it was interrupted")
-    building.set_defaults(install=True)
-    _add_build_options(building)
-    solving = verb("concretize", build_all, "as build, and install nothing: the locks only")
-    solving.set_defaults(install=False)
-    _add_build_options(solving)
-    getting = verb("bootstrap", bootstrap, "clone the Spack and packages to use", names=False)
-    getting.add_argument("place", type=Path, metavar="DIR")
-    changing = verb("upgrade", upgrade, "show what another pair of releases changes", names=False)
-    changing.add_argument("place", type=Path, metavar="DIR", help="clone them there")
-    changing.add_argument("spack", metavar="SPACK", help="tag of Spack")
-    changing.add_argument("packages", metavar="PACKAGES", help="tag of its packages")
-    changing.add_argument("--site", default="", metavar="NAME", help="as for build")
-    changing.add_argument(
-        "--write", action="store_true", help=f"name them in {release.FILE} if all concretizes"
-    )
-    asking = verb("where", where, "print the folder that an environment is built in", names=False)
-    asking.add_argument("name", metavar="NAME")
-    checking = verb("check", check, "hold the files against one another; try what is built")
-    checking.add_argument(
-        "--slurm",
-        metavar="OPTIONS",
-        help="run what is built under Slurm with these options of srun, not by its own mpiexec",
-    )
-    adding = verb("add", add, "add a combination to the table", names=False)
-    adding.add_argument("mpi", metavar="MPI")
-    adding.add_argument("compiler", metavar="COMPILER")
-    verb("clean", clean, "forget what was built; Spack's store stays as it is")
-    return parser
-
-
-def _add_build_options(building: argparse.ArgumentParser) -> None:
-    building.add_argument(
-        "--jobs",
-        type=_positive,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="processes in all, shared by the environments at work (default: %(default)s)",
-    )
-    building.add_argument(
-        "--site",
-        default=os.environ.get("NETPROOF_SPACK_SITE", ""),
-        metavar="NAME",
-        help=f"take the externals of site/NAME; {NO_SITE}: no site's (default: as last time)",
-    )
-    building.add_argument(
-        "--locks", type=Path, metavar="DIR", help="keep lock files in DIR, and use those kept there"
-    )
-    building.add_argument(
-        "--slurm", metavar="OPTIONS", help="build in a Slurm job with these options of sbatch"
-    )
-    # The job has the words of its command line, with this one after them.
-    building.add_argument(
-        "--in-job", dest="slurm", action="store_const", const=None, help=argparse.SUPPRESS
-    )
-    building.add_argument(
-        "--locked",
-        action="store_true",
-        help="build by the locks that are there, of DIR or of locks/SITE, and by no others",
-    )
-    building.add_argument(
-        "--any-release",
-        action="store_true",
-        help=f"go on with a Spack, or packages, that {release.FILE} does not name",
-    )
-    building.add_argument(
-        "--build-slurm",
-        action="store_true",
-        help="build Slurm and PMIx where they are not the site's externals",
-    )
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 up")
-    return int(text)
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "list": show,
+    "build": build_all,
+    "concretize": build_all,
+    "bootstrap": bootstrap,
+    "upgrade": upgrade,
+    "where": where,
+    "check": check,
+    "add": add,
+    "clean": clean,
+}
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
