@@ -101,10 +101,12 @@ def main(arguments: list[str]) -> int:
         if name in EVALUATIONS:
             return run(EVALUATIONS[name], options_of(EVALUATIONS[name], rest))
         if name in REPLAYS:
-            about, parts = REPLAYS[name]["about"], REPLAYS[name]["options"]
-            parser = argparse.ArgumentParser(f"ci/evaluate {name}", description=about)
-            add(parser, parts)
-            module = importlib.import_module(f"ci.evaluation.{REPLAYS[name]['module']}")
+            replay = REPLAYS[name]
+            parser = argparse.ArgumentParser(
+                f"ci/evaluate {name}", description=replay["about"], allow_abbrev=False
+            )
+            add(parser, replay["options"])
+            module = importlib.import_module(f"ci.evaluation.{replay['module']}")
             return MET if module.run(parser.parse_args(rest)) else MISSED
     except (NetproofError, OSError) as error:
         print(f"ci/evaluate {name}: {error}", file=sys.stderr)

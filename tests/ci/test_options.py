@@ -1,0 +1,73 @@
+"""Command lines of ci/ are tables, which refuse what their commands could not use."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ci import options
+from ci.evaluation import __main__ as evaluate
+from ci.evaluation import plants
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = """
+--share: {of: number, least: 0.01, default: 0.05, help: how much}
+--counts: {of: whole numbers}
+--file: {of: path}
+"""
+
+
+def parsed(*words: str, **defaults: object) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("some")
+    options.add(parser, yaml.safe_load(TABLE), {f"--{key}": one for key, one in defaults.items()})
+    return parser.parse_args(words)
+
+
+def test_values_have_their_kinds_and_defaults():
+    assert parsed("--counts", "1,20", "--file", "a").__dict__ == {
+        **{"share": 0.05, "counts": [1, 20], "file": Path("a")}
+    }
+    assert parsed(file=Path("b")).file == Path("b")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--share", "0"], "argument --share: '0' is no number of 0.01 or more"),
+        (["--share", "inf"], "is no number of 0.01 or more"),
+        (["--share", "nan"], "is no number of 0.01 or more"),
+        (["--counts", "1,x"], "argument --counts: '1,x' is no whole numbers"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_what_would_be_right(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parsed(*words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["testbed", "spack_envs"])
+def test_each_verb_has_a_line_of_help(name, capsys):
+    place = ROOT / "ci" / name / "verbs.yaml"
+    parser = options.verbs(place, {})
+    for verb, given in yaml.safe_load(place.read_text())["verbs"].items():
+        with pytest.raises(SystemExit):
+            parser.parse_args([verb, "--help"])
+        assert given["about"][:40] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", plants.REPLAYS)
+def test_each_replay_shows_its_options(name, capsys):
+    with pytest.raises(SystemExit):
+        evaluate.main([name, "--help"])
+    shown = capsys.readouterr().out
+    options_there = [one for one in plants.REPLAYS[name]["options"] if one.startswith("--")]
+    assert all(one in shown for one in options_there)
+
+
+def test_an_unknown_evaluation_is_refused_by_those_that_there_are(capsys):
+    assert evaluate.main(["false-greens"]) == 2
+    assert "false-reds, missed-faults" in capsys.readouterr().err
