@@ -43,7 +43,7 @@ CHECKOUT = "srv/netproof"
 REUSED = (".venv", ".opt")
 """Parts that stay of an earlier copy: the environments made by ci/setup."""
 DOCUMENT = "verdict.json"
-DONE, FAILED, CANNOT_RUN = 0, 1, 2
+DONE, CANNOT_RUN = 0, 2
 PASSED_ON = re.compile(
     r"PIP_\w+|(http|https|ftp|all|no)_proxy|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE",
     re.IGNORECASE,

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, NoReturn
 import yaml
 
 from ci.evaluation.machine import ROOT
-from ci.evaluation.table import markdown
+from ci.evaluation.table import show
 from netproof import codec
 from netproof.benchmarks import outputs
 from netproof.benchmarks.interface import GUESS, Output, Table
@@ -558,7 +558,7 @@ def run(options: argparse.Namespace) -> bool:
         raise NetproofError(f"{unknown.pop()}: is none of the attacks {', '.join(MUTATED)}")
     jobs = options.jobs or len(os.sched_getaffinity(0))
     wrong = list[str]()
-    rows = [["attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB"]]
+    rows = list[list[str]]()
     with multiprocessing.get_context("fork").Pool(jobs, _limited, (), 1) as pool:
         begun = {
             name: [
@@ -579,7 +579,8 @@ def run(options: argparse.Namespace) -> bool:
     known = ("netproof", "ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in known)
     print(f"{date.today()}, Python {platform.python_version()}, {versions}; seed {options.seed}\n")
-    print("\n".join(markdown(rows)))
+    kinds = REFUSED, RIGHT, WRITTEN, WRONG
+    show(("attack", "tries", *kinds, "slowest s", "most MiB"), rows)
     for sentence in wrong:
         terminal.say(sentence)
     return not wrong

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ci.evaluation.table import markdown
+from ci.evaluation.table import show
 from netproof.history.changes import Change, ChangeKind, controlled, expected_false_alarms
 from netproof.history.followers import follow_all
 from netproof.history.series import pooled
@@ -353,5 +353,5 @@ def run(options: argparse.Namespace) -> bool:
     for name, head in HEADS.items():
         cells_of = zip(made, done, strict=True)
         of_it = [(*first, *cells) for (table, first, *_), cells in cells_of if table == name]
-        print("\n".join(markdown([head, *of_it])), end="\n\n")
+        show(head, of_it)
     return True

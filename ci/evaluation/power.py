@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation.plants import TABLES
-from ci.evaluation.table import counted, markdown
+from ci.evaluation.table import counted, show
 from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria import Level
@@ -183,11 +183,6 @@ def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Co
     """Count the cases that each criterion has at ``level``."""
     of_each = ({one.criterion for one in case.findings if one.level is level} for case in several)
     return Counter(name for names in of_each for name in sorted(names))
-
-
-def show(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table."""
-    print("\n".join(markdown([heading, *rows])), end="\n\n")
 
 
 def print_planted(recorded: Sequence[Recorded]) -> bool:

@@ -31,7 +31,7 @@ from unittest import mock
 import numpy as np
 
 from ci.evaluation.machine import ROOT
-from ci.evaluation.table import markdown
+from ci.evaluation.table import show
 from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria.settings import Settings, set_by_sites
@@ -382,11 +382,11 @@ def run(options: argparse.Namespace) -> bool:
     counts, costs = of_nodes(options.nodes) if options.nodes else of_verbs(options)
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"CPU seconds{'' if options.nodes else ' / peak MB'}; load average {load}\n")
-    rows = [("", *map(str, counts), "exponent")]
+    rows = []
     for name, several in costs.items():
         cells = (
             " / ".join((f"{each[0]:.2f}", *(f"{mb:,.0f}" for mb in each[1:]))) for each in several
         )
         rows.append((name, *cells, f"{exponent(counts, [one[0] for one in several]):.2f}"))
-    print("\n".join(markdown(rows)))
+    show(("", *counts, "exponent"), rows)
     return True

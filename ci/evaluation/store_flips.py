@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ci.evaluation.table import markdown
+from ci.evaluation.table import show
 from netproof.commands import stores
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
@@ -163,5 +163,5 @@ def run(options: argparse.Namespace) -> bool:
         effects = flipped(Path(folder), options.report, tries=options.tries, seed=options.seed)
     effects["all"] = total = sum(effects.values(), Counter())
     rows = [[kind, *(one[name] for name in COLUMNS)] for kind, one in effects.items()]
-    print("\n".join(markdown([("file", *COLUMNS), *rows])))
+    show(("file", *COLUMNS), rows)
     return not total["otherwise"]

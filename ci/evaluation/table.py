@@ -16,6 +16,11 @@ def markdown(rows: Sequence[Sequence[object]]) -> list[str]:
     return [f"| {' | '.join(map(str, row))} |" for row in several]
 
 
+def show(head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table in Markdown, and an empty line."""
+    print("\n".join(markdown([head, *rows])), end="\n\n")
+
+
 def upper_limit(wrong: int, runs: int) -> float:
     """Return the one-sided limit on the rate of ``wrong`` (Clopper and Pearson 1934)."""
     return binomtest(wrong, runs, alternative="less").proportion_ci(CONFIDENCE, "exact").high
