@@ -135,8 +135,8 @@ def settle(
     started = {}
     for node, line in wanted.items():
         if node not in unchanged:
-            enter = ["nsenter", f"--net={_place(node)}"]
-            command = [*enter, *line.command(node)]
+            where = network.NAMED_NAMESPACES / network.namespace(node)
+            command = ["nsenter", f"--net={where}", *line.command(node)]
             started[node] = daemons.start(ROLE, command, processes.go_first)
 
     def not_yet() -> list[str]:
@@ -168,16 +168,7 @@ def differences(folder: StateFolder, topology: Topology, planted: Faults) -> lis
 
 def _right(found: list[processes.Process], line: Line, node: str) -> bool:
     """Return whether exactly the node's own line runs in it."""
-    return len(found) == 1 and _command(found[0].pid) == line.command(node)
-
-
-def _command(pid: int) -> list[str]:
-    """Return the command of a process with its arguments; empty if it is gone."""
-    try:
-        text = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return text.split("\0")[:-1]
+    return len(found) == 1 and processes.title(found[0].pid) == " ".join(line.command(node))
 
 
 def _queue(pid: int) -> Queue | None:
@@ -213,9 +204,4 @@ def _has_rule(node: str) -> bool:
 
 
 def _iptables(node: str, what: str) -> subprocess.CompletedProcess[str]:
-    command = ["nsenter", f"--net={_place(node)}", "iptables", "--wait", what, *RULE]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-def _place(node: str) -> Path:
-    return network.NAMED_NAMESPACES / network.namespace(node)
+    return network.in_node(node, "iptables", "--wait", what, *RULE)

@@ -42,16 +42,13 @@ class Kind:
     read: Callable[[object], Value | None]
 
 
-def _share(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if LEAST_SHARE <= value < 1 else None
+def _share(least: float) -> Callable[[object], float | None]:
+    def read(value: object) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value) if least <= value < 1 else None
 
-
-def _loss(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 1e-6 <= value < 1 else None
+    return read
 
 
 def _whole(low: int, high: int) -> Callable[[object], int | None]:
@@ -76,11 +73,13 @@ def _setting(value: object) -> str | None:
     return " ".join(words) if fits else None
 
 
-_SHARE = Kind((NODE, LEAF), f"a share of its rate, from {LEAST_SHARE} to below 1", _share)
+_SHARE = Kind(
+    (NODE, LEAF), f"a share of its rate, from {LEAST_SHARE} to below 1", _share(LEAST_SHARE)
+)
 KINDS = {
     BOTH_WAYS: _SHARE,
     **dict.fromkeys(ONE_WAY, _SHARE),
-    "loss": Kind((NODE, LEAF), "a share of frames, from 0.000001 to below 1", _loss),
+    "loss": Kind((NODE, LEAF), "a share of frames, from 0.000001 to below 1", _share(1e-6)),
     "link": Kind((NODE, LEAF), "'down'", _down),
     "mtu": Kind(
         (NODE,),
@@ -97,7 +96,7 @@ KINDS = {
         ("jitter", "batch"),
         Kind((NODE, SWITCH), f"µs, a whole number from 1 to {MOST_DELAY}", _whole(1, MOST_DELAY)),
     ),
-    "reorder": Kind((NODE, SWITCH), "a share of packets, from 0.000001 to below 1", _loss),
+    "reorder": Kind((NODE, SWITCH), "a share of packets, from 0.000001 to below 1", _share(1e-6)),
 }
 _SYSCTL = Kind((NODE,), "a sysctl's value", _setting)
 

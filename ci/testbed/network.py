@@ -46,18 +46,16 @@ def existing() -> list[str]:
     return sorted(path.name for path in NAMED_NAMESPACES.iterdir() if path.name.startswith(PREFIX))
 
 
-def inodes() -> set[int]:
-    """Return the kernel's numbers of the testbed namespaces on this machine."""
-    own = os.stat("/proc/self/ns/net")
-    stats = [os.stat(NAMED_NAMESPACES / name) for name in existing()]
-    return {s.st_ino for s in stats if s.st_dev == own.st_dev and s.st_ino != own.st_ino}
-
-
 def by_inode() -> dict[int, str]:
     """Return the names of nodes and other owners by the number of their namespace."""
     own = os.stat("/proc/self/ns/net")
     stats = [(name, os.stat(NAMED_NAMESPACES / name)) for name in existing()]
     return {s.st_ino: name.removeprefix(PREFIX) for name, s in stats if s.st_dev == own.st_dev}
+
+
+def inodes() -> set[int]:
+    """Return the kernel's numbers of the testbed namespaces on this machine, but this process'."""
+    return by_inode().keys() - {os.stat("/proc/self/ns/net").st_ino}
 
 
 def in_nodes(state: Path, role: str) -> dict[str, list[Process]]:
@@ -318,6 +316,12 @@ def _bridge(name: str, mtu: int) -> str:
 
 def _lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+def in_node(name: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the network of the node ``name``, whether or not it succeeds."""
+    enter = ["nsenter", f"--net={NAMED_NAMESPACES / namespace(name)}"]
+    return subprocess.run([*enter, *command], capture_output=True, text=True)
 
 
 def _inside(name: str, command: list[str], text: str | None = None) -> str:

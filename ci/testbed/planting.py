@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,7 +118,7 @@ def _sysctls(planted: Faults) -> list[tuple[str, str]]:
 def _sysctl(node: str, key: str) -> str:
     """Return a sysctl's value in a node's network. Raises FaultError without it."""
     place = f"/proc/sys/{key.replace('.', '/')}"
-    ran = _in_network(node, 'cat -- "$1"', place)
+    ran = network.in_node(node, "cat", "--", place)
     if ran.returncode:
         raise FaultError(f"{node}: has no sysctl {key}: {' '.join(ran.stderr.split())}")
     return " ".join(ran.stdout.split())
@@ -130,17 +129,11 @@ def _set(node: str, key: str, value: str) -> None:
     if _sysctl(node, key) == value:
         return
     place = f"/proc/sys/{key.replace('.', '/')}"
-    ran = _in_network(node, 'printf %s "$2" >"$1"', place, value)
+    ran = network.in_node(node, "sh", "-c", 'printf %s "$2" >"$1"', "sh", place, value)
     found = _sysctl(node, key)
     if ran.returncode or found != value:
         why = " ".join(ran.stderr.split()) or "nothing said"
         raise StepFailedError(f"{node}: {key} is {found} and should be {value} ({why})")
-
-
-def _in_network(node: str, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    where = network.NAMED_NAMESPACES / network.namespace(node)
-    command = ["nsenter", f"--net={where}", "sh", "-c", script, "sh", *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
 
 
 def _busy_wanted(planted: Faults, node: Node) -> int:
