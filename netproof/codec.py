@@ -79,12 +79,12 @@ def encode(value: Any) -> Any:
         return [encode(one) for one in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            name: encode(found)
+            name: found if type(found) in _JSON else encode(found)
             for name, default in _defaults(type(value))
             if type(found := getattr(value, name)) is not type(default) or found != default
         }
     if isinstance(value, Mapping):
-        return {key: encode(one) for key, one in value.items()}
+        return {key: one if type(one) in _JSON else encode(one) for key, one in value.items()}
     if isinstance(value, frozenset):
         return sorted(map(encode, value))
     if isinstance(value, BaseModel):

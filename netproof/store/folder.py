@@ -28,6 +28,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import disk, trust
@@ -426,14 +428,13 @@ MOST_BYTES = 20_000_000_000
 
 
 def packed(lines: Iterable[Any]) -> bytes:
-    """Return values of JSON, or dataclasses in them, a line each, compressed."""
+    """Return plain values, as ``codec.encode`` makes them, as a line of JSON each, compressed."""
     import pyarrow as pa  # Nothing that reads reports alone has to load it.
 
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as out:
         for line in lines:
-            text = json.dumps(line, separators=(",", ":"), allow_nan=False, default=codec.encode)
-            out.write(text.encode() + b"\n")
+            out.write(to_json(line) + b"\n")
     compressed: bytes = sink.getvalue().to_pybytes()
     return compressed
 
@@ -466,7 +467,8 @@ def packed_session(document: Mapping[str, Any], first: str) -> bytes:
     runs = document["runs"]
     head = {**document, "runs": [{**run, "testcases": []} for run in runs]}
     tests = [(at, test) for at, run in enumerate(runs) for test in enumerate(run["testcases"])]
-    return packed([head, *sorted(tests, key=lambda line: not line[1][1].get(first))])
+    tests.sort(key=lambda line: not line[1][1].get(first))
+    return packed(map(codec.encode, [head, *tests]))
 
 
 def session_document(content: bytes, place: object, key: str = "") -> dict[str, Any]:
