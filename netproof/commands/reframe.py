@@ -60,7 +60,6 @@ class Where(NamedTuple):
         """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
         if not option.partition(":")[2]:
             raise NetproofError(f"{option}: name a partition too, SYSTEM:PARTITION")
-        folders.of_site()
         from netproof.site import matrix
 
         system, partition, _, expected = matrix.of_site(option, full=full)
@@ -259,10 +258,10 @@ def run(
 ) -> int:
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
-    folders.of_site()
-    if system and ":" in system:
-        # An unknown one is refused before anything is measured.
-        Where.of(system)
+    from netproof.site import matrix, site
+
+    # What a verdict could not be on is refused before anything is measured.
+    matrix.of_site(system, full=full) if system else site.gather(folders.of_site())
     options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
     report = run_reframe(["-c", str(folders.of_checks()), *options], "measuring")
     from netproof.commands import stores
