@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof.commands import reframe
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,10 +85,20 @@ def test_the_readme_leads_to_a_healthy_and_a_faulty_recorded_session(verdict, na
     assert counts in said
 
 
-def test_a_run_of_an_unknown_partition_names_those_that_are_there(verdict):
-    ran = CliRunner().invoke(app, ["run", "testbed:nope"])
+@pytest.mark.parametrize(
+    ("asked", "there"),
+    [
+        ("testbed:nope", "has no partition 'nope'; it has gige, fast-ethernet"),
+        ("nope", "has no system 'nope'; it has example, testbed"),
+    ],
+)
+def test_a_run_of_what_the_site_does_not_have_names_what_is_there(
+    verdict, monkeypatch, asked, there
+):
+    monkeypatch.setattr(reframe, "run_reframe", None)
+    ran = CliRunner().invoke(app, ["run", asked])
     assert ran.exit_code == 2
-    assert "has no partition 'nope'; it has gige, fast-ethernet" in " ".join(ran.output.split())
+    assert there in " ".join(ran.output.split())
 
 
 @pytest.mark.parametrize("words", [[], ["verdict"], ["site", "check"]])
