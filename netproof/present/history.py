@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +52,12 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
     result = Cell(f"WORSE: {changes}, {count} series", "failed")
     yield result if worse else Cell("no lasting change for the worse", "passed")
     for event in verdict.events:
-        yield from _event(event)
-        shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
-        yield _changes(("before", "after", ""), shown, _levels)
+        several = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
         more = first(event.single, SERIES_OF_EVENT, "  and {} more series")[SERIES_OF_EVENT:]
-        yield Sentences([*more, *(f"  {one}" for one in event.changed())])
+        yield from _event(event, _changes(verdict, several, levels=True), *map(str, more))
     if verdict.events:
         yield Cell(_LEGEND, "faint")
-    if any(not event.worse for event in verdict.events):
+    if len(worse) < len(verdict.events):
         yield f"for the better: {history_verdict.ACCEPT_BETTER} (netproof history accept)"
     nights = [Cell(f"{_ODD} {one.sentence()}", _LOOKS[_ODD]) for one in verdict.bad_nights]
     yield Sentences(first(nights, LISTED, "  and {} before"), "single bad nights")
@@ -69,10 +67,13 @@ def overview(verdict: HistoryVerdict) -> Iterator[Block]:
     yield _notes(verdict)
 
 
-def _event(event: Event) -> Iterator[Block]:
+def _event(event: Event, *shown: Block) -> Iterator[Block]:
+    """Yield where it is and since when, ``shown``, and what changed with it."""
     mark = _WORSE if event.worse else _BETTER
     yield ""
     yield Cell(f"{mark} {since_when(event)}", _LOOKS[mark])
+    yield from shown
+    yield Sentences([f"  {one}" for one in event.changed()])
 
 
 def _span(verdict: HistoryVerdict) -> str:
@@ -95,29 +96,30 @@ def since_when(event: Event) -> str:
     )
 
 
-def _changes(
-    head: Sequence[str],
-    shifts: Sequence[Shift],
-    cells: Callable[[Shift], tuple[str, str, str]],
-    states: Callable[[Shift], str] | None = None,
-) -> DataTable:
-    """Return a row for each change; ``head``, ``cells``: of the columns of their own."""
-    rows = []
+def _changes(verdict: HistoryVerdict, shifts: Sequence[Shift], *, levels: bool) -> DataTable:
+    """Return a row for each change: its levels, or else since when, where, and its state."""
+    rows, sessions = [], verdict.nights.sessions
     for one in shifts:
-        change, mark = one.change, _sign(one)
+        change, mark, states = one.change, _sign(one), []
+        if change.kind is ChangeKind.DRIFT:
+            states.append("drift")
+        if not levels:
+            cells = (_date(sessions[change.index]), " ".join(one.of.where), "")
+            ended = one.state is SeriesState.ENDED and change.ended is not None
+            states.append(
+                f"{one.state} {_date(sessions[change.ended or 0])}" if ended else one.state
+            )
+        elif one.of.pooled:
+            # What is pooled is relative to the level of each series.
+            cells = ("-", "-", "")
+        else:
+            cells = (f"{change.before:.4g}", f"{change.after:.4g}", one.of.quantity.unit)
         size, sure = f"{100 * change.size:+.1f} %", history_verdict.confidence(change.p_value)
-        drift = ["drift"] if change.kind is ChangeKind.DRIFT else []
-        state = ", ".join([*drift, *([states(one)] if states else [])])
-        rows.append((Cell(f"  {mark}", _LOOKS[mark]), one.what, *cells(one), size, sure, state))
+        rows.append(
+            (Cell(f"  {mark}", _LOOKS[mark]), one.what, *cells, size, sure, ", ".join(states))
+        )
+    head = ("before", "after", "") if levels else ("since", "where", "")
     return DataTable(("", "series", *head, "size", "confidence", ""), rows, (2, 3, 5, 6))
-
-
-def _levels(shift: Shift) -> tuple[str, str, str]:
-    # What is pooled is relative to the level of each series.
-    if shift.of.pooled:
-        return "-", "-", ""
-    change = shift.change
-    return f"{change.before:.4g}", f"{change.after:.4g}", shift.of.quantity.unit
 
 
 def _sign(shift: Shift) -> str:
@@ -132,16 +134,15 @@ def _inconclusive(verdict: HistoryVerdict, sessions: Sequence[StoredSession]) ->
     if not every:
         return
     here = [
-        f"{_INCONCLUSIVE} {_date(session)} {case.partition} {case.environment} {case.what()}:"
-        f" inconclusive: {'; '.join(why)}"
+        f"{_INCONCLUSIVE} {_date(session)} {_title(case)}: inconclusive: {'; '.join(why)}"
         for (session, case), why in [*every.items()][::-1]
         if session in sessions
     ]
     often = "once" if len(every) == 1 else f"{len(every)} times"
+    where = f"{len({session for session, _ in every})} of {len(verdict.nights.sessions)} sessions"
     yield ""
     yield Cell(
-        f"a case was inconclusive {often}, in {len({session for session, _ in every})} of"
-        f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
+        f"a case was inconclusive {often}, in {where}: what was measured then counts in no series",
         "inconclusive",
     )
     yield Sentences(first(here, LISTED, "  and {} more"), look="inconclusive")
@@ -158,8 +159,6 @@ def _crashes_and_counters(verdict: HistoryVerdict) -> Iterator[Block]:
 
 def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
     counts = Counter(shift.state for shift in verdict.shifts)
-    yield ""
-    yield f"{verdict.control()}."
     words = {
         SeriesState.SUSPECTED: "suspected, no more than chance brings among so many series",
         SeriesState.BASELINE: "of scores that moved with the score baseline",
@@ -167,20 +166,22 @@ def _counts(verdict: HistoryVerdict) -> Iterator[Block]:
         SeriesState.ACCEPTED: "accepted",
     }
     parts = [f"{counts[state]} {said}" for state, said in words.items() if counts[state]]
-    if parts:
-        yield f"Not open, of all changes found: {'; '.join(parts)}."
+    yield ""
+    yield f"{verdict.control()}."
+    yield f"Not open, of all changes found: {'; '.join(parts)}." if parts else Sentences([])
 
 
 def _notes(verdict: HistoryVerdict) -> Sentences:
     nights, found = verdict.nights, []
     if nights.known.baseline is None:
         found.append(Cell("No scores are followed: no session names a score baseline.", "warned"))
-    if nights.no_longer_followed:
-        why = "are followed no longer: no recent session measured them"
-        found.append(Cell(f"{nights.no_longer_followed} series {why}."))
-    if nights.other_sizes:
+    if many := nights.no_longer_followed:
+        found.append(
+            Cell(f"{many} series are followed no longer: no recent session measured them.")
+        )
+    if many := nights.other_sizes:
         why = "of other message sizes than the newest of their case"
-        found.append(Cell(f"{nights.other_sizes} values are left out, {why}.", "warned"))
+        found.append(Cell(f"{many} values are left out, {why}.", "warned"))
     return Sentences([*found, *(Cell(f"accepted: {one}") for one in verdict.acceptances)])
 
 
@@ -193,30 +194,17 @@ def series(verdict: HistoryVerdict) -> Iterator[Block]:
         yield Cell(verdict.too_few, "warned")
     yield _lines(verdict, by_case)
     if verdict.shifts:
-
-        def place(shift: Shift) -> tuple[str, str, str]:
-            return _date(sessions[shift.change.index]), " ".join(shift.of.where), ""
-
-        def state(shift: Shift) -> str:
-            ended = shift.change.ended
-            if shift.state is not SeriesState.ENDED or ended is None:
-                return shift.state
-            return f"{shift.state} {_date(sessions[ended])}"
-
         shown = sorted(verdict.shifts, key=lambda shift: -shift.change.index)
         yield ""
-        yield _changes(("since", "where", ""), shown, place, state)
+        yield _changes(verdict, shown, levels=False)
         yield Cell(_LEGEND, "faint")
     for event in verdict.events:
         yield from _event(event)
-        yield Sentences([f"  {one}" for one in event.changed()])
     yield from _inconclusive(verdict, sessions)
     if len(by_case) > CASES_BY_SESSION:
         yield ""
-        yield (
-            f"{len(by_case)} cases: session by session are shown up to {CASES_BY_SESSION}; say"
-            " more of the case to see them"
-        )
+        most = f"session by session are shown up to {CASES_BY_SESSION}"
+        yield f"{len(by_case)} cases: {most}; say more of the case to see them"
         return
     for case, several in by_case.items():
         yield Cell(_title(case), "heading")
@@ -276,6 +264,12 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
     """Return plain values, as docs/reference/json.md describes; ``series``: all values."""
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
+
+    def event_document(found: Event) -> dict[str, Any]:
+        changes = [_shift(verdict, shift) for shift in found.shifts]
+        keys = ("partition", "environment", "sentence", "session=session.name")
+        return some(found, *keys) | {"changes": changes}
+
     return {
         "sessions": plain(nights.sessions),
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
@@ -289,14 +283,14 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         ],
         "events": [
             {
-                **_event_document(verdict, event),
+                **event_document(event),
                 "worse": event.worse,
                 "before_session": event.culprits and event.culprits.before.name,
                 **some(event, "culprits", "around"),
             }
             for event in verdict.events
         ],
-        "bad_nights": [_event_document(verdict, odd) for odd in verdict.bad_nights],
+        "bad_nights": [event_document(odd) for odd in verdict.bad_nights],
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
         "accepted": plain(verdict.acceptances),
         "series": [
@@ -306,13 +300,6 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         ]
         if series
         else None,
-    }
-
-
-def _event_document(verdict: HistoryVerdict, found: Event) -> dict[str, Any]:
-    changes = [_shift(verdict, shift) for shift in found.shifts]
-    return some(found, "partition", "environment", "sentence", "session=session.name") | {
-        "changes": changes
     }
 
 
