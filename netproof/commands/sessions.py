@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -254,19 +254,16 @@ def compare(
         raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
 
     with terminal.working("reading the sessions"):
-        held = {"partition": partition, "environment": environment, "label": label}
+        held: dict[str, Pair | None] = {"partition": partition, "environment": environment}
+        values, asked = {}, {}
         if by is None:
-            asked = {"": (_sessions(first, second, store, label), held)}
+            asked[""] = (_sessions(first, second, store, label), {**held, "label": label})
         else:
-            values = _values(by, first, store, partition, environment)
-            earliest, *others = values
-            asked = {
-                value: (
-                    (values[earliest], values[value]),
-                    {**held, by.partition("=")[0]: (earliest, value)},
-                )
-                for value in others
-            }
+            values = _values(by, first, store, held)
+            (earliest, before), *others = values.items()
+            for value, after in others:
+                pairs = {**held, "label": None, by.partition("=")[0]: (earliest, value)}
+                asked[value] = ((before, after), pairs)
     from netproof.comparison import comparison
     from netproof.present import compared
 
@@ -280,13 +277,9 @@ def compare(
             failed[name] = str(error)
     if not several:
         raise NetproofError("; ".join(failed.values()))
-    if by is None:
-        title = f"{several[0].second.name} against {several[0].first.name}"
-    else:
-        title = f"By {by}: {', '.join(values)}"
 
     def document() -> dict[str, Any]:
-        documents = [compared.document(one) for one in several]
+        documents = list(map(compared.document, several))
         if by is None:
             return documents[0]
         of_all = {"comparisons": documents, "not_compared": failed}
@@ -297,7 +290,9 @@ def compare(
         document,
         lambda drawn: compared.parts(several, failed, every=by is not None, drawn=drawn),
         page,
-        title,
+        f"By {by}: {', '.join(values)}"
+        if by
+        else f"{several[0].second.name} against {several[0].first.name}",
     )
     return 0
 
@@ -330,14 +325,10 @@ def _labels_in(store: Path | None) -> Store:
 
 
 def _values(
-    by: str,
-    name: Path | None,
-    store: Path | None,
-    partitions: Pair | None,
-    environments: Pair | None,
+    by: str, name: Path | None, store: Path | None, held: Mapping[str, Pair | None]
 ) -> dict[str, Session]:
     """Return the session of each value of a dimension, in order; at least two."""
-    for option, pair in (("partition", partitions), ("environment", environments)):
+    for option, pair in held.items():
         if pair and (pair[0] != pair[1] or by == option):
             raise NetproofError(
                 f"--{option} {' '.join(pair)}: what is compared is by {by}; --{option} can hold"
@@ -351,12 +342,10 @@ def _values(
 
         newest = questions.labelled(opened, label).items()
         sessions = {f"{label}={value}": questions.load(opened, one) for value, one in newest}
-    elif by in ("partition", "environment"):
+    elif by in held:
         if name is None:
             raise NetproofError(f"by {by} one session is looked at: name it")
-        from netproof.verdict import session_verdict
-
-        stored = session_verdict.find(name, store)
+        stored, _ = _sessions(name, None, store, None)
         cases = [result.case for result in stored.results if result.case is not None]
         sessions = dict.fromkeys((getattr(case, by) for case in cases), stored)
     else:
