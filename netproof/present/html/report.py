@@ -191,8 +191,6 @@ NIGHTS = 14
 _LEAST_HALF = 1.2
 """Least ratio of the highest block's value to the middle's."""
 
-_QUANTITIES = {Quantity.LATENCY: "latency, µs", Quantity.ASYMPTOTIC: "bandwidth r∞, MB/s"}
-
 
 def key_figures(report: Report, partition: str = "") -> DataTable | None:
     """Return a row for each measured pair of nodes, of one partition or all; None without any."""
@@ -207,24 +205,22 @@ def key_figures(report: Report, partition: str = "") -> DataTable | None:
             continue
         if not registry.function_of(case).single:
             continue
-        row, bounds = [content.function_name(case)], report.limits(case)
-        for quantity in _QUANTITIES:
-            share = found.line_rate_share if quantity is Quantity.ASYMPTOTIC else None
-            row += [
-                number(getattr(found, quantity), ".4g", none=NONE),
-                number(share, ".1%", none=NONE),
-                str(bounds.get(quantity, NONE)),
-                _last_nights(followed.get((case.key(), quantity), ()), quantity),
-            ]
-        rows.append([f"{content.state_of(one).sign} {content.configuration(case)}", *row])
-    of_each = ("of line rate", "reference", "last nights")
-    columns = [name for title in _QUANTITIES.values() for name in (title, *of_each)]
-    numbers = [at for at, name in enumerate(columns, 2) if name != "last nights"]
+        bounds, values = report.limits(case), {}
+        for quantity in (Quantity.LATENCY, Quantity.ASYMPTOTIC):
+            past = _last_nights(followed.get((case.key(), quantity), ()), quantity)
+            value = number(getattr(found, quantity), ".4g", none=NONE)
+            values[quantity] = (value, str(bounds.get(quantity, NONE)), past)
+        rate, *others = values[Quantity.ASYMPTOTIC]
+        share = number(found.line_rate_share, ".1%", none=NONE)
+        name = f"{content.state_of(one).sign} {content.configuration(case)}"
+        measured = (name, content.function_name(case), *values[Quantity.LATENCY])
+        rows.append((*measured, rate, share, *others))
+    head = ["configuration", "measured", "latency, µs", "reference", "last nights"]
+    head += ["bandwidth r∞, MB/s", "of line rate", "reference", "last nights"]
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
-    head = ("configuration", "measured", *columns)
-    return DataTable(head, rows, numbers, caption, heads=1).filled() if rows else None
+    return DataTable(head, rows, (2, 3, 5, 6, 7), caption, heads=1).filled() if rows else None
 
 
 def _last_nights(values: Sequence[float | None], quantity: Quantity) -> str:
