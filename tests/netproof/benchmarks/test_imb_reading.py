@@ -337,28 +337,13 @@ def test_within_a_table_no_other_character_is_accepted(character: str) -> None:
         assert caught.value.line == line
 
 
-class TestWhatOthersPrinted:
-    BEFORE = "[0] MPI startup(): Intel(R) MPI Library, Version 2021.17\n\n\tand a tab\n"
-    AFTER = "srun: Step created for job 17\n"
-
-    def test_it_is_kept_and_changes_no_figure(self):
-        plain = recorded("2021.11/all.txt")
-        text = (DATA / "2021.11/all.txt").read_text()
-        framed = BENCHMARK.read(self.BEFORE + text + self.AFTER, "2021.11/all.txt")
-        assert framed.preamble == tuple(self.BEFORE.replace("\n\n", "\n").splitlines())
-        assert framed.epilogue == (self.AFTER.strip(),)
-        assert (plain.preamble, plain.epilogue) == ((), ())
-        moved = len(self.BEFORE.splitlines())
-        places = [(one.first_line + moved, one.curve()) for one in plain.tables]
-        assert places == [(one.first_line, one.curve()) for one in framed.tables]
-
-    @pytest.mark.parametrize("part", ["# Benchmarking PingPong \n", "# #processes = 2 \n"])
-    def test_a_part_of_another_output_is_refused_on_either_side(self, part):
-        text = (DATA / "2021.11/all.txt").read_text()
-        with pytest.raises(ParseError, match="a part of another output stands before IMB's name"):
-            BENCHMARK.read(part + text, "x")
-        with pytest.raises(ParseError, match="a second output follows the first"):
-            BENCHMARK.read(text + part, "x")
+@pytest.mark.parametrize("part", ["# Benchmarking PingPong \n", "# #processes = 2 \n"])
+def test_a_part_of_another_output_is_refused_on_either_side(part):
+    text = (DATA / "2021.11/all.txt").read_text()
+    with pytest.raises(ParseError, match="a part of another output stands before IMB's name"):
+        BENCHMARK.read(part + text, "x")
+    with pytest.raises(ParseError, match="a second output follows the first"):
+        BENCHMARK.read(text + part, "x")
 
 
 class TestRepetitions:

@@ -63,14 +63,6 @@ def test_a_last_line_without_its_end_is_cut_short_on_windows_too(shown, name):
             shown(content + end, name)
 
 
-def test_one_line_end_of_windows_is_one(shown):
-    name = "osu/5.3/bw.out"
-    rows = (DATA / name).read_bytes().splitlines()
-    for place in range(len(rows)):
-        with_one = [row + b"\r" * (place == number) for number, row in enumerate(rows)]
-        assert shown(b"\n".join([*with_one, b""]), name) == whole(name)
-
-
 def tabs(text: str) -> str:
     """Blanks before each tab stop as a TAB, as ``unexpand`` and editors write them."""
     lines = []

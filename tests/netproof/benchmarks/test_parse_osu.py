@@ -40,24 +40,11 @@ def refused(text: str) -> ParseError:
     return caught.value
 
 
-def test_without_the_slowest_rank_the_mean_is_the_time_and_said_to_be():
-    output = recorded("7.4/allreduce-2.out")
-    assert output.curve().time_us[0] == output.rows[0].values["Avg Latency(us)"]
-    assert output.remark == "mean of the ranks"
-
-
 def test_wrong_data_fail_where_they_arrived():
     output = recorded("7.4/allreduce-fc-2.out")
     with pytest.raises(ParseError, match=r"fc-2\.out:\d+: allreduce moved wrong data at 16 bytes"):
         output.curve()
     assert recorded("7.4/latency-c.out").curve().sizes[-1] == 1024
-
-
-def test_what_others_printed_before_the_output_is_kept():
-    text = (DATA / "7.4/latency.out").read_text()
-    output = osu.BENCHMARK.read(f"[0] MPI startup(): ofi\n\n{text}\n", "x.out")
-    assert output.preamble == ("[0] MPI startup(): ofi",)
-    assert output.tables[0].rows[0].line == recorded("7.4/latency.out").rows[0].line + 2
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from made_nodes import GIGE, SOFTWARE
+from made_reports import altered, another, cases_in
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -42,15 +43,12 @@ def labelled(tmp_path_factory):
     """A store with a session for each of two kernels, and an older one of the first. Only read."""
     folder = tmp_path_factory.mktemp("labelled")
     for number, (kernel, hour) in enumerate([("6.1", 1), ("6.1", 3), ("6.6", 2)]):
-        document = json.loads(Path(SICK).read_text())
-        info = document["session_info"]
-        info |= {
-            "kernel": kernel,
-            "uuid": f"{number:08d}" + info["uuid"][8:],
-            "time_start_unix": info["time_start_unix"] + 3600 * hour,
-        }
-        report = folder / f"run-{number}.json"
-        report.write_text(json.dumps(document))
+
+        def of_kernel(document, number=number, kernel=kernel, hour=hour):
+            document["session_info"]["kernel"] = kernel
+            another(document, number, 3600 * hour)
+
+        report = altered(folder, of_kernel, "sick")
         ingested = CliRunner().invoke(
             app, ["store", "add", str(report), "--store", str(folder / "store")]
         )
@@ -100,14 +98,12 @@ def test_a_label_that_nothing_has_is_told_with_those_there_are(labelled, argumen
 def with_nodes(folder: Path, kernel: str) -> str:
     """Return a report whose job has the nodes of a recorded one, with this kernel."""
     recorded = json.dumps(of_job(RECORDED.parent / "nodes" / "same", GIGE, SOFTWARE))
-    document = json.loads(Path(SICK).read_text())
-    job = next(
-        test for test in document["runs"][0]["testcases"] if test["netproof_kind"] == "launches"
-    )
-    job["netproof_provenance"] = json.loads(re.sub(r'(?<="kernel": ")[^"]+', kernel, recorded))
-    path = folder / f"kernel-{kernel}.json"
-    path.write_text(json.dumps(document))
-    return str(path)
+
+    def change(document):
+        job = next(test for test in cases_in(document) if test["netproof_kind"] == "launches")
+        job["netproof_provenance"] = json.loads(re.sub(r'(?<="kernel": ")[^"]+', kernel, recorded))
+
+    return str(altered(folder, change, "sick", f"kernel-{kernel}.json"))
 
 
 @pytest.mark.slow
@@ -195,20 +191,3 @@ def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency
         summary,
     )
     assert "Latency" not in json.loads(compared(HEALTHY, SICK, "--format=json")[1])["summary"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ((HEALTHY,), "both sides are the same"),
-        ((HEALTHY, "nowhere.json"), "nowhere.json: is not there"),
-        ((HEALTHY, "--partition", "gige", "ib"), "has no case of ib"),
-    ],
-)
-def test_what_cannot_be_compared_exits_2_with_the_reason_and_no_json(arguments, reason):
-    for more in ((), ("--format=json",)):
-        status, said, why = compared(*arguments, *more)
-        assert (status, said) == (2, "")
-        assert "netproof: cannot compare: " in why
-        assert reason in why

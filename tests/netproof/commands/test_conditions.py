@@ -24,7 +24,6 @@ from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site import folders, site, slurm
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, matrix
-from netproof.site.slurm import SlurmPartition
 from netproof.store.durations import Expected, Past
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,31 +33,6 @@ SHOWN = """\
 PartitionName=gige State={} MaxTime=UNLIMITED
 PartitionName=fast-ethernet State=UP MaxTime=UNLIMITED
 """
-LISTED = """\
-fast-ethernet|fast-ethernet-1|idle|none
-gige|gige-1|mixed|none
-gige|gige-2|allocated+|none
-gige|gige-3|drained|disk of /dev/sda | to be replaced
-gige|gige-4|down*|Not responding
-"""
-
-
-@pytest.fixture
-def gige() -> SlurmPartition:
-    return slurm.partitions_of(SHOWN.format("UP"), LISTED)["gige"]
-
-
-def test_a_partition_runs_what_its_usable_nodes_allow(gige):
-    assert gige.cannot_run(2) is None
-    assert gige.cannot_run(4) == (
-        "partition gige has 2 usable nodes of 4, and 4 are needed: gige-3 is drained (disk of"
-        " /dev/sda | to be replaced); gige-4 is down* (Not responding)"
-    )
-
-
-@pytest.mark.parametrize("state", ["maint", "reserved", "drained", "down", "fail", "idle*"])
-def test_a_node_in_maintenance_or_that_does_not_answer_is_not_usable(state):
-    assert not slurm.usable(state)
 
 
 # Its list right after `scontrol update NodeName=gige-[2-4] State=RESUME`.

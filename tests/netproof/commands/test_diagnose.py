@@ -47,18 +47,19 @@ def test_what_is_inconclusive_is_3_with_what_is_missing(call):
 
 
 @pytest.mark.slow
-def test_the_sessions_alongside_it_tell_since_when(call, tmp_path):
+@pytest.mark.parametrize("store", [False, True], ids=["no store", "a store that is not there yet"])
+def test_the_sessions_alongside_it_tell_since_when(call, tmp_path, monkeypatch, store):
+    if store:
+        monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
     folder = tmp_path / "reports"
     folder.mkdir()
     for name in ("run-1.json", "run-2.json", "run-3.json"):
         (folder / name).write_bytes((SESSIONS / "sick.json").read_bytes())
-    status, out, _ = call("--format=json")
-    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
-    assert status == 1
-    assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", 3)
-    _, out, _ = call("--format=json", "--back", "1")
-    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
-    assert culprit["since"]["sessions"] == 2
+    for back, count in (((), 3), (("--back", "1"), 2)):
+        status, out, _ = call("--format=json", *back)
+        (culprit,) = json.loads(out)["partitions"][0]["culprits"]
+        assert status == 1
+        assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", count)
 
 
 @pytest.mark.slow
@@ -117,26 +118,10 @@ def test_measure_runs_the_rounds_of_pairs_and_diagnoses_their_report(call, tmp_p
 
 
 @pytest.mark.slow
-def test_measure_without_reframe_or_its_report_says_so(call, tmp_path, reframe):
-    reframe(None)
+@pytest.mark.parametrize(
+    ("script", "said"), [(None, "reframe: is not there"), ("exit 3", "left no report")]
+)
+def test_measure_without_reframe_or_its_report_says_so(call, reframe, script, said):
+    reframe(script)
     status, _, error = call("testbed:gige", "--measure")
-    assert (status, "reframe: is not there" in error) == (2, True)
-
-
-@pytest.mark.slow
-def test_measure_that_leaves_no_report_says_so(call, reframe):
-    reframe("exit 3")
-    status, _, error = call("testbed:gige", "--measure")
-    assert (status, "left no report" in error) == (2, True)
-
-
-@pytest.mark.slow
-def test_where_nothing_was_stored_yet_the_sessions_alongside_it_tell(call, tmp_path, monkeypatch):
-    monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
-    folder = tmp_path / "reports"
-    folder.mkdir()
-    for name in ("run-1.json", "run-2.json"):
-        (folder / name).write_bytes((SESSIONS / "sick.json").read_bytes())
-    _, out, _ = call("--format=json")
-    (culprit,) = json.loads(out)["partitions"][0]["culprits"]
-    assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", 2)
+    assert (status, said in error) == (2, True)

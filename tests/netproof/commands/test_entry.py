@@ -423,14 +423,3 @@ def test_on_a_terminal_it_says_what_it_does(arguments, said, tmp_path, store):
         os.close(terminal)
     assert command.returncode == 0, output
     assert said in " ".join(output.split())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("arguments", "said"), SAID, ids=[said[0][0] for said in SAID])
-def test_in_a_file_no_progress_stands(arguments, said, tmp_path, store):
-    with (tmp_path / "errors").open("w+") as errors:
-        with begun(arguments, tmp_path, store, errors.fileno()) as command:
-            command.wait()
-        errors.seek(0)
-        assert command.returncode == 0
-        assert said not in errors.read()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from made_text import printed as on_terminal
 from typer.testing import CliRunner
 
 from netproof.benchmarks.imb import BENCHMARK
@@ -17,7 +16,6 @@ from netproof.commands.cli import app
 from netproof.errors import ParseError
 from netproof.measurement.links import Transport
 from netproof.present import judged_files
-from netproof.present.terminal import show
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data"
@@ -371,10 +369,8 @@ def test_a_narrow_terminal_has_all_figures_and_cuts_none(path, link):
     judged = files.judge([path], link=given)
     printed = {}
     for width in (80, 300):
-        out = Console(file=io.StringIO(), width=width)
         (_, _, blocks), *_ = judged_files.parts(judged, drawn=False)
-        show(blocks, out)
-        text = out.file.getvalue()
+        text = on_terminal(blocks, width)
         printed[width] = re.findall(r"(?<= )[0-9]+\.[0-9]+(?= )", text)
         if width == 80:
             begins = re.compile("(verdict|pass|WARN|FAIL|INCONCLUSIVE|NOT JUDGED) {2}")
@@ -500,13 +496,3 @@ class TestWithinAConfiguration:
             names = {each["criterion"] for one in found["curves"] for each in one["findings"]}
             assert ("monotony" in names) is judged
             assert "growth" not in names
-
-
-def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):
-    before = "[0] MPI startup(): Intel(R) MPI Library, Version 2021.17\nsrun: job 17 queued\n"
-    path = tmp_path / "imb.txt"
-    path.write_text(before + IMB.read_text() + "slurmstepd: done\n")
-    plain, framed = document(IMB)[1], document(path)[1]
-    for one in (*plain["curves"], *framed["curves"]):
-        del one["files"], one["configuration"], one["findings"]
-    assert framed["curves"] == plain["curves"]

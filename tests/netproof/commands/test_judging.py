@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from made_reports import altered, cases_in
 from typer.testing import CliRunner
 
 from netproof.commands import reframe
@@ -31,17 +31,6 @@ def verdict(tmp_path, monkeypatch):
         return ran.exit_code, " ".join(ran.output.split())
 
     return judge
-
-
-@pytest.mark.slow
-def test_what_the_session_lacks_fails_case_by_case(verdict):
-    status, said = verdict(str(RECORDED / "passed.json"), "testbed:gige")
-    assert status == 1
-    assert (
-        "FAIL 49 cases (8 of gige openmpi4, 4 of gige openmpi5, 19 of gige mpich, 18 of gige"
-        " intelmpi): did not run: the session does not have it" in said
-    )
-    assert "3 of 52 cases passed, 49 did not run" in said
 
 
 @pytest.mark.slow
@@ -108,14 +97,6 @@ def test_help_has_a_short_option(words):
     assert "Usage: " in ran.output
 
 
-def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
-    text = (RECORDED / "passed.json").read_text()
-    (tmp_path / "run-0.json").write_text(text[: len(text) // 2])
-    status, said = verdict()
-    assert status == 2
-    assert "is no whole report, it may be cut short" in said
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("verdict")
 @pytest.mark.parametrize(
@@ -137,9 +118,7 @@ def test_what_cannot_be_printed_on_a_full_disk_is_no_verdict(arguments):
 
 @pytest.mark.slow
 def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
-    document = json.loads((RECORDED / "passed.json").read_text())
-    document["runs"] = []
-    (tmp_path / "run-0.json").write_text(json.dumps(document))
+    altered(tmp_path, lambda document: document.update(runs=[]))
     status, said = verdict()
     assert status == 2
     assert "holds no test case, so nothing ran" in said
@@ -147,21 +126,14 @@ def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
 
 
 def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
-    document = json.loads((RECORDED / "passed.json").read_text())
-    test = document["runs"][0]["testcases"][-1]
-    test["system"] = test["netproof_measured"]["case"]["system"] = "elsewhere"
-    (tmp_path / "run-0.json").write_text(json.dumps(document))
+    def move(document):
+        test = cases_in(document)[-1]
+        test["system"] = test["netproof_measured"]["case"]["system"] = "elsewhere"
+
+    altered(tmp_path, move)
     status, said = verdict()
     assert status == 2
     assert "holds results of 2 systems (elsewhere, testbed); name one: SYSTEM" in said
-
-
-@pytest.mark.slow
-def test_both_curves_of_what_was_measured_again_are_shown(verdict):
-    status, said = verdict(str(RECORDED / "sick.json"), "testbed:gige")
-    assert status == 1
-    assert "bytes first, µs again 1, µs again 2, µs again 3, µs" in said
-    assert re.search(r"flagged: 49,152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49,153 – ", said)
 
 
 @pytest.mark.slow
@@ -183,14 +155,6 @@ def test_an_environment_that_vanished_from_the_configuration_fails(verdict, tmp_
     assert gone in said
     # What ran later says nothing of the session before.
     assert "the configuration has it no more" not in verdict(str(earlier))[1]
-
-
-@pytest.mark.slow
-def test_an_earlier_report_that_cannot_be_read_is_told(verdict, tmp_path):
-    (tmp_path / "run-1.json").write_text("{")
-    _, said = verdict(str(RECORDED / "passed.json"))
-    assert "not compared with an earlier session: " in said
-    assert "run-1.json: is no whole report" in said
 
 
 @pytest.mark.slow

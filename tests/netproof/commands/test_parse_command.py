@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-pytestmark = pytest.mark.slow
+from netproof.commands.cli import app
 
 DATA = Path(__file__).parents[2] / "data"
 BARRIER = DATA / "imb/2021.11/out-of-mem.txt"
@@ -21,20 +20,8 @@ BOTH_WAYS = DATA / "netpipe/3.7.2/tcp-both-ways.out"
 
 
 def run(*arguments: str | Path) -> tuple[int, list[dict[str, Any]], str]:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from netproof.commands.cli import main; main()",
-            "judge",
-            "--parse",
-            *arguments,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, json.loads(done.stdout), done.stderr
+    ran = CliRunner().invoke(app, ["judge", "--parse", *map(str, arguments)])
+    return ran.exit_code, json.loads(ran.stdout), ran.stderr
 
 
 def test_what_was_read_has_names_and_units() -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from made_reports import altered, busy, cases_in
+from made_text import printed as text
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.present.document import Cell
 from netproof.present.html.report import Report
 from netproof.present.session import whole
-from netproof.present.terminal import show
 from netproof.present.wording import BLOCKS
 from netproof.session import session
 from netproof.verdict import session_verdict
@@ -33,11 +32,11 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 
 
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
-    out = io.StringIO()
     judged = session_verdict.judge_session(session.load(path), system=system)
-    for _, title, blocks in whole(Report(judged)):
-        show([Cell(str(title), "heading"), *blocks], Console(file=out, width=width))
-    return out.getvalue()
+    parts = whole(Report(judged))
+    return "".join(
+        text([Cell(str(title), "heading"), *blocks], width) for _, title, blocks in parts
+    )
 
 
 def row_of(text: str, *begins: str) -> list[str]:
@@ -145,28 +144,20 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
 
 
 def test_labels_of_a_session_stand_on_top(tmp_path):
-    document = json.loads(SICK.read_text())
-    document["session_info"]["kernel"] = "6.1"
-    report = tmp_path / "labelled.json"
-    report.write_text(json.dumps(document))
+    report = altered(tmp_path, lambda it: it["session_info"].update(kernel="6.1"), "sick")
     assert shown(str(report))[1].splitlines()[1] == "labels kernel=6.1"
     assert json.loads(shown(str(report), "--format=json")[1])["labels"] == {"kernel": "6.1"}
 
 
 def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):
-    document = json.loads((SICK.parent / "two-switches.json").read_text())
-    busy = {
-        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
-        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
-        **{"pressure_full_share": 0.0, "absent": []},
-    }
-    for test in document["runs"][0]["testcases"]:
-        case = test["netproof_case"] or {}
-        if (test["partition"], test["environ"], case.get("ranks")) == ("gige", "mpich", 4):
-            for launch in test["netproof_measured"]["launches"]:
-                launch["loads"] = [busy]
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
+    def disturbed(document):
+        for test in cases_in(document):
+            case = test["netproof_case"] or {}
+            if (test["partition"], test["environ"], case.get("ranks")) == ("gige", "mpich", 4):
+                for launch in test["netproof_measured"]["launches"]:
+                    launch["loads"] = [busy()]
+
+    path = altered(tmp_path, disturbed, "two-switches")
     text = printed(200, path=path)
     four, two = (row_of(text, "IMB", "Sendrecv", count) for count in "42")
     assert [cell for cell in four if cell.startswith("~")]

@@ -246,22 +246,6 @@ def test_an_environment_that_cannot_be_used_is_told(folders):
 
 
 @pytest.mark.slow
-def test_a_file_of_another_system_that_is_broken_is_told_too_since_it_stops_every_run(folders):
-    (folders / "site-config" / "other.py").write_text("import nowhere\n")
-    (fault,) = faults("testbed")
-    assert fault["place"] == "the file"
-    assert "No module named 'nowhere'" in fault["reason"]
-
-
-@pytest.mark.slow
-def test_a_second_file_with_the_same_system_is_told_and_the_first_is_checked(folders):
-    shutil.copy(folders / "site-config" / "testbed.py", folders / "site-config" / "testbed2.py")
-    (fault,) = faults("testbed")
-    assert (fault["place"], fault["key"]) == ("system testbed", "name")
-    assert fault["file"].endswith("testbed2.py")
-
-
-@pytest.mark.slow
 def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
     changed(
         folders / "site-config" / "example.py",
@@ -278,20 +262,6 @@ def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
     (fault,) = faults("example:nexus-fc")
     assert (fault["place"], fault["key"]) == ("partition example:nexus-fc", "environs")
     assert "nothing would be measured" in fault["reason"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("nowhere",), "the configuration has no system 'nowhere'; it has example, testbed"),
-        (("testbed:ib",), "system testbed has no partition 'ib'; it has gige, fast-ethernet"),
-        ((), "no hostnames of example, testbed fit "),
-    ],
-)
-def test_what_is_not_there_cannot_be_checked(folders, arguments, reason):
-    status, said, why = checked(*arguments)
-    assert (status, said) == (2, "")
-    assert reason in why
 
 
 @pytest.mark.slow

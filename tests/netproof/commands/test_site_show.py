@@ -107,16 +107,6 @@ def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatc
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [(("nowhere",), "no system 'nowhere'"), (("testbed:ib",), "no partition 'ib'"), ((), "fit ")],
-)
-def test_what_is_not_there_cannot_be_shown(arguments, reason):
-    status, said, why = shown(*arguments)
-    assert (status, said) == (2, "")
-    assert reason in why
-
-
 @pytest.mark.slow
 def test_where_nodes_are_measured_in_pairs_is_told():
     document = json.loads(shown("testbed", "--format=json")[1])

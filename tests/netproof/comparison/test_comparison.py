@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_reports import busy
 from made_sides import first_launches, of, timed, with_launches, with_results, with_times
-from rich.console import Console
+from made_text import printed
 
 from netproof import codec
 from netproof.comparison import comparison
 from netproof.comparison.comparison import Outcome, Range, compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared import blocks
-from netproof.present.terminal import show
 
 
 @pytest.mark.slow
@@ -134,15 +133,9 @@ def test_sessions_with_nothing_in_common_cannot_be_compared(healthy, sick):
 
 @pytest.mark.slow
 def test_a_side_that_was_disturbed_is_told(healthy):
-    busy = {
-        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
-        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
-        **{"pressure_full_share": 0.0, "absent": []},
-    }
-
     def disturbed(result):
         values = codec.encode(result.measured)["launches"]
-        return with_launches(result, [{**launch, "loads": [busy]} for launch in values])
+        return with_launches(result, [{**launch, "loads": [busy()]} for launch in values])
 
     compared = compare(*sides(healthy, with_results(healthy, disturbed, "noisy.json")))
     noise = "noisy: gige-1: others used 40 % of the CPUs"
@@ -166,9 +159,8 @@ def with_cost(result, seconds):
 
 
 def head_of(compared) -> str:
-    out = io.StringIO()
-    show(blocks([compared], {}), Console(file=out, width=200))
-    return next(line for line in out.getvalue().splitlines() if " ratio " in line)
+    text = printed(blocks([compared], {}))
+    return next(line for line in text.splitlines() if " ratio " in line)
 
 
 @pytest.mark.slow
@@ -214,9 +206,7 @@ def test_sessions_of_the_same_name_are_told_apart_by_their_paths(healthy):
 def test_of_several_sides_each_has_a_column_of_ratios_to_the_first(healthy):
     one = compare(*sides(healthy, None, ("gige", "fast-ethernet"), ("mpich", "mpich")))
     other = dataclasses.replace(one, second=dataclasses.replace(one.second, name="third"))
-    out = io.StringIO()
-    show(blocks([one, other], {"fourth": "no case"}), Console(file=out, width=200))
-    lines = out.getvalue().splitlines()
+    lines = printed(blocks([one, other], {"fourth": "no case"})).splitlines()
     assert "fourth is not compared: no case" in lines
     heading = next(
         n for n, line in enumerate(lines) if line.split() == ["function", one.second.name, "third"]

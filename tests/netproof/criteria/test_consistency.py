@@ -64,27 +64,20 @@ def test_a_curve_that_is_slow_as_a_whole_fails_though_no_size_is_sure_of_it():
     assert "above 2 is flagged" in found.why
 
 
-def test_of_one_launch_a_slow_curve_is_inconclusive():
+def test_of_one_launch_a_slow_curve_is_inconclusive_and_some_slow_sizes_are_shown():
     found = agreement(curves(3), {"NetPIPE": curves(1)}, where="IMB PingPong")
     assert (found.level, found.size) == (Level.INCONCLUSIVE, None)
     assert "interval over sizes 3 to 3" in found.why
     assert "takes 3 launches of both" in found.why
     assert agreement(curves(1), {"IMB": curves(3)}, where="NetPIPE").level is Level.SHOWN
-
-
-def test_of_one_launch_some_slow_sizes_are_shown():
     spiked = Curve(MANY, tuple((50 + size / 117) * (1 if size < 1 << 15 else 4) for size in MANY))
-    found = agreement(spiked, {"NetPIPE": curves(1)})
-    assert found.level is Level.SHOWN
+    assert agreement(spiked, {"NetPIPE": curves(1)}).level is Level.SHOWN
 
 
-def test_few_launches_assert_nothing():
+def test_few_launches_assert_nothing_and_alone_a_benchmark_has_nobody_to_agree_with():
     found = agreement(launches(3, 3), {"other": launches(1, 1, 1)})
     assert found.level is Level.SHOWN
     assert "takes 3 launches of both" in found.why
-
-
-def test_alone_a_benchmark_has_nobody_to_agree_with():
     assert agreement(launches(1, 1, 1), {}) is None
 
 
@@ -107,26 +100,31 @@ def grown(own):
     return on_ranks("growth", "Alltoall", FEW, own, 8)
 
 
-def test_what_grows_as_its_work_passes():
-    found = grown(launches(2.4, 2.5, 2.6))
-    assert (found.level, found.against) == (Level.PASS, "Alltoall 4 ranks")
-    assert found.value == pytest.approx(1)
-
-
-def test_what_grows_by_far_more_fails_at_the_size_where_it_does():
+def test_what_grows_by_far_more_than_its_work_fails_at_the_size_where_it_does():
     found = grown(launches(2.4, 2.5, 2.6, slow={1024: 20}))
     assert (found.level, found.size) == (Level.FAIL, 1024)
     assert found.value == pytest.approx(20)
     assert found.interval[0] > 10
     assert "50 times the 20 µs of Alltoall 4 ranks" in found.why
     assert "its ranks explain 2.5 times" in found.why
-    assert grown(launches(12.4, 12.5, 12.6)).level is Level.WARN
 
 
-def test_an_interval_that_contains_the_bound_fails_nothing():
-    assert grown(launches(10, 26, 60)).level is Level.SHOWN
-    assert grown(launches(2, 15, 60)).level is Level.WARN
-    assert grown(launches(1, 8, 60)).level is Level.PASS
+@pytest.mark.parametrize(
+    ("factors", "level"),
+    [
+        # As its work.
+        ((2.4, 2.5, 2.6), Level.PASS),
+        ((12.4, 12.5, 12.6), Level.WARN),
+        # An interval that contains the bound fails nothing.
+        ((10, 26, 60), Level.SHOWN),
+        ((2, 15, 60), Level.WARN),
+        ((1, 8, 60), Level.PASS),
+    ],
+)
+def test_growth_is_judged_by_all_of_its_interval(factors, level):
+    found = grown(launches(*factors))
+    assert (found.level, found.against) == (level, "Alltoall 4 ranks")
+    assert found.value == pytest.approx(factors[1] / 2.5)
 
 
 def test_other_sizes_and_readings_that_are_none_are_undefined():
@@ -137,25 +135,24 @@ def test_other_sizes_and_readings_that_are_none_are_undefined():
     assert "is no reading" in grown(wrong).why
 
 
-class TestMonotony:
-    def shrunk(self, own, more=FEW):
-        return on_ranks("monotony", "Bcast", own, more, 4)
-
-    def test_what_takes_less_on_fewer_ranks_passes(self):
-        found = self.shrunk(launches(0.5, 0.5, 0.5))
-        assert (found.criterion, found.level) == ("monotony", Level.PASS)
-        assert found.value == pytest.approx(0.5)
-
-    def test_what_takes_far_longer_on_fewer_ranks_fails_at_its_size(self):
-        found = self.shrunk(launches(0.98, 1, 1.02, slow={64: 12}))
-        assert (found.level, found.size) == (Level.FAIL, 64)
-        assert found.value == pytest.approx(12)
+@pytest.mark.parametrize(
+    ("own", "level", "value"),
+    [
+        (launches(0.5, 0.5, 0.5), Level.PASS, 0.5),
+        (launches(0.98, 1, 1.02, slow={64: 12}), Level.FAIL, 12),
+        # A library that chooses better on more ranks.
+        (launches(4.9, 5, 5.1), Level.WARN, 5),
+    ],
+)
+def test_what_takes_far_longer_on_fewer_ranks_fails_at_its_size(own, level, value):
+    found = on_ranks("monotony", "Bcast", own, FEW, 4)
+    assert (found.criterion, found.level) == ("monotony", level)
+    assert found.value == pytest.approx(value)
+    if level is Level.FAIL:
+        assert found.size == 64
         assert "64 bytes took 132 µs, 12 times (95% interval 11" in found.why
         assert "the 11 µs of Bcast 8 ranks, which has more to do" in found.why
         assert "Look at the nodes of that job" in found.why
-
-    def test_a_library_that_chooses_better_on_more_ranks_warns(self):
-        assert self.shrunk(launches(4.9, 5, 5.1)).level is Level.WARN
 
 
 DOUBLING = tuple(2**power for power in range(2, 12))
@@ -189,10 +186,14 @@ def judged(own, alongside, operation="Alltoall", ranks=4, launches=(), a_node=1,
     )
 
 
-def test_a_ring_of_exchanges_does_the_work_of_an_alltoall():
+def test_a_ring_of_exchanges_does_the_work_of_an_alltoall_and_what_was_not_measured_none():
     found = judged(curve(3, 30), {"Sendrecv": companion(curve())})
     assert (found.level, found.against) == (Level.PASS, EACH)
     assert found.value == pytest.approx(1)
+    both = {"Sendrecv": companion(curve()), "Bcast": companion(curve())}
+    assert judged(curve(), {"Bcast": companion(curve())}) is None
+    assert judged(curve(), both) is None
+    assert judged(curve(), {}, "Sendrecv") is None
 
 
 def test_ranks_that_share_a_link_send_their_parts_over_it_in_turn():
@@ -221,13 +222,6 @@ def test_a_size_that_is_no_multiple_of_the_ranks_is_left_out():
     found = judged(curve(), alongside, "Allreduce", ranks=3)
     assert found.level is Level.UNDEFINED
     assert "no size in common" in found.why
-
-
-def test_what_was_not_measured_asserts_nothing():
-    assert judged(curve(), {"Bcast": companion(curve())}) is None
-    both = {"Sendrecv": companion(curve()), "Bcast": companion(curve())}
-    assert judged(curve(), both) is None
-    assert judged(curve(), {}, "Sendrecv") is None
 
 
 def test_a_part_of_the_interval_below_the_bound_is_inconclusive():

@@ -95,13 +95,10 @@ def test_a_carrier_change_names_node_and_interface_and_fails():
     assert "gige-2 eth1: its carrier came or went 2 times" in finding.why
 
 
-def test_a_carrier_change_elsewhere_warns_and_one_of_loopback_is_none():
+def test_a_carrier_change_elsewhere_warns_one_of_loopback_is_none_and_none_is_hidden():
     other = (interface("eth0", carrier_changes=1), interface("lo", carrier_changes=4))
     finding = one(found(launch((*other, interface("eth1"), tcp(9, 0), SOFTNET))), "carrier changes")
     assert (finding.level, finding.interface) == (Level.WARN, "eth0")
-
-
-def test_a_launch_that_was_disturbed_does_not_hide_a_carrier_change():
     noisy = launch((interface("eth1", carrier_changes=2), tcp(9, 0), SOFTNET), undisturbed=False)
     quiet = launch((interface("eth1"), tcp(9, 0), SOFTNET))
     assert one(found(quiet, noisy), "carrier changes").level is Level.FAIL
@@ -120,11 +117,9 @@ def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own
     assert "path" not in {finding.criterion for finding in judge(with_it, settings)}
 
 
-def test_segments_that_came_twice_were_not_lost():
+def test_segments_that_came_twice_were_not_lost_whichever_way_the_kernel_counts_them():
     assert sent_again(launch((tcp(1000, 90, 70),)).counters, "n1") == Share("n1", "", 20, 1090)
-
-
-def test_before_kernels_that_count_segments_reports_are_taken():
+    # Before kernels that count segments, reports are taken.
     counted = {"Tcp.OutSegs": 1000, "Tcp.RetransSegs": 90, "TcpExt.TCPDSACKRecv": 5}
     names = (("Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPDSACKRecv"),)
     sources = {"n1": (CounterSource("tcp", "", counted, 0),)}
@@ -142,21 +137,21 @@ def test_the_node_that_sends_again_is_named_with_its_share():
     )
 
 
-def test_one_in_a_hundred_fails_and_a_site_may_say_otherwise():
-    ill = launch((interface("eth1"), tcp(8000, 100), SOFTNET))
-    assert one(found(ill), "retransmissions").level is Level.FAIL
-    eased = {"warn": 0.02, "fail": 0.05}
-    assert one(found(ill, retransmission=eased), "retransmissions").level is Level.PASS
-
-
-def test_a_few_segments_are_no_share():
-    finding = one(found(launch((interface("eth1"), tcp(100, 5), SOFTNET))), "retransmissions")
-    assert finding.level is Level.PASS
-
-
-def test_what_disturbed_launches_sent_again_only_warns():
-    ill = launch((interface("eth1"), tcp(8000, 100), SOFTNET), undisturbed=False)
-    assert one(found(ill), "retransmissions").level is Level.WARN
+@pytest.mark.parametrize(
+    ("sent", "again", "undisturbed", "bounds", "level"),
+    [
+        (8000, 100, True, {}, Level.FAIL),
+        (8000, 100, True, {"warn": 0.02, "fail": 0.05}, Level.PASS),
+        (8000, 100, False, {}, Level.WARN),
+        # So few segments are no share.
+        (100, 5, True, {}, Level.PASS),
+    ],
+)
+def test_one_in_a_hundred_fails_in_undisturbed_launches_and_a_site_may_say_otherwise(
+    sent, again, undisturbed, bounds, level
+):
+    ill = launch((interface("eth1"), tcp(sent, again), SOFTNET), undisturbed=undisturbed)
+    assert one(found(ill, retransmission=bounds), "retransmissions").level is level
 
 
 @pytest.mark.parametrize(("errors", "level"), [(0, "pass"), (1, "warn"), (50, "fail")])
@@ -172,11 +167,7 @@ def test_what_is_not_known_is_undefined_with_the_reason():
     finding = one(found(launch((interface("eth1"), blind, SOFTNET))), "retransmissions")
     assert finding.level is Level.UNDEFINED
     assert "went from 9 to 1" in finding.why
-
-
-def test_an_interface_that_a_node_does_not_have_is_undefined():
-    findings = found(launch((interface("eth0"), tcp(9, 0), SOFTNET)))
-    errors = one(findings, "interface errors")
+    errors = one(found(launch((interface("eth0"), tcp(9, 0), SOFTNET))), "interface errors")
     assert (errors.level, errors.why) == (
         Level.UNDEFINED,
         "here: interface errors undefined: eth1: n1 has no eth1",
@@ -251,7 +242,11 @@ def test_rails_are_compared_where_a_node_sends_long_messages_over_several():
     assert rails_of(counted=(noisy,))[0].level is Level.WARN
 
 
-def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to():
+def test_one_launch_or_half_of_one_over_another_path_is_enough():
+    well = launch((interface("eth1", tx_bytes=10**8),), payload=10**8)
+    ill = launch((interface("eth1"), interface("eth0", tx_bytes=10**8)), payload=10**8)
+    assert path(well, ill).level is Level.FAIL
+    # Though the benchmark sent more than it had to.
     node = (interface("eth1", tx_bytes=10**8), interface("eth0", tx_bytes=10**8))
     finding = path(launch(node, payload=8 * 10**7))
     assert finding.level is Level.FAIL
@@ -267,23 +262,20 @@ def test_what_a_bond_sends_its_interfaces_do_not_send_elsewhere():
     assert path(launch(node, payload=9 * 10**7), rails=("bond0.7",)).level is Level.PASS
 
 
-def test_rdma_is_counted_by_the_port_in_words():
+def test_rdma_is_counted_by_the_port_in_words_and_over_another_device_is_named():
     roce = (interface("eth1", tx_bytes=4000), port("mlx5_0/1", "Ethernet", ("eth1",)))
     sent = dataclasses.replace(roce[1], counted={"counters/port_xmit_data": 25 * 10**6})
     assert path(launch((roce[0], sent), payload=10**8)).level is Level.PASS
     assert path(launch(roce, payload=10**8)).level is Level.FAIL
+    other = port("mlx5_1/1", "InfiniBand", (), port_xmit_data=25 * 10**6)
+    finding = path(launch((interface("eth1"), other), payload=10**8))
+    assert (finding.level, finding.interface) == (Level.FAIL, "mlx5_1/1")
 
 
 def test_ipoib_is_not_counted_twice():
     mlx = port("mlx5_0/1", "InfiniBand", ("ib0",), port_xmit_data=25 * 10**6)
     node = launch((interface("ib0", tx_bytes=10**8), mlx), payload=10**8)
     assert sent_over(node, ("ib0",))[0] == 10**8
-
-
-def test_rdma_over_another_device_is_named():
-    other = port("mlx5_1/1", "InfiniBand", (), port_xmit_data=25 * 10**6)
-    finding = path(launch((interface("eth1"), other), payload=10**8))
-    assert (finding.level, finding.interface) == (Level.FAIL, "mlx5_1/1")
 
 
 def test_a_payload_that_is_not_known_is_undefined_and_nothing_to_send_is_no_finding():
@@ -295,12 +287,6 @@ def test_a_payload_that_is_not_known_is_undefined_and_nothing_to_send_is_no_find
     )
     findings = found(launch(node, payload=0))
     assert "path" not in {finding.criterion for finding in findings}
-
-
-def test_one_launch_over_another_path_is_enough():
-    well = launch((interface("eth1", tx_bytes=10**8),), payload=10**8)
-    ill = launch((interface("eth1"), interface("eth0", tx_bytes=10**8)), payload=10**8)
-    assert path(well, ill).level is Level.FAIL
 
 
 def test_a_counter_that_went_back_leaves_the_path_not_known():
@@ -339,23 +325,26 @@ def test_the_way_that_loses_more_is_named_from_its_sender_to_its_receiver():
     assert "Look at what n2 sends with, what n1 receives with" in finding.why
 
 
-def test_ways_that_lose_alike_pass_however_much_they_lose():
-    finding = both_ways(launch(way(8_000, 900), way(8_000, 800)))
-    assert finding.level is Level.PASS
-    assert "Look at" not in finding.why
-
-
-def test_a_few_segments_are_no_difference():
-    assert both_ways(launch(way(800, 19), way(800, 0))).level is Level.PASS
-    assert both_ways(launch(way(800, 20), way(800, 0))).level is Level.WARN
-
-
-def test_whatever_one_way_loses_only_warns_from_where_the_site_lets_retransmissions_warn():
-    lossy = launch(way(8_000, 4_000), way(8_000, 0))
-    assert both_ways(lossy).level is Level.WARN
-    one_in_200 = launch(way(80_000, 400), way(80_000, 0))
-    assert both_ways(one_in_200).level is Level.WARN
-    assert both_ways(one_in_200, warn=0.009).level is Level.PASS
+@pytest.mark.parametrize(
+    ("one", "other", "bounds", "level"),
+    [
+        # Alike, however much is lost.
+        ((8_000, 900), (8_000, 800), {}, Level.PASS),
+        # A few segments.
+        ((800, 19), (800, 0), {}, Level.PASS),
+        ((800, 20), (800, 0), {}, Level.WARN),
+        # However much one way loses.
+        ((8_000, 4_000), (8_000, 0), {}, Level.WARN),
+        ((80_000, 400), (80_000, 0), {}, Level.WARN),
+        ((80_000, 400), (80_000, 0), {"warn": 0.009}, Level.PASS),
+    ],
+)
+def test_a_way_that_loses_more_only_warns_from_where_the_site_lets_retransmissions_warn(
+    one, other, bounds, level
+):
+    finding = both_ways(launch(way(*one), way(*other)), **bounds)
+    assert finding.level is level
+    assert ("Look at" in finding.why) is (level is Level.WARN)
 
 
 def test_disturbed_launches_do_not_count_alongside_others():
@@ -369,16 +358,13 @@ def test_a_node_that_only_acknowledges_tells_nothing_of_its_way():
     assert both_ways(launch(way(80_000, 400), way(80_000, 0, tx_bytes=5 * 10**7))).node == "n1"
 
 
-def test_other_than_two_nodes_have_no_two_ways():
+def test_other_than_two_nodes_have_no_two_ways_and_rdma_is_not_judged_by_what_tcp_sent_again():
     lossy = way(8_000, 400)
     assert directions(launch(lossy)) == ()
     assert directions(launch(lossy, way(8_000, 0), way(8_000, 0))) == ()
     assert directions(launch(lossy, way(8_000, 0)), inside=True) == ()
     assert directions(launch(lossy, way(8_000, 0)), rails=()) == ()
     assert directions() == ()
-
-
-def test_rdma_is_not_judged_by_what_tcp_sent_again():
     assert directions(launch(way(8_000, 400, ports=True), way(8_000, 0, ports=True))) == ()
 
 

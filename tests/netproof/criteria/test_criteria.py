@@ -46,11 +46,9 @@ def rates(*values, sizes=None):
 
 
 class TestEnvelope:
-    def test_is_the_least_time_of_all_and_knows_whose_it_is(self):
+    def test_is_the_least_time_of_all_from_4_bytes_on_and_knows_whose_it_is(self):
         found = envelope({"a": times(10, 30, 50), "b": times(20, 15, 90)})
         assert found == {4: (10, "a"), 8: (15, "b"), 16: (50, "a")}
-
-    def test_messages_below_4_bytes_are_left_out(self):
         curves = {label: times(0, 0, 5, 6, sizes=(0, 1, 4, 8)) for label in "ab"}
         assert list(envelope(curves)) == [4, 8]
 
@@ -71,25 +69,21 @@ class TestEnvelope:
         assert (slow.size, slow.level) == (8, Level.INCONCLUSIVE)
         assert "sizes next to each other scatter by a factor of 3.7: repeat them" in slow.reason
 
-    def test_one_configuration_has_no_envelope_and_is_not_passed(self):
+    def test_what_has_nobody_to_be_compared_with_or_no_reading_is_not_passed(self):
         (found,) = above_envelope({WHERE: times(1, 2, 3)})
         assert (found.level, found.own_level) == (Level.SHOWN, Level.UNDEFINED)
         assert found.value is None
         assert "one has no envelope" in found.why
-
-    def test_a_zero_time_is_undefined_and_makes_no_envelope_for_the_others(self):
+        found = above_envelope(
+            {"a": times(1, sizes=(4,)), "b": times(1, sizes=(4,)), "c": times(1, sizes=(8,))}
+        )
+        assert [f.level for f in found] == [Level.PASS, Level.PASS, Level.UNDEFINED]
         broken, fast, slow = above_envelope(
             {"broken": times(0, 1, 1), "fast": times(1, 1, 1), "slow": times(2, 2, 2)}
         )
         assert broken.level is Level.UNDEFINED
         assert "0 µs at 4 bytes" in broken.why
         assert (fast.value, slow.value) == (1, 2)
-
-    def test_a_configuration_apart_from_those_that_meet_is_undefined(self):
-        found = above_envelope(
-            {"a": times(1, sizes=(4,)), "b": times(1, sizes=(4,)), "c": times(1, sizes=(8,))}
-        )
-        assert [f.level for f in found] == [Level.PASS, Level.PASS, Level.UNDEFINED]
 
 
 def three(*values):
@@ -165,17 +159,32 @@ class TestEnvelopeIntervals:
         found = above_envelope(launches, pairs={("slow", "fast"): pairs[:1]})
         assert {one.where: one.level for one in found}["slow"] is Level.INCONCLUSIVE
 
-    def test_the_fastest_is_inconclusive_where_its_launches_are_far_apart(self):
-        shaky = alongside(shaky=three(0.1, 0.9, 300), steady=three(0.99, 1, 1.01))["shaky"]
-        assert (shaky.level, shaky.against) == (Level.INCONCLUSIVE, "steady")
-
-    def test_one_launch_of_a_side_lets_the_value_decide(self):
-        slow = alongside(slow=three(11), fast=three(0.1, 1, 10))["slow"]
-        assert (slow.level, slow.interval) == (Level.FAIL, None)
-
-    def test_who_is_steady_makes_it_red_where_the_fastest_is_not(self):
-        found = alongside(slow=three(12, 12, 12), fast=three(0.1, 0.9, 9), steady=three(1, 1, 1))
-        assert (found["slow"].level, found["slow"].against) == (Level.FAIL, "steady")
+    @pytest.mark.parametrize(
+        ("who", "launches", "level", "against"),
+        [
+            # The fastest, whose launches are far apart.
+            (
+                "fast",
+                {"fast": (0.1, 0.9, 300), "steady": (0.99, 1, 1.01)},
+                "inconclusive",
+                "steady",
+            ),
+            # Of one launch the value decides.
+            ("slow", {"slow": (11,), "fast": (0.1, 1, 10)}, "fail", "fast"),
+            # Who is steady makes it red where the fastest is not.
+            (
+                "slow",
+                {"slow": (12, 12, 12), "fast": (0.1, 0.9, 9), "steady": (1, 1, 1)},
+                "fail",
+                "steady",
+            ),
+        ],
+    )
+    def test_launches_that_scatter_fail_nobody_and_hide_nothing(
+        self, who, launches, level, against
+    ):
+        found = alongside(**{name: three(*took) for name, took in launches.items()})[who]
+        assert (found.level.value, found.against) == (level, against)
 
     def test_what_the_link_explains_is_added_to_each_launch(self):
         slow, fast = Link(100, 1500), Link(1000, 1500)
@@ -189,14 +198,10 @@ class TestEnvelopeIntervals:
 
 
 class TestScore:
-    def test_is_the_geometric_mean_of_baseline_over_case(self):
-        found = score([times(1, 4)], [times(4, 4)], where=WHERE, of="extreme")
+    def test_is_the_geometric_mean_of_baseline_over_case_without_interval_of_one_launch(self):
+        found = score([times(1, 4)], [times(4, 4)] * 3, where=WHERE, of="extreme")
         assert found.value == pytest.approx(2)
-        assert found.level is Level.SHOWN
-
-    def test_one_launch_has_no_interval_and_says_so(self):
-        found = score([times(1, 2)], [times(1, 2)] * 3, where=WHERE, of="b")
-        assert found.interval is None
+        assert (found.level, found.interval) == (Level.SHOWN, None)
         assert "no interval" in found.why
 
     def test_without_a_reading_or_common_size_it_is_undefined(self):
@@ -343,15 +348,13 @@ class TestLineRate:
         assert "103.1% of the line rate" in found.why
         assert "shared memory" in found.why
 
-    def test_a_share_beyond_the_bound_whose_interval_is_not_is_inconclusive(self):
+    def test_of_an_interval_around_the_bound_the_share_itself_says_whether_it_passes(self):
         found = self.found(0.97, 1.03, 1.05)
         assert found.level is Level.INCONCLUSIVE
         assert found.interval[0] < 1.02 < found.value < found.interval[1]
         assert found.bound == 1.02
         assert "95% interval 88.8% to 116.3%" in found.why
         assert "inconclusive: above 1.02" in found.why
-
-    def test_a_share_within_the_bound_passes_though_its_interval_reaches_beyond(self):
         found = self.found(0.97, 1.0, 1.05)
         assert found.level is Level.PASS
         assert found.interval[1] > 1.02
@@ -386,12 +389,10 @@ class TestLineRate:
         assert found.level is Level.PASS
         assert found.value == pytest.approx(1)
 
-    def test_no_asymptotic_bandwidth_is_undefined_with_the_reason(self):
+    def test_too_few_sizes_are_undefined_and_without_bandwidth_or_line_rate_there_is_none(self):
         few = line_rate(rates(1, 2), line_rate=self.gige)
         assert few.level is Level.UNDEFINED
         assert "takes 4 sizes" in few.why
-
-    def test_without_bandwidth_or_line_rate_there_is_none(self):
         assert line_rate(times(1, 2), line_rate=self.gige) is None
         assert line_rate(rates(1, 2)) is None
 
@@ -420,15 +421,12 @@ class TestMpiLoss:
         _, found = mpi_loss(mpi, tcp)
         assert found.level is Level.INCONCLUSIVE
 
-    def test_losses_are_those_at_common_sizes(self):
+    def test_losses_are_those_at_common_sizes_and_without_any_the_peaks_still_compare(self):
         mpi = rates(1, 50, 75, sizes=(1, 8, 16))
         tcp = rates(100, 100, 100, sizes=(8, 16, 32))
         assert losses(mpi, tcp, Bounds()) == {8: 0.5, 16: 0.25}
-
-    def test_without_common_sizes_the_peaks_still_compare(self):
         peak, at_size = mpi_loss(rates(90, sizes=(8,)), rates(100, sizes=(16,)))
-        assert peak.level is Level.PASS
-        assert at_size.level is Level.UNDEFINED
+        assert (peak.level, at_size.level) == (Level.PASS, Level.UNDEFINED)
 
     def test_without_a_bandwidth_both_are_undefined(self):
         for mpi, tcp in ((times(1, 2), rates(1, 2)), (rates(1, 2), rates(0, 2))):
@@ -444,12 +442,9 @@ class TestMpiLoss:
 
 @pytest.mark.parametrize("criterion", [inversion, jump, roughness])
 class TestAlongACurve:
-    def test_one_size_is_undefined_not_passed(self, criterion):
+    def test_one_size_is_undefined_and_not_passed_and_a_barrier_has_none(self, criterion):
         found = criterion(times(5), where=WHERE)
-        assert found.level is Level.UNDEFINED
-        assert (found.value, found.size) == (None, None)
-
-    def test_a_barrier_has_none(self, criterion):
+        assert (found.level, found.value, found.size) == (Level.UNDEFINED, None, None)
         assert criterion(Curve((0,), (5.0,))) is None
 
     @pytest.mark.parametrize("time", [0.0, 5e-324, 1e300])
@@ -468,41 +463,31 @@ def test_equal_sizes_negative_times_and_no_sizes_never_become_a_curve(sizes, too
         Curve(sizes, took)
 
 
-class TestBounds:
-    def test_a_failure_milder_than_the_warning_is_refused(self):
-        with pytest.raises(
-            NetproofError, match=r"warn=5.*, fail=2\.0: they are numbers that increase"
-        ):
-            replace(INVERSION, warn=5, fail=2.0)
-        with pytest.raises(
-            NetproofError, match=r"fail=0\.9, warn=0\.5: they are numbers that increase"
-        ):
-            replace(DROPOUT, fail=0.9)
-
-    def test_a_bound_that_is_no_number_is_refused(self):
-        with pytest.raises(NetproofError, match=r"nan.*: they are numbers"):
-            replace(ENVELOPE, fail=math.nan)
-
-    def test_a_least_size_of_0_would_let_empty_messages_into_ratios(self):
-        with pytest.raises(NetproofError, match="1 byte or more"):
-            replace(JUMP, least_size=0)
+@pytest.mark.parametrize(
+    ("bounds", "changes", "said"),
+    [
+        (INVERSION, {"warn": 5, "fail": 2.0}, r"warn=5.*, fail=2\.0: they are numbers that incr"),
+        (DROPOUT, {"fail": 0.9}, r"fail=0\.9, warn=0\.5: they are numbers that increase"),
+        (ENVELOPE, {"fail": math.nan}, "nan.*: they are numbers"),
+        # Empty messages make no ratios.
+        (JUMP, {"least_size": 0}, "1 byte or more"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(bounds, changes, said):
+    with pytest.raises(NetproofError, match=said):
+        replace(bounds, **changes)
 
 
-class TestCrashShare:
-    """Launches that crashed, over those made."""
-
-    @pytest.mark.parametrize(
-        ("crashed", "launches", "level"),
-        [
-            (0, 96, Level.PASS),
-            (1, 10, Level.PASS),
-            (2, 100, Level.PASS),
-            (2, 99, Level.FAIL),
-            (3, 96, Level.FAIL),
-        ],
-    )
-    def test_fails_above_two_in_a_hundred_and_from_two_crashes_on(self, crashed, launches, level):
-        assert crash_share(crashed, launches, where="gige mpich").level is level
-
-    def test_without_a_launch_there_is_no_share(self):
-        assert crash_share(0, 0, where="x").level is Level.UNDEFINED
+@pytest.mark.parametrize(
+    ("crashed", "launches", "level"),
+    [
+        (0, 96, Level.PASS),
+        (1, 10, Level.PASS),
+        (2, 100, Level.PASS),
+        (2, 99, Level.FAIL),
+        (3, 96, Level.FAIL),
+        (0, 0, Level.UNDEFINED),
+    ],
+)
+def test_crashes_fail_above_two_in_a_hundred_launches_and_from_two_on(crashed, launches, level):
+    assert crash_share(crashed, launches, where="gige mpich").level is level

@@ -12,7 +12,6 @@ from made_cases import along, case, compared, only, score
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import CannotJudgeError
-from netproof.criteria.slower import envelope
 from netproof.measurement.case import Curve
 
 WHERE = "case"
@@ -101,19 +100,6 @@ def test_a_curve_that_never_falls_has_no_inversion_and_no_roughness(curve):
     rising = replace(curve, time_us=tuple(sorted(curve.time_us)))
     assert inversion(rising, where=WHERE).value == 1
     assert roughness(rising, where=WHERE).value == 0
-
-
-overlapping = st.sets(st.sampled_from([4, 8, 9, 64, 1024]), min_size=2).map(sorted)
-
-
-@given(st.dictionaries(st.text(min_size=1), curves(overlapping), min_size=3, max_size=5))
-def test_the_envelope_never_exceeds_any_member(members):
-    least = envelope(members)
-    for curve in members.values():
-        own = dict(zip(curve.sizes, curve.time_us, strict=True))
-        assert all(time <= own.get(size, math.inf) for size, (time, _) in least.items())
-    for size, (time, label) in least.items():
-        assert dict(zip(members[label].sizes, members[label].time_us, strict=True))[size] == time
 
 
 def numbers(found: Finding):

@@ -37,6 +37,9 @@ def test_what_is_slow_at_all_sizes_fails_though_no_size_is_far_off():
     assert found.interval[1] < 0.25
     assert "0.2 times as fast as fast over 4 common sizes, 4 to 16384 bytes" in found.why
     assert "(fail: below 0.25 is flagged)" in found.why
+    one_size = judged(launches(0.99, 1, 1.01, slow={1024: 16}))
+    assert one_size.value == pytest.approx(0.5)
+    assert one_size.level is not Level.FAIL
 
 
 def test_three_times_as_long_warns_and_half_as_long_again_passes():
@@ -45,16 +48,13 @@ def test_three_times_as_long_warns_and_half_as_long_again_passes():
     assert judged(launches(2.9, 3, 3.1), warn=None, fail=0.4).level is Level.FAIL
 
 
-def test_it_is_the_mean_over_the_sizes_that_counts():
-    found = judged(launches(0.99, 1, 1.01, slow={1024: 16}))
-    assert found.value == pytest.approx(0.5)
-    assert found.level is not Level.FAIL
-
-
-def test_of_a_single_launch_the_value_decides():
+def test_of_a_single_launch_the_value_decides_and_alone_there_is_no_floor():
     found = judged(launches(5))
     assert (found.level, found.interval) == (Level.FAIL, None)
     assert "no interval, which takes two launches of both" in found.why
+    assert judged(launches(5), others={}) is None
+    others = {"broken": [Curve((4,), (0.0,))], "fast": launches(1, 1, 1)}
+    assert judged(launches(5, 5, 5), others=others).against == "fast"
 
 
 def test_a_failure_against_any_other_counts_and_the_lowest_score_is_reported():
@@ -83,21 +83,12 @@ def test_launches_next_to_each_other_decide_alone():
     assert judged(own, {"fast": pairs["fast"][:1]}, {"fast": fast}).level is Level.INCONCLUSIVE
 
 
-def test_without_another_environment_there_is_no_floor():
-    assert judged(launches(5), others={}) is None
-
-
 def test_what_cannot_be_compared_is_undefined():
     found = judged([Curve((8,), (5.0,))])
     assert found.level is Level.UNDEFINED
     assert "no size in common with another environment" in found.why
     found = judged([Curve((4,), (0.0,))])
     assert "in launch 1, 0 µs at 4 bytes is no reading" in found.why
-
-
-def test_another_that_cannot_be_judged_takes_no_part():
-    others = {"broken": [Curve((4,), (0.0,))], "fast": launches(1, 1, 1)}
-    assert judged(launches(5, 5, 5), others=others).against == "fast"
 
 
 @given(
@@ -150,25 +141,18 @@ def test_ranges_of_either_one_are_named_with_their_sizes():
     assert "slower than b from 4 to 32 bytes, by 100 to 100 %" in first.reason
 
 
-def test_one_launch_each_says_to_repeat():
+def test_it_is_said_how_sure_launches_are_of_it():
     (one,) = found(side(lambda size: 2), side())
     assert "one launch each: repeat" in one.reason
     (one,) = found(side(lambda size: 2, count=3), side())
     assert "one launch of one of them: repeat" in one.reason
-
-
-def test_launches_that_show_it_are_certain_with_an_interval():
-    one = side(lambda size: 1.4, count=5, noise=0.02)
-    (only,) = found(one, side(count=5, noise=0.02, seed=2))
-    assert "; certain" in only.reason
-    assert 0.3 < only.interval[0] < 0.4 < only.interval[1] < 0.5
-
-
-def test_two_launches_that_are_all_slower_are_likely():
-    one = [*side(lambda size: 1.3), *side(lambda size: 1.9)]
-    other = [*side(), *side(lambda size: 1.2)]
-    (only,) = found(one, other)
-    assert "likely: all launches are slower" in only.reason
+    several = side(lambda size: 1.4, count=5, noise=0.02)
+    (one,) = found(several, side(count=5, noise=0.02, seed=2))
+    assert "; certain" in one.reason
+    assert 0.3 < one.interval[0] < 0.4 < one.interval[1] < 0.5
+    two = [*side(lambda size: 1.3), *side(lambda size: 1.9)]
+    (one,) = found(two, [*side(), *side(lambda size: 1.2)])
+    assert "likely: all launches are slower" in one.reason
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -233,34 +233,37 @@ def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
 
 
 def test_two_environments_that_accuse_one_node_are_one_culprit_and_one_that_clears_it_is_told():
-    several = [rounds(gige_3=2.0), rounds(environment="openmpi4", gige_3=2.0)]
-    culprit = only(**healthy(of_pairs=several))
-    assert [one.environment for one in culprit.evidence] == ["mpich", "openmpi4"]
-    several = [rounds(gige_3=2.0), rounds(environment="openmpi4")]
-    culprit = only(**healthy(of_pairs=several))
+    one, clears = rounds(gige_3=2.0), rounds(environment="openmpi4")
+    accuses = rounds(environment="openmpi4", gige_3=2.0)
+    culprit = only(**healthy(of_pairs=[one, accuses]))
+    assert [each.environment for each in culprit.evidence] == ["mpich", "openmpi4"]
+    culprit = only(**healthy(of_pairs=[one, clears]))
     assert culprit.alternatives == ("only with mpich: other rounds clear it",)
+
+
+def test_of_many_launches_that_failed_the_first_is_told():
+    pairs = rounds()
+    faults = tuple(f"pairs.{number} ended with status 143" for number in (1, 4, 5))
+    failed = dataclasses.replace(pairs.rounds, faults=faults)
+    found = of(**healthy(of_pairs=[dataclasses.replace(pairs, rounds=failed)]))
+    assert found.incomplete == (
+        "rounds of pairs of mpich have 3 faults, the first: pairs.1 ended with status 143",
+    )
 
 
 @pytest.mark.parametrize("state", ["no carrier", "down"])
 def test_a_link_that_is_down_explains_what_failed_on_its_node(state):
-    found = of(
-        cases=[unmeasured()],
-        described=in_job(gige_2={"state": state}),
-        failed_tests=[failed_test("Job", "did not end")],
-    )
+    described = in_job(gige_2={"state": state})
+    failed = [failed_test("Job", "did not end")]
+    found = of(cases=[unmeasured()], described=described, failed_tests=failed)
     (culprit,) = found.culprits
-    assert culprit.cause == "link down"
+    assert (culprit.cause, culprit.sure, culprit.consequences) == ("link down", Sure.SEEN, 1)
     assert (culprit.place.kind, culprit.place.nodes) == (PlaceKind.NODE, ("gige-2",))
-    assert culprit.sure is Sure.SEEN
-    assert culprit.consequences == 1
     assert not any("carrier" in sentence for sentence in found.ruled_out)
-
-
-def test_a_case_of_which_no_node_is_known_is_explained_by_a_link_that_is_down():
+    # Or of a case of which no node is known.
     one = unmeasured()
     there = dataclasses.replace(one.result, nodes=("login",))
-    elsewhere = CaseVerdict.of(one.case, there, one.faults)
-    culprit = only(cases=[elsewhere], described=in_job(gige_2={"state": "down"}))
+    culprit = only(cases=[CaseVerdict.of(one.case, there, one.faults)], described=described)
     assert (culprit.cause, culprit.consequences) == ("link down", 1)
 
 
@@ -307,7 +310,7 @@ RING = {
 """A ring whose second node has a firewall that drops requests for connections."""
 
 
-def test_a_node_behind_a_firewall_explains_jobs_that_hang():
+def test_a_node_behind_a_firewall_explains_jobs_that_hang_and_nodes_that_answer_are_ruled_out():
     failed = [failed_test("Job", "did not end")]
     culprit = only(**healthy(cases=[unmeasured()], described=in_job(**RING), failed_tests=failed))
     assert (culprit.cause, culprit.place.nodes) == ("no TCP", ("gige-2",))
@@ -315,13 +318,9 @@ def test_a_node_behind_a_firewall_explains_jobs_that_hang():
     assert "of gige-1 and gige-3, and pings come through" in culprit.evidence[0].sentence
     assert (culprit.sure, culprit.consequences) == (Sure.SEEN, 1)
     assert all(word in culprit.advice for word in ("nft list ruleset", "iptables -S", "firewalld"))
-
-
-def test_nodes_that_answer_over_tcp_are_ruled_out():
+    others = ("gige-1,gige-3", "gige-2,gige-4")
     ring = {
-        name: {"tcp_answered": "gige-2,gige-4" if name[-1] in "13" else "gige-1,gige-3"}
-        | {"tcp_unanswered": "none"}
-        for name in RING
+        name: {"tcp_answered": others[int(name[-1]) % 2], "tcp_unanswered": "none"} for name in RING
     }
     found = of(**healthy(described=in_job(**ring)))
     assert found.culprits == ()
@@ -331,27 +330,22 @@ def test_nodes_that_answer_over_tcp_are_ruled_out():
 def test_another_sysctl_is_the_setting_on_its_node_and_fits_a_slow_port_alike():
     described = in_job(gige_3={"sysctls": {"net.ipv4.tcp_sack": "0"}})
     culprit = only(**healthy(described=described))
-    assert culprit.cause == "setting differs"
+    assert (culprit.cause, culprit.alternatives) == ("setting differs", ())
     assert culprit.place.name == "sysctls net.ipv4.tcp_sack on gige-3"
     assert culprit.headline == "gige-3: sysctls net.ipv4.tcp_sack differs"
-    assert culprit.alternatives == ()
     culprit = only(**healthy(described=described, of_pairs=[rounds(gige_3=2.0)]))
     assert culprit.cause == "setting differs"
     (other,) = culprit.alternatives
     assert other.startswith("gige-3 (eth1): slower than the others")
     assert "set it as on the other nodes" in culprit.distinguish_by
-
-
-def test_a_setting_does_not_explain_what_is_red_without_it():
-    described = in_job(gige_3={"sysctls": {"net.ipv4.tcp_sack": "0"}})
+    # It does not explain what is red without it.
     cases = [
         judged_case(subject(), "slow at 1024"),
         judged_case(subject(environment="openmpi4", on=("gige-3", "gige-4")), "slow at 1024"),
     ]
-    found = of(**healthy(cases=cases, described=described))
-    causes = {culprit.cause: culprit.consequences for culprit in found.culprits}
-    assert causes == {"the switch as a whole": 2, "setting differs": 0}
-    assert found.culprits[0].cause == "the switch as a whole"
+    found = of(**healthy(cases=cases, described=described)).culprits
+    causes = [(culprit.cause, culprit.consequences) for culprit in found]
+    assert causes == [("the switch as a whole", 2), ("setting differs", 0)]
 
 
 def test_ranks_that_wait_for_cpus_on_one_node_only():
@@ -475,16 +469,6 @@ def test_too_few_nodes_without_a_case_cannot_be_told():
     # What a site asks of a pair is judged.
     asked = of(**healthy(cases=[], of_pairs=[few(least=0.5)]))
     assert (asked.culprits, asked.incomplete) == ((), (NOT_COUNTED,))
-
-
-def test_of_many_launches_that_failed_the_first_is_told():
-    pairs = rounds()
-    faults = tuple(f"pairs.{number} ended with status 143" for number in (1, 4, 5))
-    failed = dataclasses.replace(pairs.rounds, faults=faults)
-    found = of(**healthy(of_pairs=[dataclasses.replace(pairs, rounds=failed)]))
-    assert found.incomplete == (
-        "rounds of pairs of mpich have 3 faults, the first: pairs.1 ended with status 143",
-    )
 
 
 def test_where_it_cannot_be_told_the_next_step_is():
@@ -851,21 +835,13 @@ def test_a_pair_of_too_few_nodes_below_the_share_that_is_asked_for_is_named():
     assert (len(culprit.evidence), culprit.consequences) == (2, 2)
 
 
-def test_what_is_not_measured_cannot_be_told():
+def test_what_is_not_measured_cannot_be_told_and_what_was_found_outweighs_it():
     found = of(**healthy(covered=False))
     assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
-    assert status([found]) == INCONCLUSIVE
     assert found.incomplete == ("how many nodes there are: not asked",)
     assert of().incomplete == ("nothing was measured on this partition",)
-
-
-def test_what_was_found_outweighs_what_cannot_be_told():
-    wrong = of(**healthy(of_pairs=[rounds(gige_3=2.0)]))
-    assert status([of(**healthy(covered=False)), wrong, of(**healthy())]) == SOMETHING_WRONG
-    assert status([of(**healthy(covered=False)), of(**healthy())]) == INCONCLUSIVE
-
-
-def test_a_partition_that_is_not_there_is_refused():
+    assert status([found, of(**healthy())]) == INCONCLUSIVE
+    assert status([found, of(**healthy(of_pairs=[rounds(gige_3=2.0)]))]) == SOMETHING_WRONG
     with pytest.raises(NetproofError, match="there is no partition 'other'; there are gige"):
         diagnose(session_of(**healthy()), "other")
 

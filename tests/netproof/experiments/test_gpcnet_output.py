@@ -30,11 +30,6 @@ def test_every_figure_is_read():
     )
 
 
-def test_what_a_library_prints_before_and_after_is_no_part_of_it():
-    text = f"[0] MPI startup(): library\n{TEXT}\nsrun: done\n"
-    assert network_tests(BENCHMARK.read(text, "")) == network_tests(BENCHMARK.read(TEXT, ""))
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -56,21 +51,7 @@ def test_anything_else_is_refused_with_its_line(old, new, said):
     assert str(refused.value).startswith("x.out:")
 
 
-def test_a_line_of_something_else_within_a_table_is_refused():
-    lines = TEXT.splitlines()
-    place = next(number for number, line in enumerate(lines) if ALLREDUCE in line)
-    lines.insert(place, "slurmstepd: error: something")
-    with pytest.raises(ParseError):
-        BENCHMARK.read("\n".join(lines), "x.out")
-
-
 @given(st.integers(0, len(TEXT.rstrip()) - 1))
 def test_a_text_that_was_cut_is_refused(length):
     with pytest.raises(ParseError):
         BENCHMARK.read(TEXT[:length], "x.out")
-
-
-@given(st.text())
-def test_no_text_makes_any_other_error(text):
-    with pytest.raises(ParseError):
-        BENCHMARK.read(text, "x.out")

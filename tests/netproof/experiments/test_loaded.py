@@ -17,7 +17,6 @@ from netproof.errors import NetproofError
 from netproof.experiments import load, load_plan
 from netproof.experiments.load import Impact, Loaded, Statistic, VictimRun
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, chosen, turns
-from netproof.experiments.tails import nearest_rank
 from netproof.measurement.interval import Side
 from netproof.session import job_files, node_facts
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
@@ -56,14 +55,11 @@ def undisturbed_below(recorded: Loaded, share: float) -> Loaded:
     return dataclasses.replace(recorded, partition_extras=extras)
 
 
-def test_what_else_ran_alongside_a_launch_alone_is_a_disturbance(recorded):
+def test_what_else_ran_alongside_is_a_disturbance_but_the_aggressor_on_one_machine(recorded):
     strict = undisturbed_below(recorded, 0.0).where
     alone = next(run for run in recorded.runs if not run.turn.beside)
     assert "others used" in alone.refused(strict)
-
-
-def test_on_one_machine_the_aggressor_is_among_the_others(recorded):
-    strict, run = undisturbed_below(recorded, 0.0).where, alongside(recorded)
+    run = alongside(recorded)
     assert not run.refused(strict)
     loads = tuple(dataclasses.replace(one, machine=one.node) for one in run.launch.loads)
     own = dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=loads))
@@ -144,11 +140,6 @@ def test_a_damaged_record_of_aggressors_names_its_file(folder, text):
     (folder / "aggressors.json").write_text(text)
     with pytest.raises(NetproofError, match=r"aggressors\.json:"):
         load.of_job(folder, "1")
-
-
-def test_a_job_without_aggressors_has_no_record_of_them(folder):
-    (folder / "aggressors.json").unlink()
-    assert load.aggressions_of(folder) == {}
 
 
 @pytest.mark.parametrize(
@@ -232,12 +223,6 @@ def test_the_99th_percentile_has_a_bound_of_its_own(recorded):
     assert few.undecided
 
 
-def test_a_percentile_that_so_few_times_cannot_have_is_not_known():
-    assert nearest_rank(range(1, 100), 99) is None
-    assert nearest_rank(range(1, 101), 99) == 99
-    assert nearest_rank(range(1, 201), 99) == 198
-
-
 def test_a_round_that_is_refused_does_not_count_and_says_why(recorded):
     first = next(run for run in recorded.runs if run.turn.beside)
     silent = dataclasses.replace(first, uncongested="it ended before the victim")
@@ -306,16 +291,11 @@ def test_each_launch_is_a_step_and_may_have_an_aggressor_on_the_other_nodes():
             assert aggressor.command[aggressor.command.index("-multi") + 1] == "1"
 
 
-def test_a_single_pair_is_no_group_among_several():
+def test_a_single_pair_is_no_group_and_an_incast_is_gathered_by_one_rank_that_does_not_change():
     turn = next(turn for turn in load_plan.read_turns(PLANNED_JOB) if turn.beside)
     _, aggressor = steps(dataclasses.replace(turn, others=turn.others[:2]))
     assert "-multi" not in aggressor.command
-
-
-def test_an_incast_is_gathered_by_one_rank_that_does_not_change():
-    turn = next(turn for turn in load_plan.read_turns(PLANNED_JOB) if turn.beside)
-    incast = dataclasses.replace(turn, aggressor=Aggressor.INCAST)
-    _, aggressor = steps(incast)
+    _, aggressor = steps(dataclasses.replace(turn, aggressor=Aggressor.INCAST))
     assert aggressor.command[-3:] == ("-root_shift", "off", "Gatherv")
 
 
@@ -384,14 +364,11 @@ def test_with_leaves_the_victim_is_within_one_and_across_two(seed):
     assert LEAF_OF[within.others[0]] != LEAF_OF[within.nodes[0]]
 
 
-def test_pairs_that_congest_send_from_leaf_to_leaf():
+def test_pairs_that_congest_send_from_leaf_to_leaf_where_two_leaves_have_two_nodes():
     several = turns(NODES, LEAVES, (Victim.BANDWIDTH,), (Aggressor.ONE_TO_ONE,), 1, 1)
     across = next(turn.others for turn in several if turn.place is VictimPlace.ACROSS)
     for one, other in zip(across[::2], across[1::2], strict=True):
         assert LEAF_OF[one] != LEAF_OF[other]
-
-
-def test_leaves_of_which_only_one_has_two_nodes_of_the_job_tell_nothing():
     nodes = ("n1", "n2", "n3", "n5")
     several = turns(nodes, LEAVES, (Victim.LATENCY,), (Aggressor.INCAST,), 1, 1)
     assert {turn.place for turn in several} == {VictimPlace.ANYWHERE}
@@ -404,11 +381,6 @@ def test_with_enough_rounds_every_node_is_measured(seed):
     for known, rounds in ((leaves, 6), ({}, 8)):
         several = turns(nodes, known, (Victim.BANDWIDTH,), (Aggressor.INCAST,), rounds, seed)
         assert {node for turn in several for node in turn.nodes} == set(nodes)
-
-
-def test_the_seed_alone_decides():
-    drawn = [turns(NODES, LEAVES, tuple(Victim), tuple(Aggressor), 2, seed) for seed in (7, 7, 8)]
-    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_three_nodes_are_too_few():

@@ -12,11 +12,6 @@ from netproof.experiments import parameters
 from netproof.experiments.parameters import FUNCTIONS, MPI, TCP
 
 
-def test_netpipe_over_tcp_is_told_by_an_argument():
-    setting = parameters.found("socket-buffer", ()).assignment(TCP, "Open MPI 4.1.4").of("65536")
-    assert (setting.arguments, setting.variables) == (("-b", "65536"), {})
-
-
 @pytest.mark.parametrize(
     ("library", "variable"),
     [
@@ -25,15 +20,23 @@ def test_netpipe_over_tcp_is_told_by_an_argument():
         ("MVAPICH2 2.3.7", "MV2_IBA_EAGER_THRESHOLD"),
     ],
 )
-def test_each_library_is_told_by_its_own_variable(library, variable):
+def test_each_library_is_told_by_its_own_variable_and_netpipe_over_tcp_by_an_argument(
+    library, variable
+):
     setting = parameters.found("eager-limit", ()).assignment(MPI, library).of("4096")
     assert (setting.arguments, setting.variables) == ((), {variable: "4096"})
+    for path in ("inter-node", "intra-node"):
+        buffer = parameters.found("socket-buffer", ()).assignment(TCP, library, path).of("65536")
+        assert (buffer.arguments, buffer.variables) == (("-b", "65536"), {})
 
 
-def test_any_variable_is_told_as_it_is_to_any_library():
-    turned = parameters.found("UCX_RNDV_THRESH", ["8192", "inf"])
-    assert turned.assignment(MPI, "whatever 1.0").of("inf").variables == {"UCX_RNDV_THRESH": "inf"}
-    with pytest.raises(NetproofError, match="TCP has no UCX_RNDV_THRESH"):
+def test_any_variable_is_told_as_it_is_to_any_library_on_any_partition():
+    assert parameters.found("mtu", ()).values_on(()) == ("1500", "4500", "9000")
+    turned = parameters.found("UCX_TLS", ["rc+x"])
+    for path in ("inter-node", "intra-node"):
+        assignment = turned.assignment(MPI, "whatever 1.0", path)
+        assert assignment.of("rc+x").variables == {"UCX_TLS": "rc+x"}
+    with pytest.raises(NetproofError, match="TCP has no UCX_TLS"):
         turned.assignment(TCP, "whatever 1.0")
 
 
@@ -64,12 +67,6 @@ def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them()
         turned.assignment(MPI, "MPICH 5.0.2")
 
 
-def test_values_of_other_parameters_are_theirs_on_any_partition():
-    assert parameters.found("mtu", ()).values_on(()) == ("1500", "4500", "9000")
-    plus = parameters.found("UCX_TLS", ["rc+x"]).assignment(MPI, "whatever")
-    assert plus.of("rc+x").variables == {"UCX_TLS": "rc+x"}
-
-
 def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
     limit, other, size = map(parameters.of, ("UCX_RNDV_THRESH", "UCX_TLS", "socket-buffer"))
     assert (limit.eager_limit, other.eager_limit, size.eager_limit) == (True, False, False)
@@ -94,15 +91,6 @@ def test_what_only_the_network_has_is_not_swept_inside_a_node(name, protocol):
     with pytest.raises(NetproofError, match="is of the network: inside a node it changes nothing"):
         turned.assignment(protocol, "Open MPI 4.1.4", "intra-node")
     turned.assignment(protocol, "Open MPI 4.1.4", "inter-node")
-
-
-def test_sockets_and_variables_are_swept_inside_a_node():
-    assert parameters.found("socket-buffer", ()).assignment(TCP, "MPICH", "intra-node").arguments
-    assert (
-        parameters.found("I_MPI_SHM_EAGER_THRESHOLD", ["1"])
-        .assignment(MPI, "x", "intra-node")
-        .variables
-    )
 
 
 @pytest.mark.parametrize(

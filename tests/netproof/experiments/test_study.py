@@ -98,16 +98,6 @@ class TestCommand:
         assert "gige mpich, IMB PingPong: latency" in ran.stdout
         assert "MB/s of 10⁶ bytes; over a link, peaks are of 131072 bytes" in ran.stdout
 
-    def test_a_session_that_is_none_is_an_error(self, tmp_path):
-        ran = CliRunner().invoke(app, ["measure", "study", "--list", str(tmp_path / "run-9.json")])
-        assert (ran.exit_code, ran.stdout) == (2, "")
-        assert "run-9.json: is not there" in ran.stderr
-
-    def test_an_unknown_study_is_an_error_on_stderr_and_exit_2(self):
-        ran = CliRunner().invoke(app, ["measure", "study", "--list", "e326"])
-        assert (ran.exit_code, ran.stdout) == (2, "")
-        assert "'e326' is no study" in ran.stderr
-
 
 @pytest.fixture
 def edited(tmp_path):

@@ -227,18 +227,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_newest_of_each_setting_is_taken(folder):
+def test_the_newest_of_each_setting_is_taken_of_the_system_that_is_asked_for(folder):
     (found,), faults = sweep.newest(folder, "testbed", ("mtu", "coalescing"))
     assert found.path.name == "run-mtu-20260102T000000.json"
     assert faults == {}
-
-
-def test_sweeps_of_another_system_are_none(folder):
     assert sweep.newest(folder, "mycluster", ("mtu",)) == ([], {})
-
-
-def test_a_folder_that_is_not_there_has_none(tmp_path):
-    assert sweep.newest(tmp_path / "none", "testbed", ("mtu",)) == ([], {})
+    assert sweep.newest(folder / "none", "testbed", ("mtu",)) == ([], {})
 
 
 def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monkeypatch):
@@ -253,14 +247,6 @@ def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monk
     assert faults == {
         "mtu": f"{folder / 'run-mtu-20260102T000000.json'}: has no sweep that is whole"
     }
-
-
-def test_a_report_without_a_sweep_is_named(tmp_path):
-    path = tmp_path / "run-mtu-20260101T000000.json"
-    path.write_text(json.dumps({"session_info": {}, "runs": []}))
-    found, faults = sweep.newest(tmp_path, "testbed", ("mtu",))
-    assert found == []
-    assert str(path) in faults["mtu"]
 
 
 # The record of changes that a sweep by a hook did not undo.
@@ -278,13 +264,20 @@ def test_without_a_record_nothing_is_left(tmp_path):
     assert parameters.restore(record, [], []) == ()
 
 
-def test_a_record_names_node_setting_and_value(tmp_path):
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ([], "has no tuning_hook any more"),
+        (["hook"], "cannot be restored: node1: srun is not in PATH"),
+    ],
+)
+def test_what_could_not_be_restored_stays_in_the_record(tmp_path, monkeypatch, hook, said):
     record = tmp_path / "record.json"
-    record.write_text('[["node1", "mtu", "1500"], ["node2", "mtu", "9000"]]')
-    assert parameters.read(record) == (
-        ("node1", "mtu", "1500"),
-        ("node2", "mtu", "9000"),
-    )
+    record.write_text('[["node1", "mtu", "1500"]]')
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NetproofError, match=said):
+        parameters.restore(record, hook, [])
+    assert parameters.read(record) == (("node1", "mtu", "1500"),)
 
 
 @pytest.mark.parametrize("text", ["node1", '[["node1", "mtu"]]', '{"node1": ["mtu", "1500"]}'])
@@ -294,20 +287,3 @@ def test_a_damaged_record_is_refused_and_stays(tmp_path, text):
     with pytest.raises(NetproofError, match=r"record\.json.*; restore the nodes by hand"):
         parameters.restore(record, ["hook"], [])
     assert record.read_text() == text
-
-
-def test_without_a_hook_what_is_left_is_for_a_person(tmp_path):
-    record = tmp_path / "record.json"
-    record.write_text('[["node1", "mtu", "1500"]]')
-    with pytest.raises(NetproofError, match="has no tuning_hook any more"):
-        parameters.restore(record, [], [])
-    assert record.exists()
-
-
-def test_a_node_that_does_not_answer_stays_in_the_record(tmp_path, monkeypatch):
-    record = tmp_path / "record.json"
-    record.write_text('[["node1", "mtu", "1500"]]')
-    monkeypatch.setenv("PATH", str(Path("/nowhere")))
-    with pytest.raises(NetproofError, match="cannot be restored: node1: srun is not in PATH"):
-        parameters.restore(record, ["hook"], [])
-    assert parameters.read(record) == (("node1", "mtu", "1500"),)

@@ -65,17 +65,14 @@ def test_a_report_keeps_all_of_it(recorded):
     assert Tail.from_json(json.loads(json.dumps(codec.encode(recorded)))) == recorded
 
 
-def test_two_trials_tell_what_starting_takes_and_what_a_call_takes(folder):
+def test_two_trials_tell_what_a_call_takes_and_one_long_one_is_enough(folder):
     first, second = TRIALS
     walls(folder, 1 + first * 0.002, 1 + second * 0.002)
     assert tails.call_s(folder) == pytest.approx(0.002)
     assert not tails.enough(folder)
-
-
-def test_one_long_trial_is_enough(folder):
     walls(folder, 10.0)
     assert tails.enough(folder)
-    assert tails.call_s(folder) == 10.0 / TRIALS[0]
+    assert tails.call_s(folder) == 10.0 / first
 
 
 @pytest.mark.parametrize(
@@ -146,16 +143,11 @@ def with_times(tail: Tail, times: list[float], **load: float) -> Tail:
     return dataclasses.replace(tail, times_us=tuple(times), partition_extras=extras, watched=looks)
 
 
-def test_a_percentile_is_the_nearest_rank():
-    ordered = [float(value) for value in range(1, 10_001)]
-    assert percentile(ordered, 50.0)[0] == 5000
-    assert percentile(ordered, 99.0)[0] == 9900
-    assert percentile(ordered, 99.9)[0] == 9990
-    assert percentile(ordered, 99.99)[0] == 9999
-
-
-@pytest.mark.parametrize(("level", "few"), [(99.0, 100), (99.9, 1000), (99.99, 10_000)])
-def test_one_that_would_be_the_longest_is_not_known(level, few):
+@pytest.mark.parametrize(
+    ("level", "rank", "few"), [(50.0, 5000, 2), (99.0, 9900, 100), (99.9, 9990, 1000)]
+)
+def test_a_percentile_is_the_nearest_rank_and_none_that_would_be_the_longest(level, rank, few):
+    assert percentile([float(value) for value in range(1, 10_001)], level)[0] == rank
     assert percentile([1.0] * (few - 1), level) is None
     assert percentile([1.0] * (few + 1), level) is not None
 

@@ -33,15 +33,6 @@ def test_an_empty_store_cannot_be_followed(nights):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "said"), [(1, "1 session of"), (3, "3 sessions of")])
-def test_few_sessions_are_said_to_be_few(nights, count, said):
-    nights.add_many(count)
-    status, out, _ = history(nights)
-    assert status == 0
-    assert f"{said} testbed: too few to judge, " in out
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [12, 40])
 def test_nothing_worse_is_said_with_what_is_to_be_expected(nights, count):
     nights.add_many(count)
@@ -70,16 +61,6 @@ def test_a_change_for_the_better_is_to_be_accepted(nights):
     assert status == 0
     assert "▲ gige mpich since 2026-09-25 01:00" in out
     assert "accept it, so that losing it again shows (netproof history accept)" in out
-
-
-@pytest.mark.slow
-def test_a_bad_night_is_told_and_does_not_fail(nights):
-    for night in range(30):
-        nights.add(night, by(1.8) if night == 24 else by(1))
-    status, out, _ = history(nights)
-    assert status == 0
-    assert "single bad nights" in out
-    assert "✗ gige mpich had a bad night on 2026-09-25 01:00" in out
 
 
 @pytest.mark.slow

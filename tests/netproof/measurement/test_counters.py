@@ -28,20 +28,15 @@ def healthy() -> Counters:
     return counted(text("healthy", "tcp-inter-node-oneway"))
 
 
-def test_what_one_node_sent_the_other_received(healthy):
+def test_what_both_nodes_counted_is_read_and_what_did_not_change_is_0_and_not_stored(healthy):
     sent = healthy.value("gige-1", "interface", "eth1", "tx_bytes")
     assert sent == healthy.value("gige-2", "interface", "eth1", "rx_bytes") == 57767821
-
-
-def test_segments_sent_again_are_there(healthy):
     assert healthy.value("gige-2", "tcp", "", "Tcp.RetransSegs") == 98
     assert healthy.value("gige-2", "tcp", "", "Tcp.OutSegs") == 40634
-
-
-def test_what_was_read_and_did_not_change_is_0_and_not_stored(healthy):
     assert healthy.value("gige-1", "interface", "eth1", "rx_errs") == 0
     assert healthy.value("gige-1", "tcp", "", "TcpExt.TCPTimeouts") == 0
     assert "rx_errs" not in healthy.source("gige-1", "interface", "eth1").counted
+    assert len(healthy.names) == 3
 
 
 def test_what_is_not_there_is_not_known(healthy):
@@ -56,11 +51,6 @@ def test_a_carrier_that_went_and_came_is_two_changes():
     found = counted(text("carrier", "tcp-inter-node-oneway"))
     assert found.value("gige-2", "interface", "eth1", "carrier_changes") == 2
     assert found.value("gige-1", "interface", "eth1", "carrier_changes") == 0
-
-
-def test_nodes_of_a_launch_share_the_names_that_were_read(healthy):
-    assert len(healthy.names) == 3
-    assert max(healthy.took_s.values()) < 0.1
 
 
 def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):

@@ -260,8 +260,12 @@ def test_a_rank_keeps_its_status_input_and_output(tmp_path):
 
 
 @pytest.mark.slow
-def test_only_rank_0_marks_its_output(tmp_path):
+def test_only_rank_0_marks_its_output_and_a_rank_that_a_signal_ended_says_so(tmp_path):
     assert rank(tmp_path, "echo", "of rank 1", SLURM_PROCID="1").stdout == "of rank 1\n"
+    ran = rank(tmp_path, "sh", "-c", "kill -SEGV $$")
+    assert ran.returncode == 139
+    assert "sh was ended by signal SEGV\n" in ran.stderr
+    assert rank(tmp_path, "./not-there").returncode == 127
 
 
 def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_told_whole(tmp_path):
@@ -269,13 +273,6 @@ def test_a_rank_that_ends_before_its_shell_comes_to_run_again_is_told_whole(tmp_
     ran = rank(tmp_path, "true", **slow)
     (one,) = disturbance.scheduled(ERRORS, ran.stderr).values()
     assert (ran.returncode, one["absent"]) == (0, ())
-
-
-def test_a_rank_that_a_signal_ended_says_so(tmp_path):
-    ran = rank(tmp_path, "sh", "-c", "kill -SEGV $$")
-    assert ran.returncode == 139
-    assert "sh was ended by signal SEGV\n" in ran.stderr
-    assert rank(tmp_path, "./not-there").returncode == 127
 
 
 @pytest.mark.slow

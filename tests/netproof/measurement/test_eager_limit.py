@@ -31,26 +31,25 @@ def test_a_round_trip_more_from_one_size_on_is_an_eager_limit(size_above):
     assert limit.step_us == pytest.approx(200)
 
 
-def test_a_line_through_latency_and_rate_has_no_eager_limit():
-    assert eager_limit(link()) is None
-    assert "stays for all larger" in landmarks(link(), None).why("eager_limit")
+def spike(factor):
+    return curve(POWERS, [t * (factor if n == 14 else 1) for n, t in enumerate(link().time_us)])
 
 
-def test_a_step_below_a_latency_or_a_tenth_of_the_time_is_no_eager_limit():
-    assert eager_limit(handshake(link(latency_us=30), 4096, 29)) is None
-    assert eager_limit(handshake(link(latency_us=30), 131072, 60)) is None
-
-
-def test_a_spike_and_a_dip_are_no_eager_limits():
-    for factor in (8.0, 1.6, 0.6, 0.2):
-        times = list(link().time_us)
-        times[14] *= factor
-        assert eager_limit(curve(POWERS, times)) is None
-
-
-def test_a_rate_that_collapses_for_good_is_no_eager_limit():
-    slow_above = [30 + size / 100 + max(0, size - 16384) / 2 for size in POWERS]
-    assert eager_limit(curve(POWERS, slow_above)) is None
+@pytest.mark.parametrize(
+    "one",
+    [
+        link(),
+        # Steps below a latency or a tenth of the time.
+        handshake(link(latency_us=30), 4096, 29),
+        handshake(link(latency_us=30), 131072, 60),
+        *map(spike, (8.0, 1.6, 0.6, 0.2)),
+        # A rate that collapses for good.
+        curve(POWERS, [30 + size / 100 + max(0, size - 16384) / 2 for size in POWERS]),
+    ],
+)
+def test_a_line_a_small_step_a_spike_a_dip_and_another_rate_are_no_eager_limits(one):
+    assert eager_limit(one) is None
+    assert "stays for all larger" in landmarks(one, None).why("eager_limit")
 
 
 def test_an_eager_limit_is_looked_for_up_to_a_mebibyte():

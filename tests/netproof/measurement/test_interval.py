@@ -128,14 +128,6 @@ def test_an_interval_of_a_ratio_holds_it(count):
     assert share_held(of_ratio, draws, math.e) >= LEAST
 
 
-@given(st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=12))
-def test_an_interval_holds_the_middle_of_its_values(values):
-    low, high = of_median(values)
-    ranked = sorted(values)
-    assert low <= ranked[-1] * (1 + 1e-9)
-    assert ranked[0] * (1 - 1e-9) <= high
-
-
 @pytest.mark.parametrize("values", [[], [3.0], [0.0, 1.0], [1.0, math.inf, 2.0]])
 def test_what_says_nothing_of_its_spread_has_no_interval(values):
     assert of_median(values) is None
@@ -154,10 +146,7 @@ def test_what_says_nothing_of_its_spread_has_no_interval(values):
 )
 def test_an_interval_lies_within_beyond_or_astride(interval, expected):
     assert side(interval, 1.0, 3.0) is expected
-
-
-def test_a_bound_that_is_not_there_is_never_crossed():
-    assert side((0.0, 1e9), -math.inf, math.inf) is Side.WITHIN
+    assert side(interval, -math.inf, math.inf) is Side.WITHIN
 
 
 def estimates(spreads, values: int = 4, seed: int = 3) -> list[Variance]:

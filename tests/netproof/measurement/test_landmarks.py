@@ -63,19 +63,21 @@ def test_an_even_number_of_launches_does_not_make_the_count_of_messages_waver():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "reason"),
+    ("one", "reason"),
     [
-        ((1, 64, 65536), "a line takes 4 sizes, and there are 1 from 65536 to 65536 bytes"),
-        ((65536, 131072, 262144), "there are 3 from 65536 to 262144 bytes"),
+        (line(sizes=(1, 64, 65536)), "takes 4 sizes, and there are 1 from 65536 to 65536 bytes"),
+        (line(sizes=(65536, 131072, 262144)), "there are 3 from 65536 to 262144 bytes"),
+        (curve(POWERS, [30.0] * len(POWERS)), "time does not grow"),
     ],
 )
-def test_too_few_sizes_make_no_asymptote(sizes, reason):
-    assert reason in landmarks(line(sizes=sizes), None).why("asymptotic_mb_s")
+def test_too_few_sizes_and_a_time_that_does_not_grow_make_no_asymptote(one, reason):
+    assert reason in landmarks(one, None).why("asymptotic_mb_s")
 
 
-def test_a_time_that_does_not_grow_makes_no_asymptote():
-    found = landmarks(curve(POWERS, [30.0] * len(POWERS)), None)
-    assert "time does not grow" in found.why("asymptotic_mb_s")
+def test_short_messages_that_cost_nothing_leave_no_half_performance_length():
+    found = landmarks(line(latency_us=-0.005), None)
+    assert found.asymptotic_mb_s == pytest.approx(100)
+    assert "below 0" in found.why("half_performance_bytes")
 
 
 def test_a_top_that_is_no_line_makes_no_asymptote_and_says_by_how_much():
@@ -87,13 +89,6 @@ def test_a_top_that_is_no_line_makes_no_asymptote_and_says_by_how_much():
     found = landmarks(median_curve(several), 117.7, launches=several)
     assert found.asymptotic_mb_s is None
     assert "lie on no line: they grow faster in the upper half" in found.why("asymptotic_mb_s")
-
-
-def test_short_messages_that_cost_nothing_leave_no_half_performance_length():
-    found = landmarks(line(latency_us=-0.005), None)
-    assert found.asymptotic_mb_s == pytest.approx(100)
-    assert found.half_performance_bytes is None
-    assert "below 0" in found.why("half_performance_bytes")
 
 
 def test_every_figure_of_several_launches_has_an_interval_around_it():
@@ -122,16 +117,17 @@ def test_a_figure_that_a_launch_does_not_define_has_no_interval():
     assert found.intervals.get("half_performance_bytes") is None
 
 
-def test_latency_is_the_median_time_of_messages_below_64_bytes():
-    assert landmarks(curve((1, 4, 63, 64), (10, 14, 12, 99)), None).latency_us == 12
-
-
-def test_empty_messages_and_printed_zeros_are_no_latency():
-    assert landmarks(curve((0, 1, 4, 8), (0.1, 0, 20, 30)), None).latency_us == 25
-
-
-def test_the_latency_of_a_barrier_is_its_time():
-    assert landmarks(Curve((0,), (42.0,)), None).latency_us == 42
+@pytest.mark.parametrize(
+    ("sizes", "times", "latency_us"),
+    [
+        ((1, 4, 63, 64), (10, 14, 12, 99), 12),
+        # An empty message and a printed 0 are none, but a barrier has nothing else.
+        ((0, 1, 4, 8), (0.1, 0, 20, 30), 25),
+        ((0,), (42,), 42),
+    ],
+)
+def test_latency_is_the_median_time_of_messages_below_64_bytes(sizes, times, latency_us):
+    assert landmarks(Curve(sizes, times), None).latency_us == latency_us
 
 
 def test_a_curve_of_large_messages_has_no_latency_and_says_so():

@@ -21,18 +21,12 @@ def curve_of(*times, sizes=(1, 64, 1024), bandwidth=None):
     return Curve(sizes, times, bandwidth)
 
 
-def test_one_slow_launch_does_not_move_the_curve():
+def test_time_and_bandwidth_are_medians_of_the_launches():
     launches = [curve_of(10, 12, 20), curve_of(11, 900, 21), curve_of(12, 13, 22)]
     assert median_curve(launches).time_us == (11, 13, 21)
-
-
-def test_the_bandwidth_is_the_median_of_the_bandwidths():
+    assert median_curve(launches[::2]).time_us == (11, 12.5, 21)
     launches = [curve_of(1, 2, 3, bandwidth=(b, 2 * b, 3 * b)) for b in (10.0, 30.0, 20.0)]
     assert median_curve(launches).bandwidth_mb_s == (20.0, 40.0, 60.0)
-
-
-def test_two_launches_meet_halfway():
-    assert median_curve([curve_of(10, 12, 20), curve_of(12, 14, 30)]).time_us == (11, 13, 25)
 
 
 def test_the_curve_of_one_launch_is_that_launch_and_its_spread_is_zero():
@@ -46,13 +40,29 @@ def test_the_spread_is_the_unscaled_median_distance_from_the_median():
     assert spread(launches) == (3, 0, 0)
 
 
-def test_launches_over_other_sizes_are_refused_by_naming_the_sizes():
-    short = curve_of(1, 2, sizes=(1, 1024))
-    long = curve_of(1, 2, 3, sizes=(1, 64, 2048))
-    with pytest.raises(NetproofError, match=r"launch 2 of 2 .* lacks 64 bytes"):
-        median_curve([curve_of(1, 2, 3), short])
-    with pytest.raises(NetproofError, match="lacks 1024 and also has 2048 bytes"):
-        spread([curve_of(1, 2, 3), long])
+ONE = curve_of(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("launches", "said"),
+    [
+        ([ONE, curve_of(1, 2, sizes=(1, 1024))], "launch 2 of 2 .* lacks 64 bytes"),
+        ([ONE, curve_of(1, 2, 3, sizes=(1, 64, 2048))], "lacks 1024 and also has 2048 bytes"),
+        ([curve_of(1, 2, 3, bandwidth=(1.0, 2.0, 3.0)), ONE], "launch 2 of 2 has no bandwidth"),
+        ([], "without a launch"),
+    ],
+)
+@pytest.mark.parametrize("statistic", [median_curve, spread])
+def test_launches_that_measured_something_else_are_refused(statistic, launches, said):
+    with pytest.raises(NetproofError, match=said):
+        statistic(launches)
+
+
+def test_the_fastest_rank_is_known_of_all_launches_or_none_and_with_the_mean():
+    with pytest.raises(NetproofError, match="launch 2 of 2 has no time of the fastest rank"):
+        median_curve([ranged((5, 9), (1, 3), (4, 5)), curve_of(5, 9, sizes=(1, 64))])
+    with pytest.raises(NetproofError, match="the fastest rank's time and the mean, or neither"):
+        ranged((5, 9), (1, 3), None)
 
 
 def ranged(slowest, fastest, mean):
@@ -66,27 +76,6 @@ def test_the_fastest_rank_and_the_mean_have_medians_of_their_own():
         ranged((7, 8), (3, 4), (5, 4)),
     ]
     assert median_curve(launches) == ranged((6, 8), (2, 3), (4, 5))
-
-
-def test_a_launch_without_the_fastest_rank_among_others_is_refused():
-    with pytest.raises(NetproofError, match="launch 2 of 2 has no time of the fastest rank"):
-        median_curve([ranged((5, 9), (1, 3), (4, 5)), curve_of(5, 9, sizes=(1, 64))])
-
-
-def test_the_fastest_rank_without_the_mean_is_no_curve():
-    with pytest.raises(NetproofError, match="the fastest rank's time and the mean, or neither"):
-        ranged((5, 9), (1, 3), None)
-
-
-def test_a_launch_without_a_bandwidth_among_others_is_refused():
-    with pytest.raises(NetproofError, match="launch 2 of 2 has no bandwidth"):
-        median_curve([curve_of(1, 2, 3, bandwidth=(1.0, 2.0, 3.0)), curve_of(1, 2, 3)])
-
-
-@pytest.mark.parametrize("statistic", [median_curve, spread])
-def test_no_launch_has_no_curve(statistic):
-    with pytest.raises(NetproofError, match="without a launch"):
-        statistic([])
 
 
 times = st.lists(st.floats(0, 1e9), min_size=3, max_size=3)
@@ -112,10 +101,12 @@ def link(mb_s: float, sizes: tuple[int, ...] = SIZES) -> Curve:
     return Curve(sizes, tuple(size / mb_s for size in sizes), (mb_s,) * len(sizes))
 
 
-def test_a_link_at_half_rate_carries_half_of_its_twin():
-    found = twin.compared([(link(50), link(100, SIZES[2:]))] * 3)
+def test_a_link_at_half_rate_carries_half_of_its_twin_and_of_one_launch_has_no_interval():
+    pair = (link(50), link(100, SIZES[2:]))
+    found = twin.compared([pair] * 3)
     assert found["paired_mb_s"][0] == pytest.approx(100)
     assert found["paired_share"] == (pytest.approx(0.5), pytest.approx((0.5, 0.5)))
+    assert [interval for _, interval in twin.compared([pair]).values()] == [None, None]
 
 
 @given(st.lists(factors, min_size=2, max_size=12), st.floats(0.1, 2.0))
@@ -128,11 +119,6 @@ def test_what_slows_a_launch_and_its_twin_alike_cancels(machine, share):
 def test_one_disturbed_size_does_not_count():
     disturbed = Curve(SIZES[2:], (2621.44, 39321.6, 5242.88), (100.0, 10.0, 100.0))
     assert twin.compared([(link(100), disturbed)])["paired_share"][0] == pytest.approx(1)
-
-
-def test_one_launch_has_no_interval():
-    found = twin.compared([(link(50), link(100, SIZES[2:]))])
-    assert [interval for _, interval in found.values()] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -192,15 +178,12 @@ SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 ERRORS = Path("mpi-intra-node-oneway.1.err")
 
 
-def test_it_is_read_from_among_other_lines():
+def test_it_is_read_from_among_other_lines_and_what_is_not_known_has_its_reason():
     text = "netproof rank 0 on n1: 1 s wall\nnetproof pace on n1\t148\tend\nmore\n"
     assert paces(ERRORS, text) == (148.0,)
     assert paces(ERRORS, "netproof rank 0 on n1: 1 s wall\n") == ()
     before = "netproof pace on n1\t25\tend\n"
     assert paces(ERRORS, before + text) == (25.0, 148.0)
-
-
-def test_what_is_not_known_has_its_reason():
     text = "netproof pace on n1\tabsent: pace: there is one CPU\tend\n"
     assert paces(ERRORS, text) == ("pace: there is one CPU",)
 

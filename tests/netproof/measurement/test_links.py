@@ -119,18 +119,10 @@ def test_the_sentence_says_what_the_slower_link_would_take():
     )
 
 
-def test_a_faster_link_is_compared_with_the_time_itself():
-    own, other = (
-        Link(10_000, 9000),
-        Link(1000, 1500),
-    )
-    assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
-
-
-def test_without_a_link_nothing_is_explained():
-    link = Link(1000, 1500)
-    for own, other in ((None, link), (link, None), (None, None)):
-        assert explained_us({4: 1.0}, own, other) == {4: 0.0}
+def test_a_faster_link_and_none_at_all_explain_nothing():
+    slow, fast = Link(1000, 1500), Link(10_000, 9000)
+    for own, other in ((fast, slow), (None, slow), (slow, None), (None, None)):
+        assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
 
 
 def test_time_on_the_wire_is_that_of_all_frames_and_the_first_once_more():
@@ -139,13 +131,7 @@ def test_time_on_the_wire_is_that_of_all_frames_and_the_first_once_more():
     assert link.wire_us(1448) == pytest.approx(2 * 1538 / 125)
     assert link.wire_us(1449) == pytest.approx((1538 + 91 + 1538) / 125)
     assert link.wire_us(4) == pytest.approx(2 * 94 / 125)
-
-
-def test_many_frames_take_what_the_line_rate_says():
-    link = Link(10_000, 9000)
-    assert 2**26 / link.wire_us(2**26) == pytest.approx(
-        Link(10_000, 9000).line_rate_mb_s(), rel=1e-3
-    )
+    assert 2**26 / link.wire_us(2**26) == pytest.approx(link.line_rate_mb_s(), rel=1e-3)
 
 
 class TestMessages:
@@ -159,15 +145,11 @@ class TestMessages:
         times = {size: latency + count * self.LINK.wire_us(size) for size in POWERS}
         assert list(self.found(times).values()) == pytest.approx([count] * len(POWERS), rel=1e-4)
 
-    def test_stay_within_what_the_function_allows(self):
+    def test_stay_within_what_the_function_allows_and_of_one_size_alone_are_as_many(self):
         times = {size: 7 * self.LINK.wire_us(size) for size in POWERS}
         assert set(self.found(times, most=3).values()) == {3}
         assert set(self.found(times, least=9).values()) == {9}
-
-    def test_are_known_of_what_two_ranks_do_whatever_the_curve(self):
         assert self.found({4: 1.0, 8: 900.0}, 1, 1) == {4: 1, 8: 1}
-
-    def test_of_one_size_alone_are_as_many_as_the_function_allows(self):
         assert self.found({4: 1.0}) == {4: 100}
 
     def test_one_disturbed_size_does_not_count_at_the_others(self):
@@ -217,16 +199,22 @@ def test_rdma_is_said_of_a_link():
 NODE = {"link_mbit_s": 100_000, "mtu": 1500, "rails": ("a", "b"), "rdma": "infiniband"}
 
 
-class TestLinkOfANode:
-    def test_mpi_of_rdma_has_its_link_and_what_goes_over_tcp_that_of_tcp(self):
-        assert link_of(NODE, over_tcp=False) == Link(100_000, 4096, Transport.INFINIBAND)
-        assert link_of(NODE, over_tcp=True, rails=2) == Link(200_000, 1500)
-        roce = {**NODE, "rdma": "roce", "rdma_mtu": 4192}
-        assert link_of(roce, over_tcp=False) == Link(100_000, 4192, Transport.ROCE)
-
-    def test_where_nothing_says_what_carries_mpi_it_is_tcps(self):
-        unknown = {"link_mbit_s": 100_000, "mtu": 1500}
-        assert link_of(unknown, over_tcp=False) == Link(100_000, 1500)
+@pytest.mark.parametrize(
+    ("node", "asked", "link"),
+    [
+        ({}, {"over_tcp": False}, Link(100_000, 4096, Transport.INFINIBAND)),
+        ({}, {"over_tcp": True, "rails": 2}, Link(200_000, 1500)),
+        (
+            {"rdma": "roce", "rdma_mtu": 4192},
+            {"over_tcp": False},
+            Link(100_000, 4192, Transport.ROCE),
+        ),
+        # Nothing says what carries MPI.
+        ({"rdma": None}, {"over_tcp": False}, Link(100_000, 1500)),
+    ],
+)
+def test_mpi_of_rdma_has_its_link_and_what_goes_over_tcp_that_of_tcp(node, asked, link):
+    assert link_of({**NODE, **node}, **asked) == link
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,11 @@ def test_nodes_that_are_fine_among_themselves_are_a_group_where_no_topology_says
     assert set(judgement.accusations[0].nodes) == set(topology.leaves["leaf2"])
 
 
-def test_two_slow_nodes_are_two_accusations_even_where_they_meet():
+def test_several_slow_nodes_are_accused_each_even_where_they_meet():
     rounds = (tournament(names(16), number) for number in range(15))
     judgement = judge(Cluster(slow_nodes(0.5, "n0", "n1")).all(rounds), names(16))
     assert sorted(told(judgement)) == [(Kind.NODE, "n0"), (Kind.NODE, "n1")]
-
-
-def test_a_third_of_the_nodes_can_be_slow():
+    # A third of all.
     bad = names(5)
     judgement = judge(Cluster(slow_nodes(0.5, *bad)).all(random_rounds(16, 12)), names(16))
     assert sorted(told(judgement)) == [(Kind.NODE, name) for name in bad]
@@ -144,16 +142,16 @@ def test_of_four_nodes_the_slow_one_is_named_once_the_noise_is_known():
     assert {node.state for node in early.nodes.values()} == {State.UNDECIDED}
 
 
-def test_one_disturbed_launch_accuses_nobody():
-    def disturbed(one, other, number):
-        return 0.3 if number == 1 and one < "n3" else 1.0
-
-    judgement = Cluster(disturbed).run(names(32))
-    assert judgement.accusations == ()
-
-
-def test_a_slow_round_is_no_slow_node():
-    judgement = Cluster(lambda one, other, number: 0.2 if number == 2 else 1.0).run(names(16))
+@pytest.mark.parametrize(
+    ("count", "disturbed"),
+    [
+        # A launch of some pairs, and a whole round.
+        (32, lambda one, other, number: 0.3 if number == 1 and one < "n3" else 1.0),
+        (16, lambda one, other, number: 0.2 if number == 2 else 1.0),
+    ],
+)
+def test_one_disturbed_launch_accuses_nobody(count, disturbed):
+    judgement = Cluster(disturbed).run(names(count))
     assert judgement.accusations == ()
     assert judgement.decided
 
@@ -213,14 +211,10 @@ def test_a_node_with_a_long_latency_is_accused_with_its_time():
     assert "of the others' time" in str(accusation)
 
 
-def test_nothing_measured_is_nothing_decided():
+def test_what_was_not_measured_is_undecided():
     judgement = judge((), names(4))
     assert {node.state for node in judgement.nodes.values()} == {State.UNDECIDED}
-    assert judgement.rounds == 0
-    assert not judgement.decided
-
-
-def test_a_node_that_was_not_measured_is_undecided():
+    assert (judgement.rounds, judgement.decided) == (0, False)
     judgement = judge(Cluster(healthy).all(random_rounds(32, 8)), [*names(32), "n99"])
     assert judgement.nodes["n99"].state is State.UNDECIDED
     assert "not measured" in judgement.nodes["n99"].reason

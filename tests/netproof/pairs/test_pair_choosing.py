@@ -110,9 +110,11 @@ def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
     }
 
 
-def test_a_failed_launch_counts_as_done():
+def test_a_failed_launch_counts_as_done_and_paths_need_a_topology():
     assert first(done=15) is not None
     assert first(done=16) is None
+    with pytest.raises(NetproofError, match="needs a topology"):
+        first(Mode.PATHS)
 
 
 @pytest.mark.slow
@@ -123,11 +125,6 @@ def test_a_suspected_pair_is_measured_again_until_it_is_known():
     judgement = cluster.run(names(32))
     assert [set(one.nodes) for one in judgement.accusations] == [set(start.pairs[0])]
     assert judgement.rounds <= 6
-
-
-def test_paths_need_a_topology():
-    with pytest.raises(NetproofError, match="needs a topology"):
-        first(Mode.PATHS)
 
 
 def test_paths_are_across_and_within_in_turn():
@@ -169,18 +166,14 @@ def test_an_oversubscribed_uplink_recovers_alone():
     assert one.recovery is Recovery.RECOVERS
 
 
-def test_nothing_accused_is_nothing_to_confirm():
+def test_nothing_accused_is_nothing_to_confirm_and_without_pairs_to_compare_with_it_is_undecided():
     cluster = Cluster(healthy)
     judgement = cluster.run(names(16))
     assert confirming_rounds(judgement, cluster.seen) == ()
     assert measured_alone(cluster.seen, judgement) == ()
-
-
-def test_without_pairs_to_compare_with_it_is_undecided():
     cluster = Cluster(slow_nodes(0.5, "n3"))
     judgement = cluster.run(names(16))
-    step = confirming_rounds(judgement, cluster.seen)[0]
-    cluster.measure(step)
+    cluster.measure(confirming_rounds(judgement, cluster.seen)[0])
     (one,) = measured_alone(cluster.seen, judgement)
     assert one.recovery is Recovery.UNDECIDED
     assert "too few launches alone" in one.reason

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from types import SimpleNamespace
 
-from rich.console import Console
+from made_text import printed
 
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS, NodeCost
 from netproof.present.session import cpu_blocks as blocks
 from netproof.present.session import cpu_figures
-from netproof.present.terminal import show
-from netproof.verdict.verdict import CpuRows, cpu_rows
+from netproof.verdict.verdict import cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
 COST = NodeCost(
@@ -33,14 +31,8 @@ COST = NodeCost(
 )
 
 
-def printed(rows: CpuRows, width: int = 140) -> str:
-    out = io.StringIO()
-    show(blocks(rows), Console(file=out, width=width))
-    return out.getvalue()
-
-
 def test_every_figure_is_in_its_column():
-    said = printed((((TCP, COST, 3.5),), {}))
+    said = printed(blocks((((TCP, COST, 3.5),), {})))
     (row,) = (line.split() for line in said.splitlines() if line.startswith("gige"))
     assert row[:7] == ["gige", "mpich", "NetPIPE", "tcp", "intra-node", "oneway", "2"]
     assert row[7:] == ["gige-1", "0.50", "25%", "0.25*", "40%", "2", "30", "3.50", "times"]
@@ -49,13 +41,13 @@ def test_every_figure_is_in_its_column():
 def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
     bare = NodeCost("n1", 1, 1, seconds=1.0, cpu_s=0.5, start_s=0.1, cores=0.5)
     assert set(cpu_figures(bare).values()) == {"0.50", "-"}
-    said = printed((((TCP, bare, None),), {"nobody looked": 3}))
+    said = printed(blocks((((TCP, bare, None),), {"nobody looked": 3})))
     assert "not known of 3 cases: nobody looked" in said
 
 
 def test_a_narrow_terminal_keeps_what_matters_most():
     rows = (((TCP, COST, 3.5),), {})
-    said = printed(rows, width=90).splitlines()
+    said = printed(blocks(rows), 90).splitlines()
     (head,) = (line for line in said if line.startswith("partition"))
     assert "s/GB" in head
     assert "irq" not in head

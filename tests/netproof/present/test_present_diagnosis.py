@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 
 import pytest
-from rich.console import Console
+from made_text import printed
 
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import (
@@ -23,7 +22,6 @@ from netproof.diagnosis.evidence import (
 )
 from netproof.present import diagnosis as shown
 from netproof.present import documents
-from netproof.present.terminal import show
 
 
 def culprit(number: int = 1, words: int = 60) -> Culprit:
@@ -53,16 +51,14 @@ def diagnosis(*culprits: Culprit, sentences: int = 3) -> Diagnosis:
     return Diagnosis("gige", culprits, 10, 3, 7, frozenset({EvidenceSource.PAIRS}), many, many, ())
 
 
-def printed(found: Diagnosis, width: int = 100) -> list[str]:
-    out = io.StringIO()
-    show(shown.blocks(found), Console(file=out, width=width))
-    return out.getvalue().splitlines()
+def lines_of(found: Diagnosis, width: int = 100) -> list[str]:
+    return printed(shown.blocks(found), width).splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_however_much_is_wrong_the_worst_are_whole_and_the_others_have_a_line(width):
     several = [culprit(number) for number in range(40)]
-    lines = printed(diagnosis(*several, sentences=40), width)
+    lines = lines_of(diagnosis(*several, sentences=40), width)
     assert lines[1].startswith("1 node0 (eth1): slower than the others")
     assert len([line for line in lines if line.startswith("how sure")]) == shown.WHOLE
     assert "Besides: 37 places" in lines
@@ -74,14 +70,14 @@ def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
     other = dataclasses.replace(
         diagnosis(), incomplete=("a reason",), next_steps=("measure again",)
     )
-    assert "do  measure again" in printed(other)
+    assert "do  measure again" in lines_of(other)
     assert documents.plain(other)["next_steps"] == ["measure again"]
     found = dataclasses.replace(other, culprits=(culprit(),))
-    assert not any("measure again" in line for line in printed(found))
+    assert not any("measure again" in line for line in lines_of(found))
 
 
 def test_one_culprit_has_all_that_is_to_be_told_of_it():
-    text = "\n".join(printed(diagnosis(culprit(words=2))))
+    text = "\n".join(lines_of(diagnosis(culprit(words=2))))
     assert text.splitlines()[0] == (
         "gige: something is wrong at 1 place; 3 of 10 cases passed, 7 failed"
     )

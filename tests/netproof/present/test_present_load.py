@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from made_text import printed
 
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
 from netproof.present import documents
 from netproof.present import loads as shown
 from netproof.present.html.folder import page_of
-from netproof.present.terminal import show
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
@@ -37,10 +35,8 @@ def conclusion(one: Loaded):
 
 
 def text_of(one: Loaded) -> str:
-    out = Console(file=io.StringIO(), width=200)
     title, answer = shown.load_answer(one)
-    show([title, *answer], out)
-    return out.file.getvalue()
+    return printed([title, *answer])
 
 
 def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):

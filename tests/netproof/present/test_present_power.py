@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
+from made_text import printed
 
 from netproof.measurement.case import Case
 from netproof.present import documents
 from netproof.present import verdict as present
-from netproof.present.terminal import show
 from netproof.verdict.power import Degradation, Smallest
 
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
@@ -32,19 +29,13 @@ def test_a_change_in_a_few_words(one, said):
     assert present.said(one) == said
 
 
-def printed(powers) -> str:
-    out = Console(file=io.StringIO(), width=200)
-    show(present.power_blocks(powers), out)
-    return out.file.getvalue()
-
-
 def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
     found = (
         CASE,
         1,
         (Smallest(Degradation.LATENCY, None), Smallest(Degradation.BANDWIDTH, 1.25, "reference")),
     )
-    text = printed([found, (CASE, 3, ())])
+    text = printed(present.power_blocks([found, (CASE, 3, ())]))
     assert text.count("NetPIPE tcp inter-node oneway") == 1
     assert "about 20% less" in text
     assert "1 case has a single launch" in text
@@ -52,7 +43,7 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
 
 
 def test_where_nothing_passed_it_says_so():
-    assert "no case passed" in printed([(CASE, 3, ())])
+    assert "no case passed" in printed(present.power_blocks([(CASE, 3, ())]))
 
 
 def test_as_plain_values():

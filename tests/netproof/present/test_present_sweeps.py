@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import io
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from made_text import printed
 
 from netproof.experiments import parameters
 from netproof.experiments.sweep import Gain, MessageRange, Sweep, SweepRow, SweepTable, turns
@@ -19,7 +18,6 @@ from netproof.measurement.case import Case, Curve
 from netproof.present import sweeps as shown
 from netproof.present.document import DataTable
 from netproof.present.html.folder import page_of
-from netproof.present.terminal import show
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -73,11 +71,9 @@ def algorithms_of(function: str = "Allreduce", sizes=(4, 1024, 65536, 524288)) -
     )
 
 
-def printed(one: Sweep) -> str:
-    out = Console(file=io.StringIO(), width=200)
+def text_of(one: Sweep) -> str:
     title, answer = shown.answer(one)
-    show([title, *answer], out)
-    return out.file.getvalue()
+    return printed([title, *answer])
 
 
 NONE = Gain(1.0, (0.99, 1.01))
@@ -122,7 +118,7 @@ def test_a_gain_in_words(gain, words):
 
 
 def test_the_terminal_has_the_table(sweep):
-    text = printed(said(sweep))
+    text = text_of(said(sweep))
     assert "set it by  NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
     assert "5 rounds of 2 values, each alongside the default at the same time" in text
@@ -130,7 +126,7 @@ def test_the_terminal_has_the_table(sweep):
 
 def test_what_all_nodes_have_already_is_said(sweep):
     has = dataclasses.replace(sweep, own=("131072",))
-    text = printed(has)
+    text = text_of(has)
     assert "All nodes have 128 KiB already: it is the default by name." in text
     assert "leave it as it is" in text
     document = shown.document(has)
@@ -169,7 +165,7 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     how = parameters.found(name, ("4096", "65536")).assignment("mpi", "Open MPI")
     made = launched("4096", "65536", sizes, times)
     one = Sweep(case, name, "eager limit", how, "7", 1, EXTRAS, *made)
-    text = printed(one)
+    text = text_of(one)
     assert "64 KiB" in text
     assert "step seen" in text
     assert "4096 to 8192 B" in text
@@ -190,7 +186,7 @@ def test_the_sentence_has_who_wins_from_where_to_where():
 
 def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     one = algorithms_of()
-    text = printed(one)
+    text = text_of(one)
     assert "testbed:gige openmpi5 IMB Allreduce 4 ranks" in text
     (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
     assert longest.split()[2:5] == ["4", "ring", "+60"]

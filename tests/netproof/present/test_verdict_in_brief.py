@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 
 import pytest
-from rich.console import Console
+from made_text import printed
 
 from netproof.present import verdict as shown
-from netproof.present.terminal import show
 
 
 def brief(judged) -> list[str]:
-    out = io.StringIO()
-    show(shown.brief(judged), Console(file=out, width=300))
-    return out.getvalue().splitlines()
+    return printed(shown.brief(judged), 300).splitlines()
 
 
 @pytest.mark.slow

@@ -396,28 +396,25 @@ class TestLooked:
 
 class TestInterface:
     def test_the_faster_network_by_tcp_is_taken_and_its_rate_is_the_links(self):
-        one = partition(Looked((node(), node("cn012")), NETWORKS, {}))
+        looked = Looked((node(), node("cn012")), NETWORKS, {})
+        one = partition(looked)
         chosen, rate = discover.interface_of(one)
         assert (chosen.name, rate) == ("ens1f0", 1000)
         assert "is ens1f0 on the switch under test" in one.questions[0]
         assert one.questions[1].startswith("link_mbit_s: a guess")
+        named = partition(looked, interface="eno1")
+        assert discover.interface_of(named)[0].name == "eno1"
+        assert not any("switch under test" in question for question in named.questions)
+        # A node lacks it.
+        other = node("cn012", interfaces=node().interfaces[:1])
+        one = partition(Looked((node(), other), NETWORKS, {}))
+        assert discover.interface_of(one)[0].name == "eno1"
 
     def test_a_real_link_that_carries_half_is_asked_about(self):
         real = (Interface("eno1", 1500, 10000, "10.0.0.1", "ixgbe 5.1", "X540"),)
         one = partition(Looked((node(interfaces=real),), {"eno1": {1048576: 940.0}}, {}))
         assert discover.interface_of(one)[1] == 10000
         assert "is that the link's rate" in one.questions[0]
-
-    def test_an_interface_that_is_named_is_taken_and_no_question(self):
-        looked = Looked((node(), node("cn012")), NETWORKS, {})
-        one = partition(looked, interface="eno1")
-        assert discover.interface_of(one)[0].name == "eno1"
-        assert not any("switch under test" in question for question in one.questions)
-
-    def test_an_interface_that_a_node_lacks_is_not_taken(self):
-        other = node("cn012", interfaces=node().interfaces[:1])
-        one = partition(Looked((node(), other), NETWORKS, {}))
-        assert discover.interface_of(one)[0].name == "eno1"
 
 
 class TestTokenBucket:
@@ -450,9 +447,19 @@ class TestFabrics:
         one = partition(Looked((node(devices=devices),), FABRIC, {}))
         return discover.extras_of(one), one.questions
 
-    def test_infinibands_rate_is_the_devices(self):
-        extras, _ = self.extras(Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",)))
-        assert (extras["rdma"], extras["link_mbit_s"]) == ("infiniband", 100000)
+    OTHER = Device("irdma0", "Ethernet", 10000, True, "0", ("eno1",))
+
+    @pytest.mark.parametrize(
+        ("devices", "rdma"),
+        [
+            ([Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",))], "infiniband"),
+            # The device of the interface counts where other cards have RDMA too.
+            ([OTHER, Device("mlx5_0", "Ethernet", 100000, True, "1", ("ens1f0",))], "roce"),
+        ],
+    )
+    def test_the_rate_is_the_devices(self, devices, rdma):
+        extras, _ = self.extras(*devices)
+        assert (extras["rdma"], extras["link_mbit_s"]) == (rdma, 100000)
         assert "rails" not in extras
 
     def test_several_devices_of_a_rate_are_rails_and_a_question(self):
@@ -460,13 +467,6 @@ class TestFabrics:
         extras, questions = self.extras(*several)
         assert (extras["rdma"], extras["rails"]) == ("roce", ["mlx5_0", "mlx5_1"])
         assert any("mlx5_1 at NUMA node 1" in one for one in questions)
-
-    def test_the_device_of_the_interface_counts_where_other_cards_have_rdma_too(self):
-        other = Device("irdma0", "Ethernet", 10000, True, "0", ("eno1",))
-        own = Device("mlx5_0", "Ethernet", 100000, True, "1", ("ens1f0",))
-        extras, _ = self.extras(other, own)
-        assert (extras["rdma"], extras["link_mbit_s"]) == ("roce", 100000)
-        assert "rails" not in extras
 
     def test_nodes_without_a_network_are_a_question_and_the_file_is_written(self):
         bare = LookedNode("cn1", "", (), ())
@@ -502,7 +502,7 @@ class TestWritten:
         (entry,) = gathered["systems"][0]["partitions"]
         assert entry["env_vars"][0] == ["OMPI_MCA_btl_tcp_if_include", "ens1f0"]
 
-    def test_every_question_is_in_the_file_and_on_the_terminal(self):
+    def test_every_question_is_in_the_file_and_what_deviates_from_no_default_is_not(self):
         made = found(
             Looked((node(), node("cn012", python="No such file or directory")), FABRIC, {})
         )
@@ -510,10 +510,7 @@ class TestWritten:
         asked = re.findall(r"# \? (.*)", text)
         assert [one.partition(": ")[2] for one in made.questions] == asked
         assert any(f"cn012 cannot start {sys.executable}" in one for one in asked)
-
-    def test_what_deviates_from_no_default_is_not_written(self):
-        text = discover.site_text("kestrel", found(Looked((node(),), {}, {})))
-        for key in ("absent", "baseline", "coverage_percent", "contention_domain", "step_limit_s"):
+        for key in ("baseline", "coverage_percent", "contention_domain", "step_limit_s"):
             assert key not in text
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 
 import pytest
-from made_sites import CONFIGURATION, ROOT, refusal, written
+from made_sites import CONFIGURATION, refusal, written
 
 from netproof.errors import NetproofError
 from netproof.site import site
 from netproof.site.partition import (
     LoadSettings,
-    PairQuantity,
     PairSettings,
     Partition,
     time_limit_s,
@@ -71,11 +70,6 @@ def test_one_file_with_a_system_twice_is_refused(tmp_path, configuration):
     assert "has a system of that name too" in refusal(tmp_path, configuration)
 
 
-def test_the_sites_that_come_with_the_project_are_valid():
-    gathered = site.gather(ROOT / "site-config")
-    assert {system["name"] for system in gathered["systems"]} >= {"example", "testbed"}
-
-
 # A partition as checks see it.
 
 
@@ -122,12 +116,6 @@ def test_what_load_cannot_be_is_refused_with_its_key(values: dict, said: str):
 
 
 # Settings of a site for rounds of pairs.
-
-
-def test_defaults_judge_both_quantities_with_all_pairs_at_once():
-    settings = PairSettings.of_site({})
-    assert settings.quantities == (PairQuantity.LATENCY, PairQuantity.RATE)
-    assert settings.together == 0
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,16 @@ def test_a_value_of_another_type_is_refused(tmp_path, configuration, key, value)
     assert f"partition cluster:gige: {key}: " in refusal(tmp_path, configuration)
 
 
-def test_a_file_that_does_not_run_is_refused(tmp_path):
-    (tmp_path / "cluster.py").write_text("site_configuration = {'systems': [}\n")
-    with pytest.raises(SiteError, match=r"cluster\.py: the file: Python: SyntaxError"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("site_configuration = {'systems': [}\n", r"cluster\.py: the file: Python: SyntaxError"),
+        ("configuration = {}\n", "site_configuration: is missing"),
+    ],
+)
+def test_a_file_that_does_not_run_or_has_no_configuration_is_refused(tmp_path, text, said):
+    (tmp_path / "cluster.py").write_text(text)
+    with pytest.raises(SiteError, match=said):
         site.gather(tmp_path)
 
 
@@ -176,12 +183,6 @@ def test_a_file_that_does_not_run_is_refused(tmp_path):
 def test_a_folder_or_a_pipe_is_no_file_of_a_site_and_is_not_waited_for(tmp_path, make):
     make(tmp_path / "cluster.py")
     with pytest.raises(SiteError, match=r"cluster\.py: the file: Python: is no regular file; move"):
-        site.gather(tmp_path)
-
-
-def test_a_file_without_a_configuration_is_refused(tmp_path):
-    (tmp_path / "cluster.py").write_text("configuration = {}\n")
-    with pytest.raises(SiteError, match="site_configuration: is missing"):
         site.gather(tmp_path)
 
 
@@ -277,37 +278,31 @@ def pairs_in(folder, configuration) -> tuple[str, ...]:
     )
 
 
-def test_nodes_are_measured_in_pairs_in_the_first_environment_that_has_imb(tmp_path, configuration):
-    several(configuration, one=(True, {}), other=(True, {}))
-    assert pairs_in(tmp_path, configuration) == ("one",)
+STALE = {"unusable": "its build is stale"}
 
 
-def test_an_environment_that_cannot_be_used_leaves_pairs_to_another(tmp_path, configuration):
-    stale = {"unusable": "its build is stale"}
-    several(configuration, one=(True, stale), other=(True, {}), third=(True, {}))
-    assert pairs_in(tmp_path, configuration) == ("other",)
-
-
-def test_where_none_can_be_used_pairs_fail_in_the_first(tmp_path, configuration):
-    several(configuration, one=(True, {"unusable": "its build is stale"}))
-    assert pairs_in(tmp_path, configuration) == ("one",)
-
-
-def test_without_imb_no_node_is_measured_in_pairs(tmp_path, configuration):
-    assert pairs_in(tmp_path, configuration) == ()
-
-
-def test_a_site_may_measure_no_pairs(tmp_path, configuration):
-    several(configuration, one=(True, {}))
-    configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = {"rounds": 0}
-    assert pairs_in(tmp_path, configuration) == ()
-
-
-def test_a_site_names_the_environments_that_measure_pairs(tmp_path, configuration):
-    several(configuration, one=(True, {}), other=(True, {}), third=(True, {}))
-    pairs = {"environments": ["third", "other"]}
+@pytest.mark.parametrize(
+    ("environments", "pairs", "measure"),
+    [
+        # The first that has IMB and can be used.
+        ({"one": {}, "other": {}}, {}, ("one",)),
+        ({"one": STALE, "other": {}, "third": {}}, {}, ("other",)),
+        # Where none can be used, pairs fail in the first.
+        ({"one": STALE}, {}, ("one",)),
+        ({}, {}, ()),
+        # What the site says.
+        ({"one": {}}, {"rounds": 0}, ()),
+        (
+            {"one": {}, "other": {}, "third": {}},
+            {"environments": ["third", "other"]},
+            ("other", "third"),
+        ),
+    ],
+)
+def test_nodes_are_measured_in_pairs_in(tmp_path, configuration, environments, pairs, measure):
+    several(configuration, **{name: (True, extras) for name, extras in environments.items()})
     configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = pairs
-    assert pairs_in(tmp_path, configuration) == ("other", "third")
+    assert pairs_in(tmp_path, configuration) == measure
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from made_sites import written
-from reframe.utility import nodelist_abbrev
 
 from netproof.errors import NetproofError
 from netproof.site import site, slurm
@@ -296,14 +295,6 @@ def test_names_that_differ_in_their_number_are_folded(names, folded):
 
 
 @pytest.mark.parametrize(
-    "names",
-    [["vm"], ["cn003", "cn004", "cn012"], ["r2n01.x", "r2n02.x"], ["a-1-b", "a-2-b", "login"]],
-)
-def test_what_reframe_folds_is_unfolded(names):
-    assert list(unfold(nodelist_abbrev(names))) == names
-
-
-@pytest.mark.parametrize(
     ("text", "names"),
     [
         ("login", ["login"]),
@@ -370,11 +361,6 @@ def test_without_modulepath_no_module_can_be_loaded_and_a_login_shell_is_the_rem
         "modules gcc/13, mpich/4.2 cannot be loaded: MODULEPATH is not set, as in cron's shell;"
         " use a login shell: bash -lc '…'"
     )
-
-
-def test_in_a_login_shell_nothing_is_missing(why, monkeypatch):
-    monkeypatch.setenv("MODULEPATH", "/opt/modules")
-    assert why("tmod4", ["mpich/4.2"]) == ""
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import typer
+from made_reports import altered
 from typer.testing import CliRunner
 
 from netproof.commands import stores
@@ -54,15 +55,6 @@ def content(store: Store) -> dict[str, bytes]:
         for path in store.folder.rglob("*")
         if path.is_file() and INCOMING not in path.parts
     }
-
-
-def altered(tmp_path: Path, change, report: Path = PASSED) -> Path:
-    """A recorded report with its document changed."""
-    document = json.loads(report.read_text())
-    change(document)
-    path = tmp_path / "altered.json"
-    path.write_text(json.dumps(document))
-    return path
 
 
 def measured_test(document: dict) -> dict:
@@ -136,7 +128,7 @@ def extend(document: dict) -> None:
 def extended(tmp_path_factory) -> tuple[session.Session, Store, StoredSession]:
     """A report with all that a job may note, and the store that has it."""
     folder = tmp_path_factory.mktemp("extended")
-    report = altered(folder, extend, SICK)
+    report = altered(folder, extend, "sick")
     store = Store.create(folder / "store")
     return session.load(report), store, ingest(store, report).stored
 
@@ -254,14 +246,6 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
             "what was measured is of testbed:gige",
         ),
         (
-            lambda d: measured_test(d)["netproof_measured"]["launches"].pop(),
-            "a case without a launch",
-        ),
-        (
-            lambda d: measured_test(d)["netproof_measured"]["case"].update(ranks=3),
-            "what was measured is of",
-        ),
-        (
             lambda d: measured_test(d)["netproof_measured"]["launches"][0]["curve"][
                 "time_us"
             ].pop(),
@@ -270,10 +254,6 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
         (
             lambda d: measured_test(d)["netproof_measured"].update(line_rate_mb_s=float("nan")),
             "NaN is no number",
-        ),
-        (
-            lambda d: measured_test(d)["netproof_measured"]["partition_extras"].pop("mtu"),
-            "KeyError.'mtu'",
         ),
         (
             lambda d: [t.update(netproof_measured={}) for t in d["runs"][0]["testcases"]],
@@ -343,9 +323,9 @@ def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
 
 
 def test_a_file_is_no_store(tmp_path):
-    report = altered(tmp_path, lambda document: None)
+    report = altered(tmp_path)
     for make in (Store, Store.create):
-        with pytest.raises(NetproofError, match=r"altered\.json: is a file, and a store is a fol"):
+        with pytest.raises(NetproofError, match=r"run-1\.json: is a file, and a store is a fol"):
             make(report)
 
 
@@ -384,7 +364,7 @@ def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys
         nodes = next(test for test in tests if test.get("netproof_provenance"))
         nodes["netproof_provenance"]["nodes"][0]["nic"] = "mlx5\x1b[2J [ConnectX-6]"
 
-    assert run([altered(tmp_path, change, RANGES)], tmp_path / "store") == 0
+    assert run([altered(tmp_path, change, "ranges")], tmp_path / "store") == 0
     said = capsys.readouterr().out
     assert "mlx5\\x1b[2J [ConnectX-6]" in said
     assert "\x1b" not in said

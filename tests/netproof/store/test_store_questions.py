@@ -23,7 +23,7 @@ from netproof.session.measured import Measured
 from netproof.site import site
 from netproof.site.matrix import Matrix, PlannedJob, job_of, jobs, matrix, nodes_of
 from netproof.site.partition import ScoreBaseline
-from netproof.store import Store, StoredSession, durations, questions
+from netproof.store import Store, StoredSession, questions
 from netproof.store.durations import Past, expected_seconds, past, session_seconds
 from netproof.store.tables import KEY
 
@@ -133,7 +133,7 @@ def test_scores_are_those_of_the_criteria(store):
 
 
 @pytest.mark.slow
-def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
+def test_without_its_baseline_or_where_the_criteria_cannot_judge_there_is_no_score(tmp_path):
     def stopped_clock(document):
         for test in document["runs"][0]["testcases"]:
             values = test.get("netproof_measured")
@@ -147,13 +147,8 @@ def test_a_case_that_the_criteria_cannot_judge_has_no_score(tmp_path):
     rows = scores(store, done.stored)
     undefined = [(row["function"], row["environment"]) for row in rows if row["score"] is None]
     assert undefined == [("PingPong", "slower")]
-
-
-@pytest.mark.slow
-def test_without_its_baseline_a_session_has_no_scores(store):
-    rows = scores(store, store.newest(), ScoreBaseline("gige", "other"))
-    assert len(rows) == 6
-    assert {row["score"] for row in rows} == {None}
+    rows = scores(store, done.stored, ScoreBaseline("gige", "other"))
+    assert [row["score"] for row in rows] == [None] * 6
 
 
 @pytest.mark.slow
@@ -183,16 +178,6 @@ def test_a_store_without_sessions_says_so(tmp_path):
         questions.connect(store)
     with pytest.raises(NetproofError, match="holds no session"):
         store.newest()
-
-
-@pytest.mark.slow
-def test_the_report_that_was_stored_is_not_needed_any_more(tmp_path):
-    path = report(tmp_path, 1)
-    reported = session.load(path)
-    store = Store.create(tmp_path / "store")
-    done = ingest(store, path)
-    path.unlink()
-    assert len(questions.load(store, done.stored).results) == len(reported.results)
 
 
 @pytest.mark.slow
@@ -292,20 +277,16 @@ def test_a_job_takes_the_median_of_its_launches_and_what_a_job_cost_beyond(
 
 
 @pytest.mark.slow
-def test_what_was_not_measured_whole_had_its_turn_and_tells_no_time(empty, tmp_path, expected):
+def test_what_was_not_measured_whole_had_its_turn_and_what_was_left_had_none(
+    empty, tmp_path, expected
+):
     ingest(empty, a_night(tmp_path, 1))
     ingest(empty, a_night(tmp_path, 2, forget_netpipe))
+    ingest(empty, a_night(tmp_path, 3, skip_netpipe))
     known = past(empty, expected)
     assert known.tried[NETPIPE] == known.measured[NETPIPE] == datetime(2026, 11, 2, 1)
     assert len(known.launches_s[NETPIPE]) == 1
     assert expected_seconds([NETPIPE], known)[NETPIPE].why == "as in the one session"
-
-
-@pytest.mark.slow
-def test_what_was_left_had_no_turn(empty, tmp_path, expected):
-    ingest(empty, a_night(tmp_path, 1))
-    ingest(empty, a_night(tmp_path, 2, skip_netpipe))
-    assert past(empty, expected).tried[NETPIPE] == datetime(2026, 11, 1, 1)
 
 
 @pytest.mark.slow
@@ -319,14 +300,11 @@ def test_what_was_never_measured_takes_what_the_like_takes(empty, tmp_path, expe
     assert times.seconds > 0
 
 
-def test_where_nothing_alike_was_measured_no_time_is_known(whole):
+def test_an_empty_store_knows_nothing_and_no_time_is_known(empty, whole):
+    assert past(empty, whole) == Past()
     times = expected_seconds(jobs(whole), Past())
     assert {one.seconds for one in times.values()} == {None}
     assert session_seconds(times, whole) is None
-
-
-def test_an_empty_store_knows_nothing(empty, whole):
-    assert past(empty, whole) == durations.Past()
 
 
 def test_every_case_belongs_to_one_job_and_two_rank_functions_to_the_least(whole):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import made_reports
 import pytest
+from made_reports import cases_in
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -33,19 +35,17 @@ def site(tmp_path, monkeypatch):
 
 def altered(tmp_path: Path, change) -> Path:
     """The recorded session with what was measured of one case changed."""
-    document = json.loads(BOTH.read_text())
-    for test in document["runs"][0]["testcases"]:
-        measured = test.get("netproof_measured") or {"case": {}}
-        case = measured["case"]
-        where = (test["partition"], test["environ"], case.get("function"), case.get("ranks"))
-        if where == ("gige", "mpich", "Sendrecv", 4):
-            change(measured)
-            break
-    else:
+
+    def of_case(document):
+        for test in cases_in(document):
+            measured = test.get("netproof_measured") or {"case": {}}
+            case = measured["case"]
+            where = (test["partition"], test["environ"], case.get("function"), case.get("ranks"))
+            if where == ("gige", "mpich", "Sendrecv", 4):
+                return change(measured)
         raise AssertionError(f"no {NAME}")
-    path = tmp_path / "altered.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    return made_reports.altered(tmp_path, of_case, "two-switches")
 
 
 def other_sizes(measured):
@@ -192,13 +192,14 @@ def test_a_known_fault_stays_expected_and_one_that_is_mended_fails(references):
 
 @pytest.mark.slow
 def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_path):
-    document = json.loads(BOTH.read_text())
-    for test in document["runs"][0]["testcases"]:
-        if test["display_name"].startswith("ImbSendrecv") and test["partition"] == "gige":
-            reason = "performance error: failed to meet reference(s): latency_us=5 us, expected 1"
-            test.update(result="fail", fail_phase="performance", fail_reason=reason)
-    report = tmp_path / "failed.json"
-    report.write_text(json.dumps(document))
+    reason = "performance error: failed to meet reference(s): latency_us=5 us, expected 1"
+
+    def failed(document):
+        for test in cases_in(document):
+            if test["display_name"].startswith("ImbSendrecv") and test["partition"] == "gige":
+                test.update(result="fail", fail_phase="performance", fail_reason=reason)
+
+    report = made_reports.altered(tmp_path, failed, "two-switches")
     references("[0, null, null, us]")
     verdict, case = judged(report=report)
     assert not case.failed
@@ -212,11 +213,3 @@ def test_what_references_do_not_name_fails(references, tmp_path):
     path.write_text(path.read_text().replace("      4:\n", "      5:\n"))
     _, case = judged()
     assert "has no reference: " in case.faults[0]
-
-
-@pytest.mark.slow
-def test_references_that_cannot_be_read_are_no_verdict(tmp_path, monkeypatch):
-    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
-    ran = CliRunner().invoke(app, ["verdict", str(BOTH)])
-    assert ran.exit_code == 2
-    assert "testbed.yaml: is not there" in " ".join(ran.stderr.split())

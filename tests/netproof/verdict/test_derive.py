@@ -42,17 +42,19 @@ DERIVED = [100, -0.1, 0.1, "MB/s"]
 
 
 class TestDerive:
-    def test_the_value_is_the_median_with_bounds_to_both_sides(self):
-        assert derive([100, 101, 102], "peak_mb_s", NARROW) == [101, -0.1, 0.1, "MB/s"]
-
-    def test_a_width_beyond_the_floor_makes_them_as_wide_in_logarithms(self):
-        made = derive([95, 100, 105], "latency_us", math.log(1.25))
-        assert made == [100, -0.2, 0.25, "us"]
-
-    def test_a_size_has_an_octave_to_each_side_and_is_whole(self):
-        made = derive([65536, 65536, 65536, 65537], "peak_size", NARROW)
-        assert made == [65536, -0.5, 1.0, "B"]
-        assert isinstance(made[0], int)
+    @pytest.mark.parametrize(
+        ("values", "variable", "width", "made"),
+        [
+            ([100, 101, 102], "peak_mb_s", NARROW, [101, -0.1, 0.1, "MB/s"]),
+            # Beyond the floor as wide in logarithms.
+            ([95, 100, 105], "latency_us", math.log(1.25), [100, -0.2, 0.25, "us"]),
+            # A size has an octave to each side, and is whole.
+            ([65536, 65536, 65536, 65537], "peak_size", NARROW, [65536, -0.5, 1.0, "B"]),
+        ],
+    )
+    def test_the_value_is_the_median_with_bounds_to_both_sides(self, values, variable, width, made):
+        assert derive(values, variable, width) == made
+        assert type(derive(values, variable, width)[0]) is type(made[0])
 
     def test_a_spread_above_the_limit_makes_none(self):
         with pytest.raises(NetproofError, match=r"spread by 14\.8 % \(90, 100, 110 us\).* 10 %"):

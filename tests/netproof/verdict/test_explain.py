@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from made_starts import with_starts
-from rich.console import Console
+from made_text import printed as shown
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import ingest
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NO_STARTS
-from netproof.present.terminal import show
 from netproof.present.verdict import repeat_blocks, sentences
 from netproof.session import session
 from netproof.session.session import Session
@@ -49,11 +47,9 @@ def whole(stored: Session) -> Verdict:
 
 
 def printed(verdict: Verdict) -> list[str]:
-    out = io.StringIO()
     session = SimpleNamespace(ahead="")
     judged = SimpleNamespace(verdict=verdict, recurring=NOTHING, session=session)
-    show(sentences(judged), Console(file=out, width=400, color_system=None))
-    return [line.rstrip() for line in out.getvalue().splitlines()]
+    return [line.rstrip() for line in shown(sentences(judged), 400).splitlines()]
 
 
 @pytest.fixture
@@ -204,9 +200,7 @@ def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
     flagged = [one for one in whole(session.load(SESSIONS / "sick.json")).cases if one.flags()]
     assert len(flagged) == 4
     for one in flagged:
-        out = io.StringIO()
-        show(repeat_blocks(one), Console(file=out, width=400, color_system=None))
-        _, title, head, *_ = out.getvalue().splitlines()
+        _, title, head, *_ = shown(repeat_blocks(one), 400).splitlines()
         assert title.startswith(f"{one.case}: measured again in job ")
         assert head.split()[:3] == ["bytes", "first,", "µs"]
 

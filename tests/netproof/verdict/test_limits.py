@@ -170,11 +170,10 @@ def test_half_of_what_the_healthy_twin_carries_fails_whatever_the_machine_carrie
         assert f"{machine:.0%} of the line rate" in finding.why
 
 
-def test_what_carries_far_more_than_the_twin_is_another_link(pingpong):
+def test_what_carries_far_more_than_the_twin_is_another_link_and_a_slow_machine_tells_nothing(
+    pingpong,
+):
     assert of_twin(alongside_twin(pingpong, 0.5)).level is Level.FAIL
-
-
-def test_a_machine_too_slow_for_a_healthy_link_tells_nothing(pingpong):
     for slower in (1.0, 2.0):
         finding = of_twin(alongside_twin(pingpong, slower, machine=0.5))
         assert finding.level is Level.INCONCLUSIVE

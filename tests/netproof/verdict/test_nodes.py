@@ -110,11 +110,23 @@ def test_the_few_are_compared_with_the_many(names, values, sentence):
     assert told.startswith(sentence)
 
 
-def test_two_nodes_that_differ_are_both_named():
+def test_two_nodes_that_differ_are_both_named_and_what_others_know_warns_with_the_reason():
     first, second = in_job()[:2]
     (found,) = judged([first, changed(second, sysctls={"net.ipv4.tcp_sack": "0"})])
     assert found.why == "sysctl net.ipv4.tcp_sack differs: gige-2 0, gige-1 1"
     assert (found.kind, found.nodes) == (NodeFindingKind.NO_MAJORITY, ("gige-1", "gige-2"))
+    absent = {**in_job()[2].absent, "driver": "ethtool is not installed"}
+    (found,) = judged(with_changed("gige-3", driver=None, absent=absent))
+    assert found.why == "gige-3: driver not known (ethtool is not installed), known on 3 others"
+    assert (found.level, found.kind) == (Level.WARN, NodeFindingKind.NOT_KNOWN)
+
+
+def in_two_jobs(before: dict[str, Any], after: dict[str, Any]) -> list[list[Node]]:
+    """The recorded job twice, its nodes changed before and after."""
+    return [
+        [changed(one, **values) for one in in_job("same", jobid)]
+        for jobid, values in (("9", before), ("10", after))
+    ]
 
 
 def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
@@ -122,23 +134,18 @@ def test_a_node_that_changes_within_the_session_is_told_with_the_jobs():
     (found,) = judged([*later, *in_job("same", "9")])
     assert found.why == "gige-2: number of CPUs 2 in job 9, 1 in job 10"
     assert found.kind is NodeFindingKind.CHANGED
-
-
-def test_memory_that_changes_between_jobs_is_told_and_fails_nothing():
-    grown = {"NUMA 0 KiB": "9136242"}
-    later = [changed(one, memory=grown) for one in in_job("same", "10")]
-    less = [changed(one, memory={"NUMA 0 KiB": "7563379"}) for one in in_job("same", "9")]
-    (found,) = judged([*less, *later])
+    # Memory that changes fails nothing.
+    numa = [{"memory": {"NUMA 0 KiB": kib}} for kib in ("7563379", "9136242")]
+    before, after = in_two_jobs(*numa)
+    (found,) = judged([*before, *after])
     assert found.why == "gige-[1-4]: memory NUMA 0 7.213 GiB in job 9, 8.713 GiB in job 10"
     assert (found.kind, found.level) == (NodeFindingKind.CHANGED, Level.WARN)
 
 
 def test_memory_that_a_virtual_machine_gives_back_between_jobs_is_no_difference():
     tenth_of_a_gib = 7563379 - 2**20 // 10
-    before, after = (
-        [changed(one, memory={"NUMA 0 KiB": str(kib)}) for one in in_job("same", jobid)]
-        for jobid, kib in (("9", 7563379), ("10", tenth_of_a_gib))
-    )
+    numa = [{"memory": {"NUMA 0 KiB": str(kib)}} for kib in (7563379, tenth_of_a_gib)]
+    before, after = in_two_jobs(*numa)
     assert judged([*before, *after]) == ()
     assert node_facts.differences([*before, *after]) == ()
     assert node_facts.between(before, after) == {}
@@ -151,12 +158,6 @@ def test_memory_differs_between_nodes_from_a_twentieth_on(key, share, differs):
     other = with_changed("gige-2", memory={key: str(int(kib * (1 - share)))})
     assert bool(sentences(other)) is differs
     assert bool(node_facts.differences(other)) is differs
-
-
-def test_memory_that_is_no_number_is_told_as_it_is():
-    assert sentences(with_changed("gige-2", memory={"total KiB": "much"})) == [
-        "gige-2: memory much, 3 others 23.54 GiB"
-    ]
 
 
 def test_rates_that_a_card_adapts_are_of_the_moment():
@@ -193,13 +194,6 @@ def test_what_a_site_lets_differ_is_no_finding():
     for allowed in ("sysctls", "sysctls net.ipv4.tcp_sack"):
         site = SITE.model_copy(update={"may_differ": {allowed: "a trial", **SITE.may_differ}})
         assert sentences(found, site) == ["gige-3: number of CPUs 1, 3 others 2"]
-
-
-def test_what_others_know_warns_with_the_reason():
-    absent = {**in_job()[2].absent, "driver": "ethtool is not installed"}
-    (found,) = judged(with_changed("gige-3", driver=None, absent=absent))
-    assert found.why == "gige-3: driver not known (ethtool is not installed), known on 3 others"
-    assert (found.level, found.kind) == (Level.WARN, NodeFindingKind.NOT_KNOWN)
 
 
 def test_one_reason_for_several_facts_is_one_sentence():
@@ -312,14 +306,42 @@ def test_nodes_that_answer_one_another_or_none_another_are_no_finding():
     assert judged(nobody) == ()
 
 
-def test_a_node_that_answers_no_neighbour_is_named():
-    (found,) = judged(in_ring(*TO_2))
-    assert str(found) == (
-        "gige: gige-2: answers no TCP connection of gige-1 and gige-3, and pings come through:"
-        " look for a firewall on eth1 there"
-    )
-    assert (found.level, found.kind) == (Level.FAIL, NodeFindingKind.TCP)
-    assert (found.nodes, found.fact) == (("gige-2",), "tcp")
+@pytest.mark.parametrize(
+    ("silent", "named", "why"),
+    [
+        (
+            TO_2,
+            ("gige-2",),
+            "gige-2: answers no TCP connection of gige-1 and gige-3, and pings come through:"
+            " look for a firewall on eth1 there",
+        ),
+        (
+            FROM_2,
+            ("gige-2",),
+            "gige-2: gets no answer to TCP connections, of gige-1 and gige-3, which answer others",
+        ),
+        # Nothing in or out.
+        (
+            (*TO_2, *FROM_2),
+            ("gige-2",),
+            "gige-2: answers no TCP connection of gige-1 and gige-3, gets no answer of gige-1 and"
+            " gige-3 either, and pings come through: look for a firewall on eth1 there",
+        ),
+        # Two nodes of which each has others.
+        (
+            (("gige-2", "gige-1"),),
+            ("gige-2", "gige-1"),
+            "gige-2 to gige-1: TCP connections are not answered, and gige-1 answers others",
+        ),
+    ],
+)
+def test_a_node_that_answers_no_neighbour_or_that_none_answers_is_named(silent, named, why):
+    (found,) = judged(in_ring(*silent))
+    assert (found.why, found.nodes) == (why, named)
+    assert (found.level, found.kind, found.fact) == (Level.FAIL, NodeFindingKind.TCP, "tcp")
+
+
+def test_without_pings_nothing_is_said_of_them_and_two_nodes_alone_are_both_told():
     unpinged = [
         changed(one, path_passed_bytes=None, absent={"path_passed_bytes": "no answer"})
         for one in in_ring(*TO_2)
@@ -327,38 +349,11 @@ def test_a_node_that_answers_no_neighbour_is_named():
     assert sentences(unpinged) == [
         "gige-2: answers no TCP connection of gige-1 and gige-3: look for a firewall on eth1 there"
     ]
-
-
-def test_what_two_nodes_cannot_tell_apart_is_told_of_both():
     (found,) = judged(in_ring(("gige-1", "gige-2"), nodes=GIGE[:2]))
     assert found.nodes == ("gige-2",)
     assert found.why.endswith(
         ": look for a firewall on eth1 there, or on gige-1, which no other node answered"
     )
-
-
-def test_a_node_that_no_neighbour_answers_is_named():
-    (found,) = judged(in_ring(*FROM_2))
-    assert found.why == (
-        "gige-2: gets no answer to TCP connections, of gige-1 and gige-3, which answer others"
-    )
-    assert found.nodes == ("gige-2",)
-
-
-def test_a_node_whose_firewall_lets_nothing_in_or_out_is_one_finding():
-    (found,) = judged(in_ring(*TO_2, *FROM_2))
-    assert found.why == (
-        "gige-2: answers no TCP connection of gige-1 and gige-3, gets no answer of gige-1 and"
-        " gige-3 either, and pings come through: look for a firewall on eth1 there"
-    )
-
-
-def test_two_nodes_of_which_each_has_others_are_a_pair():
-    (found,) = judged(in_ring(("gige-2", "gige-1")))
-    assert found.why == (
-        "gige-2 to gige-1: TCP connections are not answered, and gige-1 answers others"
-    )
-    assert (found.nodes, found.level) == (("gige-2", "gige-1"), Level.FAIL)
 
 
 def test_connections_that_are_answered_in_some_jobs_warn():

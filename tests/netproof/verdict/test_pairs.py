@@ -121,7 +121,10 @@ def test_pairs_that_never_met_are_named():
     assert pairs.judge(more, SETTINGS, BUSY).never_met() == "22 of 28 pairs of nodes never met"
 
 
-def test_mode_full_has_as_many_rounds_as_every_pair_takes():
+def test_of_too_few_nodes_those_that_were_not_measured_are_undecided():
+    nothing = dataclasses.replace(of_few(2).rounds, launches=())
+    judged = pairs.judge(nothing, SETTINGS, BUSY, PARTITION.link())
+    assert judged.undecided_nodes() == NODES[:2]
     rounds = dataclasses.replace(recorded(), mode="full")
     assert pairs.settings_of(rounds, SETTINGS)[1].rounds == 3
 
@@ -250,9 +253,3 @@ def test_of_too_few_nodes_a_pair_that_was_always_disturbed_meets_no_bound():
     assert sentence.endswith("and at least 80.0% is asked for")
     # Without a bound nothing is left open: the cases were disturbed as much, and say so.
     assert pairs.judge(few, SETTINGS, DisturbanceSettings(), PARTITION.link()).undecided() == ()
-
-
-def test_of_too_few_nodes_those_that_were_not_measured_are_undecided():
-    nothing = dataclasses.replace(of_few(2).rounds, launches=())
-    judged = pairs.judge(nothing, SETTINGS, BUSY, PARTITION.link())
-    assert judged.undecided_nodes() == NODES[:2]

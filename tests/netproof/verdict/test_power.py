@@ -60,16 +60,11 @@ def test_the_stated_change_fails_and_the_next_milder_one_passes(repeated):
 
 @pytest.mark.slow
 def test_how_sure_it_is_takes_several_launches(repeated):
-    case = one_way(repeated)
-    _, launches, smallest = repeated.power(case)
+    _, launches, smallest = repeated.power(one_way(repeated))
     assert launches > 1
-    for one in smallest:
-        if one.factor is not None:
-            assert one.sure >= one.factor
+    assert all(one.sure >= one.factor for one in smallest if one.factor is not None)
     single = examined("passed")
-    _, launches, smallest = single.power(one_way(single))
-    if launches == 1:
-        assert all(one.sure is None for one in smallest)
+    assert all(one.sure is None for one in single.power(one_way(single))[2])
 
 
 @pytest.mark.slow

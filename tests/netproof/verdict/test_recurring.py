@@ -101,9 +101,17 @@ def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy
     assert recurring(cases, matrix, [healthy] * 3)[0] == 3
 
 
-def test_two_sessions_are_no_habit(cases, matrix, healthy):
+def test_two_sessions_are_no_habit_and_one_without_the_warning_makes_it_news(
+    cases, matrix, healthy
+):
     assert recurring(cases, matrix, [healthy] * 2) is NOTHING
     assert recurring(cases, matrix, [healthy] * 10, most=0) is NOTHING
+    broken = without(healthy, measured=None, result="fail")
+    assert recurring(cases, matrix, [*[healthy] * 5, broken]) is NOTHING
+    # One that did not have the case says nothing of it.
+    narrowed = without(healthy)
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 3])[0] == 3
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 2]) is NOTHING
 
 
 @pytest.mark.parametrize(("size", "folded"), [(8, 1), (16, 1), (4, 1), (17, 0), (3, 0), (None, 0)])
@@ -118,17 +126,6 @@ def test_between_peaks_the_size_is_chance(matrix, healthy):
     found = recurring(far, matrix, [stored] * 3)
     assert {finding.criterion for _, finding in found[1]} == {"MPI loss at the peak"}
     assert len(found[1]) == 4
-
-
-def test_a_session_without_the_warning_makes_it_news(cases, matrix, healthy):
-    broken = without(healthy, measured=None, result="fail")
-    assert recurring(cases, matrix, [*[healthy] * 5, broken]) is NOTHING
-
-
-def test_a_session_that_did_not_have_the_case_says_nothing_of_it(cases, matrix, healthy):
-    narrowed = without(healthy)
-    assert recurring(cases, matrix, [narrowed, *[healthy] * 3])[0] == 3
-    assert recurring(cases, matrix, [narrowed, *[healthy] * 2]) is NOTHING
 
 
 class TestCommand:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import shutil
 import time
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 from made_few import among
 from made_rounds import BUSY, EXTRAS, NODES, recorded
-from rich.console import Console
+from made_text import printed as shown
 from typer.testing import CliRunner
 
 from netproof import codec
@@ -27,7 +26,6 @@ from netproof.measurement.case import Curve
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource
 from netproof.present import documents
 from netproof.present.session import traffic_blocks
-from netproof.present.terminal import show
 from netproof.present.verdict import brief, sentences
 from netproof.session import session
 from netproof.session.pair_rounds import PairLaunch
@@ -105,10 +103,7 @@ def never_judged(monkeypatch) -> None:
 
 def printed(judged: session_verdict.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
-    out = Console(file=io.StringIO(), width=200)
-    show(sentences(judged), out)
-    show(traffic_blocks(judged.verdict.traffic, ()), out)
-    return out.file.getvalue()
+    return shown(sentences(judged)) + shown(traffic_blocks(judged.verdict.traffic, ()))
 
 
 def insist_on_equal(one: Verdict, other: Verdict) -> None:
@@ -320,15 +315,13 @@ def bound_the_latency(site: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, site):
+def test_another_netproof_is_reported_and_a_comment_in_the_references_is_no_difference(
+    store, site, monkeypatch
+):
     read = questions.load(store, stored(store))
     path = site / "reference-values" / "testbed.yaml"
     path.write_text(f"# A comment.\n{path.read_text()}")
     assert session_verdict.judge_session(read).differs == ()
-
-
-def test_another_netproof_is_reported(store, monkeypatch):
-    read = questions.load(store, stored(store))
     monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
     (difference,) = session_verdict.judge_session(read).differs
     assert "judged it, and this is" in difference
@@ -353,11 +346,6 @@ def test_again_tells_case_by_case_what_differs(store, site):
     )
     assert document["stored"] is None
     assert {one["now"] for one in document["changed"]["cases"]} == {"fail"}
-
-
-def test_again_of_what_was_never_kept_says_so(site):
-    done = CliRunner().invoke(app, ["verdict", str(SESSIONS / "passed.json"), "--again"])
-    assert "no verdict is stored" in done.stdout
 
 
 def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monkeypatch):
@@ -493,8 +481,6 @@ def test_a_session_dated_in_the_future_is_warned_of_where_it_is_stored_and_judge
         assert warning.endswith("set the clock, or remove that session")
     judged = session_verdict.judge_session(session.load(report))
     assert f"note: {report} is of 2099-01-01" in printed(judged).replace("\n", " ")
-    out = Console(file=io.StringIO(), width=500)
-    show(brief(judged), out)
-    assert f"note: {judged.session.ahead}" in out.file.getvalue()
+    assert f"note: {judged.session.ahead}" in shown(brief(judged), 500)
     assert not session.load(SESSIONS / "healthy.json").ahead
     assert not session.dated_ahead(report, time.time() + session.AHEAD_S - 60)

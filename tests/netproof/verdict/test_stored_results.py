@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_reports import busy
 from typer.testing import CliRunner
 
 from netproof import codec
@@ -335,18 +336,12 @@ def test_options_that_do_not_fit_are_refused(arguments, reason):
 
 @pytest.mark.slow
 def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
-    busy = {
-        **{"node": "gige-1", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
-        **{"others_share": 0.4, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
-        **{"pressure_full_share": 0.0, "absent": []},
-    }
-
     def unsettled(tests: list[dict]) -> None:
         for test in tests:
             case, measured = test["netproof_case"] or {}, test["netproof_measured"]
             if measured and case.get("function") == "Sendrecv":
                 for launch in measured["launches"]:
-                    launch["loads"] = [busy]
+                    launch["loads"] = [busy()]
             if measured and case.get("function") == "Barrier":
                 test["netproof_references"] = [
                     {

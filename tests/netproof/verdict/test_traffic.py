@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from made_text import printed
 
 from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Counters, CounterSource
 from netproof.pairs import verdict as pairs
 from netproof.present.session import traffic_blocks
-from netproof.present.terminal import show
 from netproof.session import job_files, session
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition
@@ -95,9 +93,7 @@ def test_what_one_launch_does_not_know_the_sum_does_not(extras):
 
 
 def test_the_carriers_that_changed_are_in_the_table(extras):
-    out = Console(file=io.StringIO(), width=140)
-    show(traffic_blocks(totals(of_cases([subject(extras, "carrier")])), ()), out)
-    text = out.file.getvalue()
+    text = printed(traffic_blocks(totals(of_cases([subject(extras, "carrier")])), ()))
     (row,) = [line for line in text.splitlines() if "gige-2" in line and "eth1" in line]
     assert " ".join(row.split()) == "gige gige-2 eth1 57.9 57.9 0 1 2 64 (0.15 %)"
 

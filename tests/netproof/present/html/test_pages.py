@@ -8,12 +8,12 @@ import functools
 import json
 import re
 import shlex
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from made_reports import altered
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -26,6 +26,7 @@ from netproof.session import provenance
 from netproof.session.provenance import Provenance
 
 DATA = Path(__file__).resolve().parents[3] / "data"
+BOTH = "two-switches"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
 
 
@@ -238,22 +239,13 @@ def test_hostile_text_is_text_on_every_page(report, tmp_path):
     assert f"{HOSTILE} mpich" in pages["imb-sendrecv.html"].text
 
 
-def altered(tmp_path: Path, change: Callable[[dict], None], name="two-switches.json") -> Path:
-    """A recorded session that was changed."""
-    document = json.loads((DATA / "sessions" / name).read_text())
-    change(document)
-    path = tmp_path / "run-1.json"
-    path.write_text(json.dumps(document))
-    return path
-
-
 def with_provenance(document: dict) -> None:
     document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
 
 
 @pytest.mark.slow
 def test_provenance_names_what_nodes_differ_in_and_how_to_repeat_the_run(report, tmp_path):
-    main = report(altered(tmp_path, with_provenance))["index.html"].text
+    main = report(altered(tmp_path, with_provenance, BOTH))["index.html"].text
     for sentence in (
         "To repeat the run git checkout 4f5a0c ci/setup ci/testbed/testbed up . ci/testbed/activate"
         " export RFM_CONFIG_PATH=/srv reframe --system testbed -c checks -r",
@@ -285,7 +277,7 @@ def test_the_command_repeats_the_run_in_any_clone(report, tmp_path, command, rep
     def change(document: dict) -> None:
         document["session_info"]["cmdline"] = command
 
-    main = report(altered(tmp_path, change, "passed.json"))["index.html"].text
+    main = report(altered(tmp_path, change, "passed"))["index.html"].text
     assert f". ci/testbed/activate {repeated} The revision" in main
     assert f"command {command} run in" in main
 
@@ -302,7 +294,7 @@ def test_partitions_and_environments_are_told_as_the_session_recorded_them(repor
             if measured and test["environ"] == "mpich":
                 measured["environment_extras"]["built"] = {"packages": packages}
 
-    main = report(altered(tmp_path, change))["index.html"].text
+    main = report(altered(tmp_path, change, BOTH))["index.html"].text
     assert "gige gige veth Linux veth 2 1000 1500 2, 4 1 MPICH" in main
     assert "Linux veth 2 when it was measured, Linux veth, shaped by tc in the site's file" in main
     assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
@@ -316,7 +308,7 @@ def test_a_session_without_two_ranks_says_why_no_study_stands_alongside_it(repor
         run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]
         run["num_cases"] = len(run["testcases"])
 
-    main = report(altered(tmp_path, change))["index.html"].text
+    main = report(altered(tmp_path, change, BOTH))["index.html"].text
     assert re.search("The studies' tables are not available: .* has no case on two ranks", main)
 
 
@@ -426,7 +418,7 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
 def store(tmp_path) -> Path:
     """A store that has a session, whose report is ``run-1.json`` beside it."""
     place = tmp_path / "store"
-    session = str(altered(tmp_path, with_provenance))
+    session = str(altered(tmp_path, with_provenance, BOTH))
     added = CliRunner().invoke(app, ["store", "add", session, "--store", str(place)])
     assert added.exit_code == 0
     return place

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from made_reports import altered, another
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
@@ -24,24 +25,24 @@ BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
 pytestmark = pytest.mark.usefixtures("project")
 
 
-def one_switch(tmp_path: Path, partition: str, uuid: str) -> Path:
+def one_switch(tmp_path: Path, partition: str, number: int) -> Path:
     """The recorded run as if only one of its switches had been measured."""
-    document = json.loads(BOTH.read_text())
-    run = document["runs"][0]
-    run["testcases"] = [test for test in run["testcases"] if test["partition"] == partition]
-    run["num_cases"] = len(run["testcases"])
-    document["session_info"]["uuid"] = uuid + document["session_info"]["uuid"][8:]
-    path = tmp_path / f"{partition}.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    def change(document):
+        run = document["runs"][0]
+        run["testcases"] = [test for test in run["testcases"] if test["partition"] == partition]
+        run["num_cases"] = len(run["testcases"])
+        another(document, number)
+
+    return altered(tmp_path, change, "two-switches", f"{partition}.json")
 
 
 @pytest.fixture
 def stored(tmp_path) -> tuple[Path, Path]:
     """The new switch's report, and a store that has the other one."""
     store = Store.create(tmp_path / "store")
-    ingest(store, one_switch(tmp_path, "gige", "00000001"))
-    return one_switch(tmp_path, "fast-ethernet", "00000002"), store.folder
+    ingest(store, one_switch(tmp_path, "gige", 1))
+    return one_switch(tmp_path, "fast-ethernet", 2), store.folder
 
 
 def written(tmp_path: Path, *arguments: str) -> dict[str, str]:
