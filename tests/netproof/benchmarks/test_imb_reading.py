@@ -162,12 +162,6 @@ class TestFailures:
             recorded("2018/truncated.txt")
         assert "1073741824" in caught.value.text
 
-    @pytest.mark.parametrize("name", ["stopped.txt", "stopped-in-alltoall.txt"])
-    def test_a_killed_run_is_an_error_at_its_last_line(self, name: str) -> None:
-        with pytest.raises(ParseError) as caught:
-            recorded(f"2021.11-intel/{name}")
-        assert caught.value.line == (DATA / "2021.11-intel" / name).read_text().count("\n")
-
     def test_the_same_table_twice_is_an_error(self) -> None:
         with pytest.raises(ParseError, match="a second table of PingPong at 2 ranks"):
             recorded("2021.11/twice.txt")

@@ -106,9 +106,6 @@ class TestSizes:
 
 
 class TestPrint:
-    def test_both_streams_in_one_file_are_read(self) -> None:
-        assert recorded("openmpi.together").curve().sizes == netpipe.sizes(1, 64, 3)
-
     def test_a_killed_run_is_an_error_at_its_last_line(self) -> None:
         text = (DATA / "stopped.stderr").read_text()
         for found in (text, text + "\n"):

@@ -156,14 +156,6 @@ def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart
     assert len(found) == (2 if held else 4)
 
 
-@pytest.mark.slow
-def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    status, said, why = compared(HEALTHY, SICK, "--to", str(tmp_path))
-    assert (status, said) == (2, "")
-    assert "is not empty and no report" in why
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -205,28 +205,25 @@ def test_what_waited_longest_runs_first_and_never_is_longest(expected):
     assert all(planned for _, planned in left.values())
 
 
-def test_a_job_that_does_not_fit_makes_room_for_a_shorter_one(expected):
-    long, longer, short = list(jobs(expected))[:3]
-    times = {**each([long, short], 60), longer: Expected(600, "")}
-    left = left_for_another_night(times, after([long, longer, short]), expected, 120)
-    assert set(left) == {longer}
-
-
-def test_a_job_longer_than_the_budget_runs_alone_when_it_waited_longest(expected):
-    long, longer, short = list(jobs(expected))[:3]
-    times = {**each([long, short], 60), longer: Expected(6000, "")}
-    left = left_for_another_night(times, after([longer, long, short]), expected, 120)
-    assert set(left) == {long, short}
-
-
-def test_a_job_of_unknown_length_runs_alone(expected):
+@pytest.mark.parametrize(
+    ("seconds", "order", "runs"),
+    [
+        # A job that does not fit makes room for a shorter one.
+        ((60, 600, 60), (0, 1, 2), {0, 2}),
+        # One that is longer than the budget runs alone when it waited longest.
+        ((60, 6000, 60), (1, 0, 2), {1}),
+        # So does one of unknown length.
+        ((None, None, None), (0, 1, 2), {0}),
+    ],
+)
+def test_what_fits_into_a_night_runs(expected, seconds, order, runs):
     several = list(jobs(expected))[:3]
-    past = after(several[:1])
-    left = left_for_another_night(each(several, None), past, expected, 3600)
-    assert len(left) == 2
-    assert {why.partition("; ")[2] for why, _ in left.values()} == {
-        "nobody knows yet how long it takes"
-    }
+    times = {job: Expected(one, "") for job, one in zip(several, seconds, strict=True)}
+    past = after([several[number] for number in order])
+    left = left_for_another_night(times, past, expected, 120)
+    assert set(left) == {job for number, job in enumerate(several) if number not in runs}
+    unknown = {why.partition("; ")[2] for why, _ in left.values()}
+    assert (unknown == {"nobody knows yet how long it takes"}) is (None in seconds)
 
 
 def test_the_first_night_measures_all(expected):

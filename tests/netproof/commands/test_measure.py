@@ -86,6 +86,12 @@ def test_the_status_of_load_says_what_came_of_the_bounds(report, settings, statu
 
 
 @pytest.mark.slow
+def test_too_few_calls_for_the_bound_are_undecided(report):
+    ended, words = measure("tails", report(long_launch([30.0] * 500), most_999th=2.0))
+    assert ended.exit_code == 3
+    assert "too few calls for percentiles: 500" in words
+
+
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [
@@ -106,12 +112,6 @@ def test_the_status_of_tails_says_what_came_of_the_bound(report, settings, statu
     (one,) = json.loads(ran.stdout)["tails"]
     assert one["beyond"] is (status == 1)
     assert one["percentiles"][0]["value_us"] == 30
-
-
-def test_too_few_calls_for_the_bound_are_undecided(report):
-    ended, words = measure("tails", report(long_launch([30.0] * 500), most_999th=2.0))
-    assert ended.exit_code == 3
-    assert "too few calls for percentiles: 500" in words
 
 
 @pytest.mark.parametrize(
@@ -135,12 +135,6 @@ def test_the_status_of_gpcnet_says_what_came_of_the_bounds(report, settings, sta
     (one,) = json.loads(ran.stdout)["gpcnet"]
     assert one["beyond"] is (status == 1)
     assert one["tests"][0]["mean"]["value"] == pytest.approx(30.3 / 14.1)
-
-
-def test_too_few_rounds_of_gpcnet_are_undecided(report):
-    ended, words = measure("gpcnet", report(of_gpcnet(2)))
-    assert ended.exit_code == 3
-    assert "nothing is known: too few rounds count" in words
 
 
 @pytest.mark.slow

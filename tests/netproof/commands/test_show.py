@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -76,17 +75,6 @@ def test_no_figure_is_cut_on_any_width(width):
             landmarks = result.measured.landmarks
             assert f" {landmarks.latency_us:.1f} " in said
             assert f" {landmarks.peak_mb_s:.1f} " in said
-
-
-@pytest.mark.parametrize("width", [80, 120, 200])
-def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
-    rows = [
-        line
-        for line in printed(width, path=RECORDED / "two-switches.json").splitlines()
-        if re.match(r"(FAIL|pass|WARN|INCONCLUSIVE) +(gige|fast)", line)
-    ]
-    assert len(rows) == 24
-    assert max(len(row.rstrip()) for row in rows) <= width
 
 
 def test_json_has_the_cases_with_their_curves_and_findings():

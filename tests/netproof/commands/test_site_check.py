@@ -266,6 +266,10 @@ def test_a_partition_on_which_nothing_would_be_measured_is_told(folders):
 
 @pytest.mark.slow
 def test_the_system_is_the_one_of_this_login_node(folders, monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+    status, said, why = checked()
+    assert (status, said) == (2, "")
+    assert "no hostnames of example, testbed fit elsewhere" in why
     monkeypatch.setattr("socket.gethostname", lambda: "login3.example.org")
     assert checked()[1].splitlines()[-1] == "example: ready"
     monkeypatch.setenv("RFM_SYSTEM", "testbed:gige")

@@ -177,10 +177,11 @@ def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, pas
     assert f"1 case of gige intelmpi deferred: {TURN['skipped']}" in said
 
 
-def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
+def test_of_very_many_sentences_the_first_are_told_and_a_hook_need_not_read_them(passed):
     text = command.summary(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
     assert text.count("WORSE change") == command.SENTENCES
     assert "WORSE and 30 more, in the report" in text
+    assert command._tell("true", "text\n" * 100_000) is None
 
 
 @pytest.mark.slow
@@ -194,10 +195,6 @@ def test_a_hook_that_does_not_end_is_ended_with_all_that_it_began(monkeypatch, t
     assert time.monotonic() - began < 30
     time.sleep(2.5)
     assert not late.exists()
-
-
-def test_a_hook_need_not_read_what_it_is_told():
-    assert command._tell("true", "text\n" * 100_000) is None
 
 
 @pytest.mark.slow

@@ -46,6 +46,10 @@ def test_one_launch_has_no_interval_and_no_outcome(healthy):
     case = of(compared, "NetPIPE mpi inter-node oneway")
     assert case.outcome is Outcome.UNDECIDED
     assert "no interval" in case.sentence()
+    for case in compared.cases:
+        latency = case.landmarks["latency_us"]
+        assert latency.ratio == pytest.approx(1, abs=0.5)
+        assert (latency.interval, latency.difference_interval) == (None, None)
 
 
 @pytest.mark.slow
@@ -125,10 +129,13 @@ def test_a_case_that_was_run_again_stands_as_it_ended(healthy):
     assert compare(*sides(healthy, twice)).mean() == pytest.approx(0.5)
 
 
-def test_sessions_with_nothing_in_common_cannot_be_compared(healthy, sick):
+def test_sessions_with_nothing_in_common_cannot_be_compared_and_names_are_told_apart(healthy, sick):
     unmeasured = with_results(healthy, lambda one: dataclasses.replace(one, measured=None))
     with pytest.raises(NetproofError, match="no case in common that both measured"):
         compare(*sides(unmeasured, sick))
+    other = with_results(healthy, lambda result: result, "later/healthy.json")
+    first, second = sides(healthy, other)
+    assert (first.name, second.name) == (str(healthy.path), "later/healthy.json")
 
 
 @pytest.mark.slow
@@ -195,12 +202,6 @@ def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio_where_b
 def test_what_cannot_be_compared_says_why(healthy, arguments, reason):
     with pytest.raises(NetproofError, match=reason):
         compare(*sides(healthy, **arguments))
-
-
-def test_sessions_of_the_same_name_are_told_apart_by_their_paths(healthy):
-    other = with_results(healthy, lambda result: result, "later/healthy.json")
-    first, second = sides(healthy, other)
-    assert (first.name, second.name) == (str(healthy.path), "later/healthy.json")
 
 
 def test_of_several_sides_each_has_a_column_of_ratios_to_the_first(healthy):
@@ -292,13 +293,6 @@ def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
             assert at_64_kib.difference == 0
 
 
-def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
-    for case in compare(*sides(healthy, first_launches(healthy, 1))).cases:
-        latency = case.landmarks["latency_us"]
-        assert latency.ratio == pytest.approx(1, abs=0.5)
-        assert (latency.interval, latency.difference_interval) == (None, None)
-
-
 @pytest.fixture
 def cases(judge):
     """``cases(function, path)``: those of two switches, by configuration."""
@@ -315,31 +309,23 @@ def cases(judge):
     return of
 
 
-@pytest.mark.slow
-def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
+def test_an_envelope_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
     matrix = judge("two-switches.json").matrix
-    found, _ = comparison.envelope_of_cases(cases("tcp"), matrix)
-    measured = {label: one.measured for label, one in cases("tcp").items() if one.measured}
+    both = cases("tcp")
+    found, links_differ = comparison.envelope_of_cases(both, matrix)
+    measured = {label: one.measured for label, one in both.items() if one.measured}
     for size, (time, label) in found.items():
         at = {
             name: dict(zip(one.curve.sizes, one.curve.time_us, strict=True))
             for name, one in measured.items()
         }
         assert time == at[label][size] == min(one[size] for one in at.values() if size in one)
-
-
-def test_links_of_two_switches_differ_and_those_inside_a_node_are_none(cases, judge):
-    matrix = judge("two-switches.json").matrix
-    both = cases("tcp")
-    assert comparison.envelope_of_cases(both, matrix)[1]
+    assert links_differ
     one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
     assert not comparison.envelope_of_cases(one_switch, matrix)[1]
     assert not comparison.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
-
-
-def test_a_case_alone_has_none(cases, judge):
-    matrix = judge("two-switches.json").matrix
-    alone = {"gige mpich": cases("tcp")["gige mpich"]}
+    # A case alone has none.
+    alone = {"gige mpich": both["gige mpich"]}
     assert comparison.envelope_of_cases(alone, matrix)[0] == {}
     never = {"gige mpich": dataclasses.replace(alone["gige mpich"], results=dict)}
     assert comparison.envelope_of_cases(never, matrix)[0] == {}

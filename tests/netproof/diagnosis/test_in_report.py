@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from made_sessions import few, in_job, judged_case, rounds, session_of, subject
+from made_sessions import in_job, judged_case, rounds, session_of, subject
 
 from netproof.present.html.page import pages
 from netproof.present.html.report import Report
@@ -48,19 +48,6 @@ def test_the_nodes_have_their_maps_and_what_is_known_of_each():
     assert interface[5:] == ["0", "1", "2", "64 (0.15 %)"]
     assert rows["gige-3"][0] == "mpich: accused"
     assert "50.2 % of the others" in rows["gige-3"][1]
-
-
-@pytest.mark.slow
-def test_what_too_few_nodes_tell_is_noted_and_none_of_them_is_called_cleared():
-    session = session_of(cases=[judged_case(subject())], of_pairs=[few()])
-    page = dict(pages(Report(session)))["index.html"]
-    verdict = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
-    assert "Passed" in verdict
-    assert "too few nodes to compare with each other (2); what a pair alone tells: " in verdict
-    assert "Inconclusive" not in verdict
-    part = page[page.index('id="nodes"') : page.index('id="matrix"')]
-    rows = {row[0]: row[1] for row in _rows(part) if row[0].startswith("gige-")}
-    assert rows["gige-1"] == rows["gige-2"] == "mpich: not compared"
 
 
 def _rows(part: str) -> list[list[str]]:

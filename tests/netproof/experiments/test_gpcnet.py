@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import codec
 from netproof.benchmarks.gpcnet import BENCHMARK
-from netproof.errors import NetproofError
 from netproof.experiments import gpcnet
 from netproof.experiments.gpcnet import (
     GpcnetAsked,
@@ -93,25 +91,6 @@ def test_a_percentile_that_is_better_than_the_mean_is_not_believed():
     assert tail.value is None
     assert "better than the mean" in tail.why
     assert tail.undecided
-
-
-def test_a_report_keeps_all_of_it():
-    kept = runs(GpcnetRound(RECORDED), GpcnetRound((), fault="it said no"))
-    assert GpcnetRuns.from_json(json.loads(json.dumps(codec.encode(kept)))) == kept
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("rounds", [{"tests": {}, "loads": [], "fault": ""}], "cannot be read"),
-        ("nodes", "node-1", "cannot be read"),
-        ("partition_extras", {}, "cannot be read"),
-    ],
-)
-def test_what_is_damaged_is_refused(key, value, said):
-    values = {**codec.encode(runs(GpcnetRound(RECORDED))), key: value}
-    with pytest.raises(NetproofError, match=said):
-        GpcnetRuns.from_json(json.loads(json.dumps(values)))
 
 
 def test_it_runs_on_all_ranks_as_often_as_was_asked_for():

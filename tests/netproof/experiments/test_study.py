@@ -17,14 +17,6 @@ from netproof.measurement.links import Link
 from netproof.session import session
 
 
-class TestE325Opteron:
-    study = load("e325-opteron")
-
-    def test_in_a_node_there_is_no_line_rate(self):
-        inside = [p for p in self.study.peaks if p.where == "in a node"]
-        assert all(p.shares(p.mpi, self.study.mbps) == () for p in inside)
-
-
 class TestNetworkAdapters:
     adapters = load("network-adapters").adapters
 

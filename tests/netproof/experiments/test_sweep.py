@@ -195,15 +195,6 @@ def test_launches_that_failed_are_counted_by_value_with_the_reason_of_the_first(
     assert "; the job ended after 8 of 9 launches: " in said
 
 
-def test_of_a_job_that_ended_early_the_reason_is_said_once(partition, tmp_path):
-    (tmp_path / job_files.LAUNCHES_FILE).write_text("step\tstart\tend\tstatus\tlimit_s\n")
-    with pytest.raises(Incomplete) as raised:
-        left_by(tmp_path, partition, ("64", "128"))
-    said = str(raised.value)
-    assert said.startswith("the job ended after 0 of 12 launches: ")
-    assert "tuning-default.1 did not run" in said
-
-
 # Earlier sweeps: the newest of each setting, and reasons for unreadable ones.
 
 

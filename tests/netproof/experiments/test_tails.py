@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import random
 import shutil
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof import codec
 from netproof.errors import NetproofError
 from netproof.experiments import tails
 from netproof.experiments.tails import (
@@ -59,10 +57,6 @@ def test_a_recorded_job_is_whole(recorded):
     assert recorded.launch.start < moments[0] < moments[-1]
     # It was seen at most two looks after it.
     assert moments[-1] < recorded.launch.start + recorded.launch.wall_s + 2 * tails.WATCH_S
-
-
-def test_a_report_keeps_all_of_it(recorded):
-    assert Tail.from_json(json.loads(json.dumps(codec.encode(recorded)))) == recorded
 
 
 def test_two_trials_tell_what_a_call_takes_and_one_long_one_is_enough(folder):
@@ -120,18 +114,6 @@ def test_a_job_that_did_not_end_its_long_launch_says_so(folder):
     (folder / tails.WATCH_FILE).unlink()
     with pytest.raises(NetproofError, match="did not come to the end of its long launch"):
         tails.of_job(folder, "1")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"partition_extras": {}}, "cannot be read"),
-        ({"times_us": None}, "cannot be read"),
-    ],
-)
-def test_what_is_none_is_refused(recorded, change, said):
-    with pytest.raises(NetproofError, match=said):
-        Tail.from_json({**codec.encode(recorded), **change})
 
 
 def with_times(tail: Tail, times: list[float], **load: float) -> Tail:

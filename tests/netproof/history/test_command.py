@@ -137,14 +137,6 @@ def test_what_cannot_be_is_said_with_the_remedy(nights, arguments, said):
 
 
 @pytest.mark.slow
-def test_what_lists_the_series_lists_what_no_expression_fits(nights):
-    nights.add_many(2)
-    _, _, err = history(nights, "--case", "nothing")
-    assert "'netproof history --case .' lists what is followed" in " ".join(err.split())
-    assert "gige mpich IMB Sendrecv 4 ranks" in history(nights, "--case", ".")[1]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf"])
 def test_series_are_drawn_with_their_changes(stepped, tmp_path, suffix):
     path = tmp_path / f"series.{suffix}"
@@ -182,22 +174,17 @@ def test_an_accepted_change_does_not_alarm_again_and_what_is_lost_later_does(nig
 
 
 @pytest.mark.slow
-def test_what_began_later_stays_open(nights):
+@pytest.mark.parametrize(
+    ("from_night", "said", "status"),
+    [(10, "stays open, since it began later: ", 1), (23, "ENDS THOUGH IT BEGAN LATER: ", 0)],
+)
+def test_what_began_later_stays_open_or_is_told_as_such(nights, from_night, said, status):
     nights.add_many(30, {24: SLOW})
-    status, out, _ = accepted(nights, "--case", ".", nights.stored(10).name)
-    assert status == 0
-    assert "stays open, since it began later: gige mpich since 2026-09-25 01:00" in out
-    assert history(nights)[0] == 1
-
-
-@pytest.mark.slow
-def test_what_ends_though_it_began_later_is_told_as_such(nights):
-    nights.add_many(30, {24: SLOW})
-    status, out, _ = accepted(nights, "--case", ".", nights.stored(23).name)
-    assert status == 0
-    assert "ENDS THOUGH IT BEGAN LATER: gige mpich since 2026-09-25 01:00" in out
-    assert "stays open" not in out
-    assert history(nights)[0] == 0
+    ended, out, _ = accepted(nights, "--case", ".", nights.stored(from_night).name)
+    assert ended == 0
+    assert f"{said}gige mpich since 2026-09-25 01:00" in out
+    assert ("stays open" in out) is bool(status)
+    assert history(nights)[0] == status
 
 
 @pytest.mark.slow

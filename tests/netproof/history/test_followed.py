@@ -177,30 +177,26 @@ def _flipped(content: bytes, at: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_session_that_is_put_there_anew_is_read_again(nights, monkeypatch):
-    nights.add_many(6)
-    said(nights)
-    path = nights.store.path(nights.stored(2)) / "curves.parquet"
-    os.utime(path, ns=(1, 1))
-    read = asked(monkeypatch)
-    said(nights)
-    assert read == [nights.stored(2).name]
-
-
-@pytest.mark.slow
-def test_a_session_that_came_late_begins_everything_anew_but_the_values(nights, monkeypatch):
+def test_a_session_that_is_put_there_anew_or_came_late_is_read_alone(nights, monkeypatch):
     for night in (0, 1, 2, 4, 5):
         nights.add(night)
     said(nights)
-    nights.add(3)
     read = asked(monkeypatch)
+    os.utime(nights.store.path(nights.stored(2)) / "curves.parquet", ns=(1, 1))
+    said(nights)
+    assert read == [nights.stored(2).name]
+    read.clear()
+    nights.add(3)
     by_night = said(nights)
     assert read == [nights.stored(3).name]
+    # Everything but the values begins anew.
     assert from_the_first(nights) == by_night
 
 
 @pytest.mark.slow
-def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
+def test_other_sessions_than_the_usual_ones_are_not_kept_and_nothing_that_cannot_be_written(
+    nights, monkeypatch
+):
     nights.add_many(6)
     before = said(nights)
     kept = nights.store.followed(SYSTEM).read_bytes()
@@ -208,11 +204,7 @@ def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
     history_verdict.judge(nights.store, session=nights.stored(3).name)
     assert nights.store.followed(SYSTEM).read_bytes() == kept
     assert said(nights) == before
-
-
-@pytest.mark.slow
-def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeypatch):
-    nights.add_many(5)
+    nights.store.followed(SYSTEM).unlink()
 
     def refuse(*arguments):
         raise NetproofError("the file system is full")

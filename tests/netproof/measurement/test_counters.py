@@ -47,12 +47,6 @@ def test_what_is_not_there_is_not_known(healthy):
     assert "driver_counters" in healthy.why("gige-1", "driver", "eth1", "rx_discards_phy")
 
 
-def test_a_carrier_that_went_and_came_is_two_changes():
-    found = counted(text("carrier", "tcp-inter-node-oneway"))
-    assert found.value("gige-2", "interface", "eth1", "carrier_changes") == 2
-    assert found.value("gige-1", "interface", "eth1", "carrier_changes") == 0
-
-
 def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
     errors, said = tmp_path / "x.err", text("carrier", "tcp-inter-node-oneway")
     lines = said.splitlines(keepends=True)

@@ -40,9 +40,6 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
     assert "about 20% less" in text
     assert "1 case has a single launch" in text
     assert "nothing fails: 1 case has no bound" in text
-
-
-def test_where_nothing_passed_it_says_so():
     assert "no case passed" in printed(present.power_blocks([(CASE, 3, ())]))
 
 

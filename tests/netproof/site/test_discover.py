@@ -489,13 +489,14 @@ class TestWritten:
             folder.mkdir()
         (tmp_path / "site-config" / "kestrel.py").write_text(text)
         (tmp_path / "site-config" / "settings.py").write_text("")
-        references = tmp_path / "reference-values" / "kestrel.yaml"
-        references.write_text(discover.references_text("kestrel"))
+        path = tmp_path / "reference-values" / "kestrel.yaml"
+        path.write_text(discover.references_text("kestrel"))
+        references = ReferenceFile(path)
         gathered = site.gather(tmp_path / "site-config")
         expected = matrix(gathered, "kestrel", all_functions=True)
         for case in expected.cases:
             name = discover.registry.check_name(case.benchmark, case.function)
-            entries = ReferenceFile(references).find(name, case)
+            entries = references.find(name, case)
             judged = case.path == "inter-node"
             assert (entries["line_rate_share"] == [100, None, 0.02, "%"]) is judged
         assert {case.ranks for case in expected.cases} == {2, 4}

@@ -295,20 +295,6 @@ def test_names_that_differ_in_their_number_are_folded(names, folded):
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("login", ["login"]),
-        ("n[1-3,7],login", ["n1", "n2", "n3", "n7", "login"]),
-        ("n[08-10]", ["n08", "n09", "n10"]),
-        ("n[8-10]", ["n8", "n9", "n10"]),
-        ("r[1-2]n[01-02]", ["r1n01", "r1n02", "r2n01", "r2n02"]),
-    ],
-)
-def test_a_list_of_hosts_is_expanded_as_scontrol_show_hostnames_does(text, names):
-    assert list(unfold(text)) == names
-
-
-@pytest.mark.parametrize(
     "text",
     [
         *(

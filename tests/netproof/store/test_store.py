@@ -191,18 +191,6 @@ def test_crashes_are_counted_with_those_around_flagged_sizes_and_of_paired_envir
 
 
 @pytest.mark.slow
-def test_a_case_that_failed_has_its_reason_and_no_landmarks(store):
-    ingest(store, FAULTY)
-    with questions.connect(store) as connection:
-        (row,) = connection.sql(
-            "select result, phase, reason, latency_us, launches from cases"
-            " where function = 'Barrier'"
-        ).fetchall()
-    assert (row[0], row[1], row[3], row[4]) == ("fail", "sanity", None, None)
-    assert "ended at its limit of 6 s" in row[2]
-
-
-@pytest.mark.slow
 def test_of_a_case_that_ran_twice_the_last_one_stands(store, tmp_path):
     def rerun(document):
         first = document["runs"][0]
@@ -273,13 +261,16 @@ def test_a_damaged_report_is_refused_with_the_reason_and_the_others_go_in(
     assert [stored.name for stored in Store(folder).sessions()] == ["20261120T232229-7117da51"]
 
 
-def test_a_report_cut_anywhere_is_refused(store, tmp_path):
+def test_a_report_cut_anywhere_or_without_a_test_case_is_refused(store, tmp_path):
     whole = PASSED.read_bytes().rstrip()
     for share in (0.0, 0.2, 0.5, 0.9, 0.9999):
         cut = tmp_path / "cut.json"
         cut.write_bytes(whole[: int(len(whole) * share)])
         with pytest.raises(NetproofError, match=r"cut\.json: is no whole report"):
             ingest(store, cut)
+    empty = altered(tmp_path, lambda document: document.update(runs=[]))
+    with pytest.raises(NetproofError, match="holds no test case, so nothing ran"):
+        ingest(store, empty)
     assert store.sessions() == ()
 
 
@@ -315,18 +306,19 @@ def test_whatever_is_changed_in_a_report_it_goes_in_whole_or_is_refused(tmp_path
     assert refusals
 
 
-def test_a_store_is_made_only_where_nothing_else_is(tmp_path):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(NetproofError, match=r"is no store and not empty, it has 'thesis\.tex'"):
-        Store.create(tmp_path)
-    assert run([PASSED], tmp_path) == 2
-
-
-def test_a_file_is_no_store(tmp_path):
+def test_a_store_is_made_only_where_nothing_else_is_and_no_other_folder_is_read(tmp_path):
     report = altered(tmp_path)
     for make in (Store, Store.create):
         with pytest.raises(NetproofError, match=r"run-1\.json: is a file, and a store is a fol"):
             make(report)
+    with pytest.raises(NetproofError, match=r"is no store and not empty, it has 'run-1\.json'"):
+        Store.create(tmp_path)
+    assert run([PASSED], tmp_path) == 2
+    with pytest.raises(NetproofError, match=f"is no store, it has no {MARKER}"):
+        Store(tmp_path)
+    (tmp_path / MARKER).write_text(json.dumps({"format": FORMAT + 1}))
+    with pytest.raises(NetproofError, match=f"is a store of format {FORMAT + 1}"):
+        Store(tmp_path)
 
 
 @pytest.mark.slow
@@ -351,12 +343,6 @@ def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path,
     assert f"stored: session {PASSED_NAME}" in ran.stdout
 
 
-def test_a_report_without_a_test_case_is_refused(store, tmp_path):
-    empty = altered(tmp_path, lambda document: document.update(runs=[]))
-    with pytest.raises(NetproofError, match="holds no test case, so nothing ran"):
-        ingest(store, empty)
-
-
 @pytest.mark.slow
 def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys):
     def change(document):
@@ -368,14 +354,6 @@ def test_what_a_node_says_of_itself_cannot_command_the_terminal(tmp_path, capsys
     said = capsys.readouterr().out
     assert "mlx5\\x1b[2J [ConnectX-6]" in said
     assert "\x1b" not in said
-
-
-def test_a_folder_that_is_no_store_is_not_read(tmp_path):
-    with pytest.raises(NetproofError, match=f"is no store, it has no {MARKER}"):
-        Store(tmp_path)
-    (tmp_path / MARKER).write_text(json.dumps({"format": FORMAT + 1}))
-    with pytest.raises(NetproofError, match=f"is a store of format {FORMAT + 1}"):
-        Store(tmp_path)
 
 
 @pytest.mark.slow
@@ -392,13 +370,6 @@ def test_sessions_are_in_order_of_their_start_and_found_by_how_they_begin(store)
         store.find("2031")
     with pytest.raises(NetproofError, match="holds no session of system other"):
         store.newest("other")
-
-
-@pytest.mark.slow
-def test_an_empty_month_hides_no_session(store):
-    done = ingest(store, PASSED)
-    (store.path(done.stored).parents[1] / "month=2030-01").mkdir()
-    assert store.newest() == done.stored
 
 
 @pytest.mark.slow

@@ -320,9 +320,22 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-def test_a_sound_store_is_verified(stored_faulty):
-    status, said = checked(stored_faulty[0])
-    assert (status, said) == (0, "1 session: 1 verified, 0 damaged")
+def test_a_sound_store_is_verified_and_what_is_missing_too_much_or_anothers_is_named(
+    stored_faulty,
+):
+    store, session = stored_faulty
+    assert checked(store) == (0, "1 session: 1 verified, 0 damaged")
+    folder = store.path(session)
+    (folder / "other.parquet").write_bytes(b"")
+    (folder / "tests.parquet").unlink()
+    status, said = checked(store)
+    assert status == 1
+    assert "other.parquet: is damaged: it is no file of a session's" in said
+    assert "tests.parquet: is damaged: No such file" in said
+    other = ingest(store, PASSED).stored
+    shutil.copy(store.path(other) / SESSION, folder / SESSION)
+    with pytest.raises(NetproofError, match=r"session\.jsonl\.zst: is damaged: it has \d+ bytes"):
+        questions.load(store, session)
 
 
 @pytest.mark.parametrize(
@@ -365,22 +378,3 @@ def test_every_question_verifies_what_it_reads(stored_faulty):
             with pytest.raises(NetproofError, match=rf"{name}: is damaged: the checksum"):
                 ask()
         path.write_bytes(whole)
-
-
-def test_what_is_missing_or_too_much_is_named(stored_faulty):
-    store, session = stored_faulty
-    folder = store.path(session)
-    (folder / "other.parquet").write_bytes(b"")
-    (folder / "tests.parquet").unlink()
-    status, said = checked(store)
-    assert status == 1
-    assert "other.parquet: is damaged: it is no file of a session's" in said
-    assert "tests.parquet: is damaged: No such file" in said
-
-
-def test_another_sessions_file_is_named(stored_faulty):
-    store, session = stored_faulty
-    other = ingest(store, PASSED).stored
-    shutil.copy(store.path(other) / SESSION, store.path(session) / SESSION)
-    with pytest.raises(NetproofError, match=r"session\.jsonl\.zst: is damaged: it has \d+ bytes"):
-        questions.load(store, session)

@@ -78,24 +78,23 @@ def test_a_file_of_others_that_is_in_the_way_is_not_written_over(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
-def test_a_folder_of_other_things_is_refused_and_an_empty_one_is_taken(tmp_path):
+def test_a_folder_of_other_things_or_that_one_stands_in_is_refused_and_an_empty_one_is_taken(
+    tmp_path, monkeypatch
+):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(NetproofError, match=r"no report, it has 'thesis.tex' and no netproof-rep"):
         write(tmp_path, "index.html")
     assert found(tmp_path) == {"thesis.tex": "mine"}
     empty = tmp_path / "empty"
     empty.mkdir()
+    monkeypatch.chdir(empty)
+    for place in (".", ".."):
+        with pytest.raises(NetproofError, match="you are in it"):
+            write(Path(place), "index.html")
+    assert found(empty) == {}
+    monkeypatch.chdir(tmp_path)
     write(empty, "index.html")
     assert found(empty) == {"index.html": "new"}
-
-
-@pytest.mark.parametrize("place", [".", ".."])
-def test_a_folder_that_one_stands_in_is_refused(tmp_path, monkeypatch, place):
-    (tmp_path / "within").mkdir()
-    monkeypatch.chdir(tmp_path / "within")
-    with pytest.raises(NetproofError, match="you are in it"):
-        write(Path(place), "index.html")
-    assert found(tmp_path) == {}
 
 
 @pytest.mark.parametrize(

@@ -302,17 +302,6 @@ def test_partitions_and_environments_are_told_as_the_session_recorded_them(repor
 
 
 @pytest.mark.slow
-def test_a_session_without_two_ranks_says_why_no_study_stands_alongside_it(report, tmp_path):
-    def change(document: dict) -> None:
-        run = document["runs"][0]
-        run["testcases"] = [t for t in run["testcases"] if t["netproof_case"]["ranks"] != 2]
-        run["num_cases"] = len(run["testcases"])
-
-    main = report(altered(tmp_path, change, BOTH))["index.html"].text
-    assert re.search("The studies' tables are not available: .* has no case on two ranks", main)
-
-
-@pytest.mark.slow
 def test_charts_are_such_as_altair_knows_them(judge):
     # It takes over a second to load, and no other test does.
     import altair as alt
