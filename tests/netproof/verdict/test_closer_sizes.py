@@ -175,6 +175,11 @@ def test_launches_that_are_not_complete_leave_it_open(spiked, result):
     assert confirmations.closer_settled(spiked, few, 3)
 
 
+def test_as_many_launches_as_confirming_takes_are_enough(spiked, result):
+    assert not confirmations.closer_settled(spiked, again_of(spiked, result, spike, count=2), 9)
+    assert confirmations.closer_settled(spiked, again_of(spiked, result, spike), 9)
+
+
 def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
     all_busy = again_of(spiked, result, spike, loads=((BUSY,),) * 3)
     some = again_of(spiked, result, spike, loads=((BUSY,), (), ()))

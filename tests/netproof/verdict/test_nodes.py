@@ -160,6 +160,12 @@ def test_memory_differs_between_nodes_from_a_twentieth_on(key, share, differs):
     assert bool(node_facts.differences(other)) is differs
 
 
+def test_memory_that_is_no_number_is_told_as_it_is():
+    assert sentences(with_changed("gige-2", memory={"total KiB": "much"})) == [
+        "gige-2: memory much, 3 others 23.54 GiB"
+    ]
+
+
 def test_rates_that_a_card_adapts_are_of_the_moment():
     adaptive = {"Adaptive RX": "on TX: off", "rx-usecs": "8", "tx-usecs": "16"}
     others = {**adaptive, "rx-usecs": "64"}
