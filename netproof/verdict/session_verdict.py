@@ -19,6 +19,7 @@ from netproof.session import records, session
 from netproof.session.session import Session
 from netproof.site import folders
 from netproof.site.matrix import Matrix, matrix, of_site
+from netproof.store.folder import MARKER, Store
 from netproof.verdict import EARLIER_SESSIONS, SESSIONS, confirmations, power, stored
 from netproof.verdict.engine import Key, by_place, companion_keys
 from netproof.verdict.judge import judge, last_results, subject
@@ -112,7 +113,7 @@ def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) 
     own = (path and not os.path.isdir(name)) or os.path.isfile(name / records.HEADER)
     if store is None or name.suffix == ".json" or own:
         return session.load(name)
-    from netproof.store import Store, questions
+    from netproof.store import questions
 
     try:
         opened = Store(store)
@@ -212,14 +213,10 @@ def _stored_verdict(
     A damaged one is an error for a session in a store; for a report it is a reason to judge now.
     """
     if read.path.is_dir():
-        from netproof.store import Store
-
         return stored.on_session(read, *Store.holding(read.path)), ""
     if store is None:
         return None, ""
-    from netproof.store import Store
     from netproof.store import ingest as ingesting
-    from netproof.store.folder import MARKER
 
     if not os.path.exists(store / MARKER):
         return None, ""
@@ -281,7 +278,7 @@ def _recurring(
     before: list[Earlier] = [] if unread else [*earlier]
     try:
         if read.path.is_dir():
-            from netproof.store import Store, questions
+            from netproof.store import questions
 
             store, this = Store.holding(read.path)
             older = [one for one in store.sessions(this.system) if one.start < this.start]
