@@ -63,7 +63,7 @@ def recorded() -> Floats:
             case, measured = test.get("netproof_case"), test.get("netproof_measured")
             if not case or not measured or case["path"] != "inter-node" or case["ranks"] != 2:
                 continue
-            curves = [launch["curve"] for launch in measured["launches"]]
+            curves = [launch["curves"][0] for launch in measured["launches"]]
             for one, other in itertools.permutations(curves, 2):
                 both = zip(one["sizes"], one["time_us"], other["time_us"], strict=True)
                 off += [math.log(a / b) / math.sqrt(2) for s, a, b in both if s >= FROM_BYTES]

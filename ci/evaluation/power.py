@@ -104,7 +104,7 @@ class Plant:
         """Return a case's measurement with the change."""
         changed = self.changing(measured)
         launches = [
-            replace(one, curve=changed(one.curve))
+            replace(one, curves=(changed(one.curve),))
             if self.launches is None or place < self.launches
             else one
             for place, one in enumerate(measured.launches)

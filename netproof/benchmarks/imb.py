@@ -609,7 +609,7 @@ class Imb(MpiBenchmark):
 
     def read_pairs(
         self, text: str, path: str, function: str, pairs: int
-    ) -> tuple[list[Curve], int]:
+    ) -> tuple[tuple[Curve, ...], int]:
         """Return the curves of ``-multi 1``'s tables, or of the one of a single pair.
 
         And the bytes that all pairs had to send between nodes.
@@ -621,7 +621,7 @@ class Imb(MpiBenchmark):
             raise ParseError(path, 0, "", reason)
         moved = self._moved(function, text, tables, ("one", "other"))
         total = sum(size * count for size, count in moved.items())
-        return [table.curve() for table in tables], total
+        return tuple(table.curve() for table in tables), total
 
     def read_repetitions(
         self, text: str, path: str, function: str, ranks: int, size: int

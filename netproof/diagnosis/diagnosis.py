@@ -543,4 +543,4 @@ def _not_covered(coverage: Coverage) -> Iterator[str]:
 def _noisy(view: PartitionView) -> list[bool]:
     """Return of each launch whose loads are known whether other programs took CPUs."""
     settings = view.settings.disturbance
-    return [bool(disturbed(loads, settings)) for loads, _ in view.launches() if loads]
+    return [bool(disturbed(one.loads, settings)) for one in view.launches() if one.loads]

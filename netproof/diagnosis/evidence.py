@@ -16,13 +16,13 @@ from netproof.criteria.counters import MORE
 from netproof.criteria.interface import Shows
 from netproof.criteria.registry import SHOWING
 from netproof.errors import counted
-from netproof.measurement.disturbance import NodeLoad, disturbed
+from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
 from netproof.measurement.landmarks import LATENCY_BELOW
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
-from netproof.session.measured import Measured, RankUse
+from netproof.session.measured import Launch, Measured
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import PairQuantity
@@ -298,7 +298,7 @@ class PartitionView:
             EvidenceSource.COUNTERS: self.totals,
             EvidenceSource.PATH: self.paths(),
             EvidenceSource.HOST: self.described,
-            EvidenceSource.LOAD: any(loads for loads, _ in self.launches()),
+            EvidenceSource.LOAD: any(launch.loads for launch in self.launches()),
             EvidenceSource.CURVES: self.measured,
         }
         return frozenset(source for source, found in there.items() if found)
@@ -348,18 +348,16 @@ class PartitionView:
         """Return the line rate in MB/s of one link of a node for MPI of an environment."""
         return self.site.link(over_tcp=environment not in self._not_over_tcp).line_rate_mb_s()
 
-    def launches(self) -> Iterator[tuple[Sequence[NodeLoad], Sequence[RankUse]]]:
-        """Yield the nodes' loads and the ranks' CPU use per launch, rounds of pairs included."""
+    def launches(self) -> Iterator[Launch]:
+        """Yield the launches of cases, and those of rounds of pairs."""
         several: list[PairRounds | Measured] = [one.rounds for one in self.pairs]
         for one in [*several, *self.measured]:
-            for launch in one.launches:
-                yield launch.loads, launch.ranks
+            yield from one.launches
 
     def _ran_on(self, judged: CaseVerdict) -> tuple[str, ...]:
         """Return the nodes of a case; if unmeasured those of its job, () if unknown."""
         if judged.measured is not None:
-            several = (node for launch in judged.measured.launches for node in launch.nodes())
-            return tuple(dict.fromkeys(several))
+            return judged.measured.nodes()
         # If a job ended early, ReFrame reports the host of ReFrame itself.
         known = {*self.nodes, *(node for one in self.coverage for node in one.usable)}
         of_job = () if judged.result is None else judged.result.nodes
@@ -494,8 +492,8 @@ def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
     """Yield a node if it alone has ranks that die first."""
     crashes = [crash for one in view.pairs for crash in one.rounds.crashes]
     crashes += [crash for one in view.measured for crash in one.crashes]
-    located = [crash for crash in crashes if crash.nodes]
-    on = {node for crash in located for node in crash.nodes}
+    located = [crash for crash in crashes if crash.died_on]
+    on = {node for crash in located for node in crash.died_on}
     if len(on) == 1 and len(located) >= LEAST_LAUNCHES and len(view.nodes) > 1:
         (node,) = on
         place = view.node(node, interface=False)
@@ -580,7 +578,7 @@ def _of_loads(view: PartitionView) -> Iterator[Evidence]:
     """Yield nodes whose CPUs other programs used, unlike those of most nodes."""
     busy: dict[str, list[bool]] = defaultdict(list)
     on: dict[str, set[str]] = defaultdict(set)
-    for load in (load for loads, _ in view.launches() for load in loads):
+    for load in (load for launch in view.launches() for load in launch.loads):
         busy[load.node].append(bool(disturbed([load], view.settings.disturbance)))
         if load.machine is not None:
             on[load.machine].add(load.node)
@@ -633,13 +631,14 @@ def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
 def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
     """Return nodes whose ranks wait for CPUs in most launches: the median share, and others'."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for _, ranks in view.launches():
+    for launch in view.launches():
         waited: dict[str, float] = defaultdict(float)
         wall: dict[str, float] = defaultdict(float)
-        for use in ranks:
-            if use.waited_s is not None and use.wall_s > 0:
-                waited[use.node] += use.waited_s
-                wall[use.node] += use.wall_s
+        columns = (launch.used.get(name, ()) for name in ("wall_s", "waited_s"))
+        for node, wall_s, waited_s in zip(launch.ranks, *columns, strict=False):
+            if not isinstance(wall_s, str) and not isinstance(waited_s, str) and wall_s > 0:
+                waited[node] += waited_s
+                wall[node] += wall_s
         shares = {node: waited[node] / wall[node] for node in wall}
         for node, share in shares.items():
             others = [other for name, other in shares.items() if name != node]

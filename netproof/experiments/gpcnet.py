@@ -133,7 +133,7 @@ def of_job(folder: Path, jobid: str) -> GpcnetRuns:
             return GpcnetRound((), fault=fault)
         path = folder / f"{step}.out"
         try:
-            _, loads = job_files.reported(folder / f"{step}.err", ranks)
+            loads = job_files.reported(folder / f"{step}.err", ranks)["loads"]
             output = BENCHMARK.read(text_of(path), str(path))
             ran = output.facts
             if len(output.tables) == len({name_of(one) for one in output.tables}):

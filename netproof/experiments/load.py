@@ -267,7 +267,7 @@ def of_job(folder: Path, jobid: str) -> Loaded:
         case = Case(*planned.where, OF_PAIRS.name, turn.victim.function, 2, 1)
         try:
             launch, times = load_plan.repeated(job, turn.step, case, size, wanted, "repetition")
-            nodes, own = (", ".join(one) for one in ((u.node for u in launch.ranks), turn.nodes))
+            nodes, own = (", ".join(one) for one in (launch.ranks, turn.nodes))
             if nodes != own:
                 raise NetproofError(f"{turn.step} ran on {nodes}, and was to run on {own}")
         except (NetproofError, OSError) as error:

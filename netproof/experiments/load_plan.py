@@ -282,9 +282,9 @@ def repeated(
     path = job.folder / f"{step}.{OF_PAIRS.suffix}"
     times: list[float] = []
 
-    def read(_step: str) -> Curve:
+    def read(_step: str) -> tuple[tuple[Curve, ...], None]:
         times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), case.function, 2, size))
-        return Curve((size,), (median(times),))
+        return (Curve((size,), (median(times),)),), None
 
     launch = job.launch(step, case, (size,), read)
     if len(times) != wanted:

@@ -305,7 +305,6 @@ def of_job(folder: Path, jobid: str) -> Tail:
     case = Case(*planned.where, OF_PAIRS.name, FUNCTION, 2, 1)
     launch, times = load_plan.repeated(job, LONG, case, asked.bytes, calls, "call")
     printed, _ = of_program(text_of(folder / f"{LONG}.{OF_PAIRS.suffix}"))
-    nodes = tuple(use.node for use in launch.ranks)
     node_facts.nodes_of_job(folder, jobid)
-    where, seen = (*planned.where, jobid, nodes, planned.extras), watched(looks, printed)
+    where, seen = (*planned.where, jobid, launch.ranks, planned.extras), watched(looks, printed)
     return Tail(*where, asked.bytes, asked.seconds, launch, times, seen)

@@ -32,7 +32,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
 from netproof.session import job_files, plan, records
 from netproof.session.job_files import Incomplete, JobFolder, JobReport
-from netproof.session.measured import Crash, Launch, Measured
+from netproof.session.measured import Launch, Measured
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
@@ -139,7 +139,7 @@ class JobOutcome:
         name = one.case.environment
         environment, sizes = self.environments[name], one.subject.measured.curve.sizes
         launches: list[Launch] = []
-        crashes: list[Crash] = []
+        crashes: list[Launch] = []
         faults: list[str] = []
         first = len(one.subject.measured.launches) + 1
         for number in range(first, environment.made(one.step) + 1):
@@ -177,8 +177,8 @@ class JobOutcome:
             paired = environment.launch(case, subject, number, launch.curve.sizes)
             crashes = environment.job.crashes(f"{subject}.{number}")
             loads.append(paired.loads)
-            paired = replace(paired, environment=other, crashes=crashes, ranks=(), loads=())
-            peers.append(paired)
+            paired = replace(paired, environment=other, crashes=crashes)
+            peers.append(replace(paired, ranks=(), loads=(), used={}))
         noisiest = max(loads, key=others_share)
         return replace(launch, peers=tuple(peers), loads=noisiest)
 
@@ -241,10 +241,10 @@ class JobOutcome:
         launched = {one.environment: one.finding for one in confirmations.launched(subjects)}
         found = {}
         for one in subjects:
-            key, again = one.case.key(), one.measured.again
+            key, again = one.case.key(), one.measured.again or ()
             peers = (peer for launch in one.measured.launches for peer in launch.peers)
             crashed = {peer.environment for peer in peers if peer.crashes}
-            if one.measured.crashes or (again and again.crashes):
+            if one.measured.crashes or any(launch.crashes for launch in again):
                 crashed.add(one.case.environment)
             of_launches = (launched[name] for name in sorted(crashed & launched.keys()))
             found[key] = (*along[key], *across.get(key, ()), *of_launches)

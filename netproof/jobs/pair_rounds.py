@@ -25,7 +25,8 @@ from netproof.pairs.rounds import (
 )
 from netproof.pairs.search import LEAST_ROUNDS
 from netproof.session import node_facts, pair_rounds, records
-from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import SUBJECT, PairRounds, Planned
 from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.partition import Partition
 from netproof.verdict import traffic
@@ -51,7 +52,7 @@ def so_far(
     folder: Path,
     planned: JobPlan,
     jobid: str,
-    known: dict[int, PairLaunch] | None = None,
+    known: dict[int, Launch] | None = None,
 ) -> PairRounds:
     """Return the rounds that were ``asked`` for, with those that the job in ``folder`` has made.
 
@@ -86,12 +87,12 @@ class Decider:
     def __post_init__(self) -> None:
         self.asked = self.planned.task_of(PairRounds)
         self.launches, self.last = pair_rounds.read_planned(self.folder)
-        self._known: dict[int, PairLaunch] = {}
+        self._known: dict[int, Launch] = {}
         self._observed: dict[int, tuple[PairObservation, ...]] = {}
         self._unconnected: set[frozenset[str]] = set()
         self._tested: set[frozenset[str]] = set()
 
-    def following(self, made: int) -> PairLaunch | None:
+    def following(self, made: int) -> Launch | None:
         """Return the next launch after ``made`` launches; None when all are made.
 
         Once a pair is known to have no path, every further one is asked before it is launched:
@@ -156,7 +157,7 @@ class Decider:
 
 
 def _more(
-    planned: tuple[PairLaunch, ...],
+    planned: tuple[Launch, ...],
     rounds: PairRounds,
     partition: Partition,
     seen: Sequence[PairObservation],
@@ -204,7 +205,7 @@ def _more(
             return (*planned, replace(loading, round=done + 1, pairs=there)), False
     alone = confirming_rounds(judgement, seen)
     streams = stream_rounds(rounds.nodes, judgement)
-    between: tuple[PairLaunch, ...] = ()
+    between: tuple[Launch, ...] = ()
     if switches is not None and not judgement.accusations and two_by_two(rounds.nodes, switches):
         lone = pairs.lone_observations(rounds, partition.settings().disturbance)
         between = leaf_rounds(switches, min(map(len, across_and_within(lone, switches))))

@@ -16,10 +16,10 @@ from netproof.criteria.registry import RELATIVE
 from netproof.criteria.settings import ConfirmSettings, dense_sizes, needed_sizes
 from netproof.errors import NetproofError, grouped
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.disturbance import NodeLoad, disturbed, others_share
+from netproof.measurement.disturbance import disturbed, others_share
 from netproof.session import node_facts
 from netproof.session.job_files import JobFolder
-from netproof.session.measured import Crash, Launch, MeasuredAgain
+from netproof.session.measured import Launch
 from netproof.session.plan import SizeSweep
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine, limits
@@ -62,9 +62,9 @@ class RepeatCase:
     by_score: bool = False
     elsewhere: bool = False
     launches: tuple[Launch, ...] = ()
-    again: MeasuredAgain | None = None
+    again: tuple[Launch, ...] | None = None
     faults: tuple[str, ...] = ()
-    crashes: tuple[Crash, ...] = ()
+    crashes: tuple[Launch, ...] = ()
     whole: bool = False
     around: bool = False
 
@@ -371,34 +371,34 @@ def read_again(
     launches: Iterable[int],
     *,
     jobid: str,
-) -> MeasuredAgain:
+) -> tuple[Launch, ...]:
     """Read what a job measured again of a case.
 
     ``parts``: the subjects of the steps that make one launch together, each with its sizes;
     where two have a size, the first one counts. ``launches``: their numbers. ``folder``: of the
     job ``jobid``; one that does not say which nodes it had has measured nothing.
     """
-    done: list[Curve] = []
-    faults: list[str] = []
-    loads: list[tuple[NodeLoad, ...]] = []
-    nodes: tuple[str, ...] = ()
+    found: list[Launch] = []
     try:
-        nodes = node_facts.nodes_of_job(folder, jobid)
+        node_facts.nodes_of_job(folder, jobid)
         job = JobFolder(folder)
     except NetproofError as error:
-        return MeasuredAgain((), (str(error),), nodes, jobid)
-    steps = [[(f"{subject}.{n}", sizes) for subject, sizes in parts] for n in launches]
-    names = [name for of_launch in steps for name, _ in of_launch]
-    crashed = tuple(crash for name in names for crash in job.crashes(name))
-    made = len(crashed) + sum(name in job.recorded for name in names)
-    for of_launch in steps:
+        return (Launch(1, 0, 0.0, 0.0, (), (), said=str(error), steps=0),)
+    for number in launches:
+        names = {f"{subject}.{number}": sizes for subject, sizes in parts}
+        one = Launch(
+            *(number, 0, 0.0, 0.0, (), ()),
+            crashes=tuple(crash for name in names for crash in job.crashes(name)),
+            steps=sum(name in job.recorded for name in names),
+        )
         try:
-            several = [job.launch(name, case, sizes) for name, sizes in of_launch]
-            done.append(_merged([one.curve for one in several]))
-            loads.append(max((one.loads for one in several), key=others_share))
+            several = [job.launch(name, case, sizes) for name, sizes in names.items()]
+            curves = (_merged([step.curve for step in several]),)
+            loads = max((step.loads for step in several), key=others_share)
+            found.append(dataclasses.replace(one, curves=curves, loads=loads))
         except (NetproofError, OSError) as error:
-            faults.append(str(error))
-    return MeasuredAgain(tuple(done), tuple(faults), nodes, jobid, tuple(loads), made, crashed)
+            found.append(dataclasses.replace(one, said=str(error)))
+    return tuple(found)
 
 
 def _merged(curves: Sequence[Curve]) -> Curve:

@@ -162,7 +162,7 @@ def loads(
 def scheduled(errors: Path, text: str) -> dict[int, Mapping[str, Any]]:
     """Read how the kernel scheduled each rank's first thread, where the job recorded it.
 
-    By rank, the fields of a ``RankUse`` that say it.
+    By rank, the columns of ``Launch.used`` that say it, or why a value is not known.
 
     Raise ParseError for a damaged line, and a rank that has two.
     """
@@ -177,12 +177,12 @@ def scheduled(errors: Path, text: str) -> dict[int, Mapping[str, Any]]:
             if rank in ranks:
                 raise ValueError(f"rank {rank} has two")
             waited_ns = _count(waited, "waited_s", absent)
-            ranks[rank] = {
+            known = {
                 "voluntary": _count(voluntary, "voluntary", absent),
                 "involuntary": _count(involuntary, "involuntary", absent),
                 "waited_s": None if waited_ns is None else waited_ns / 1e9,
-                "absent": tuple(absent.items()),
             }
+            ranks[rank] = known | absent
         except ValueError as error:
             reason = f"is not how a rank was scheduled: {error}"
             raise ParseError(str(errors), line_of(found), found[0], reason) from error

@@ -14,7 +14,8 @@ from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.alone import LEAST_LONE
 from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation, Topology
 from netproof.pairs.search import LEAST_ROUNDS
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import planned
 from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings
 
 Pairs = tuple[Pair, ...]
@@ -93,7 +94,7 @@ def suspects_round(
     *,
     seed: int = 0,
     done: int = 0,
-) -> PairLaunch:
+) -> Launch:
     """Pair suspects with the cleared nodes that they have met least; the others at random.
 
     Suspected pairs are repeated first. If no cleared node is free, suspects meet unsuspected ones.
@@ -122,7 +123,7 @@ def suspects_round(
     why = f"{listed(names)} against cleared nodes" if suspects else f"{listed(names)} again"
     rest = [node for node in nodes if node in free]
     chosen = random_round(rest, before, apart, seed=seed, done=done)
-    return PairLaunch(0, (*pairs, *chosen), why=why)
+    return planned((*pairs, *chosen), why=why)
 
 
 _AMONG = 64
@@ -257,7 +258,7 @@ def next_round(
     seed: int = 0,
     done: int | None = None,
     apart: Collection[frozenset[str]] = (),
-) -> PairLaunch | None:
+) -> Launch | None:
     """Return the next round, or None if no more is needed.
 
     ``done``: launches so far, failed ones included; by default the rounds of ``observations``.
@@ -274,7 +275,7 @@ def next_round(
         times = OF_FEW if len(nodes) < LEAST_NODES else 1
         if done >= times * rounds:
             return None
-        return PairLaunch(0, tournament(nodes, done % rounds), why="every pair once")
+        return planned(tournament(nodes, done % rounds), why="every pair once")
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
     before: list[Collection[str]] = [seen.nodes for seen in observations if not seen.alone]
     few = mode is Mode.QUICK and len(nodes) <= FEW_NODES
@@ -287,8 +288,8 @@ def next_round(
         across = longest_paths(topology, nodes, before, np.random.default_rng([seed, done]))
         within = shortest_paths(topology, nodes, done // 2 if across else done)
         if across and (done % 2 == 0 or not within):
-            return PairLaunch(0, across, why=ACROSS)
-        return PairLaunch(0, within, why=WITHIN) if within else None
+            return planned(across, why=ACROSS)
+        return planned(within, why=WITHIN) if within else None
     # Across a slow switch or uplink, nothing shows of the undecided nodes behind it.
     behind = any(
         judgement.nodes[node].state is State.UNDECIDED
@@ -302,7 +303,7 @@ def next_round(
             busy = {node for pair in within for node in pair}
             rest = [node for node in nodes if node not in busy]
             chosen = random_round(rest, before, apart, seed=seed, done=done)
-            return PairLaunch(0, (*within, *chosen), why=WITHIN)
+            return planned((*within, *chosen), why=WITHIN)
     if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
         found = suspects_round(nodes, judgement, before, apart, seed=seed, done=done)
         # A pair apart may be all that is left beside suspects; one pair is compared with none.
@@ -313,7 +314,7 @@ def next_round(
         # Each counts once, so that the round has the most that never met.
         before, why = [*set(map(frozenset, before))], "every pair once"
     chosen = random_round(nodes, before, apart, seed=seed, done=done)
-    return PairLaunch(0, chosen, why=why)
+    return planned(chosen, why=why)
 
 
 WITHIN, ACROSS = "pairs within a leaf", "pairs across uplinks"
@@ -332,7 +333,7 @@ def both_ways_round(
     *,
     made: int,
     seed: int = 0,
-) -> PairLaunch | None:
+) -> Launch | None:
     """Return the next bidirectional round, or None if no more is needed.
 
     A PingPong sends one way at a time, so that several fill half of the uplink that they share.
@@ -360,7 +361,7 @@ def both_ways_round(
     if not within and count >= ACROSS_BOTH_WAYS:
         return None
     why = f"{WITHIN if within else ACROSS}, both ways at once"
-    return PairLaunch(0, inside if within else across, why=why, both_ways=True)
+    return planned(inside if within else across, why=why, both_ways=True)
 
 
 REPEATS = 3
@@ -372,7 +373,7 @@ MOST_CONFIRMED = 4
 
 def confirming_rounds(
     judgement: Judgement, observations: Sequence[PairObservation]
-) -> tuple[PairLaunch, ...]:
+) -> tuple[Launch, ...]:
     """Return rounds of each accused thing alone, and of as many pairs of cleared nodes, in turn.
 
     Of a node, switch or uplink: a pair with a cleared node, preferably one that was measured. () if
@@ -397,11 +398,11 @@ def confirming_rounds(
     controls = list(zip(good[::2], good[1::2], strict=False))[: max(len(pairs), 2)]
     several = [*pairs, *controls] if pairs and controls else []
     return REPEATS * tuple(
-        PairLaunch(0, (pair,), alone=True, why=f"{' – '.join(pair)} alone") for pair in several
+        planned((pair,), alone=True, why=f"{' – '.join(pair)} alone") for pair in several
     )
 
 
-def leaf_rounds(topology: Topology, made: int) -> tuple[PairLaunch, ...]:
+def leaf_rounds(topology: Topology, made: int) -> tuple[Launch, ...]:
     """Return pairs alone within two leaves of two nodes, and across, in turn.
 
     ``made``: launches of a pair alone so far, within or across, the fewer.
@@ -409,13 +410,13 @@ def leaf_rounds(topology: Topology, made: int) -> tuple[PairLaunch, ...]:
     (a, b), (c, d) = (below for below in topology.leaves.values() if below)
     within, across = ((a, b), (c, d)), ((a, c), (b, d), (a, d), (b, c))
     return tuple(
-        PairLaunch(0, (pair,), alone=True, why=f"{' – '.join(pair)} alone, {where}")
+        planned((pair,), alone=True, why=f"{' – '.join(pair)} alone, {where}")
         for turn in range(made, LEAST_LONE)
         for pair, where in ((within[turn % 2], WITHIN), (across[turn % 4], ACROSS))
     )
 
 
-def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[PairLaunch, ...]:
+def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[Launch, ...]:
     """Return streams of each accused node to a cleared one and back, and one between cleared ones.
 
     Each pair is of who sends and who receives. () if no node is accused of its rate, or fewer than
@@ -437,6 +438,5 @@ def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[PairLaunc
         for node in accused:
             pairs += [(node, good[0]), (good[0], node)]
     return REPEATS * tuple(
-        PairLaunch(0, (pair,), alone=True, stream=True, why=" sends to ".join(pair))
-        for pair in pairs
+        planned((pair,), alone=True, stream=True, why=" sends to ".join(pair)) for pair in pairs
     )

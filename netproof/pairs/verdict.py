@@ -33,7 +33,8 @@ from netproof.pairs.accusation import Effect, Judgement, State
 from netproof.pairs.alone import Alone, Way, measured_alone, slow_uplink, slow_ways
 from netproof.pairs.model import LEAST_NODES, LEAST_PAIRS, Pair, PairObservation, Topology
 from netproof.pairs.rounds import Mode, pairs_that_never_met, rounds_of_all
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import DEFAULTS, PairQuantity, PairSettings, Partition
@@ -370,7 +371,7 @@ class PairsVerdict:
 
 
 def observations(
-    launches: Iterable[PairLaunch], disturbance: DisturbanceSettings
+    launches: Iterable[Launch], disturbance: DisturbanceSettings
 ) -> tuple[PairObservation, ...]:
     """Return what each pair measured in each round, marked where its nodes were disturbed.
 

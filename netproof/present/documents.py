@@ -165,8 +165,16 @@ def _case_verdict(judged: CaseVerdict) -> dict[str, Any]:
     keys = ("criterion", "level", "why", "value", "bound", "against", "node", "interface")
     more = ("confirmed", "interval", "size_bytes=size", "sizes_bytes=sizes")
     found = [some(one, *keys, *more, "compared_bytes=compared_sizes") for one in judged.findings]
-    of = ("faults", "failed_job", "score", "measured", "again", "verdict=level", "expected?")
-    return {**plain(judged.case), **some(judged, *of), "findings": found}
+    of = ("faults", "failed_job", "score", "measured", "verdict=level", "expected?")
+    again = None
+    if judged.measured is not None and judged.again is not None:
+        again = {
+            **some(judged.measured, "nodes", "jobid"),
+            "faults": [one.said for one in judged.again if not one.curves],
+            "crashes": [plain(crash) for one in judged.again for crash in one.crashes],
+            "launches": plain(judged.curves_again),
+        }
+    return {**plain(judged.case), **some(judged, *of), "again": again, "findings": found}
 
 
 def _crossover(cases: tuple[CaseVerdict, ...]) -> dict[str, Any]:
@@ -384,10 +392,12 @@ KEYS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "Finding": _of("value", "disturbed", "interval", common=_common),
     "GpcnetRuns": _gpcnet,
     "InterfaceTotals": _traffic,
+    "Launch": _of(
+        *("launch=number", "attempt", "order", "status", "nodes=died_on", "said", "counters"),
+    ),
     "LaunchCount": _of("partition", "environment", "launches", "crashed", "level=finding.level"),
     "Loaded": _loaded,
     "Measured": _measured,
-    "MeasuredAgain": _of("nodes", "jobid", "faults", "crashes", "launches"),
     "NodeFinding": lambda one: _own(one) | some(one, "environment?"),
     "PairsVerdict": _pairs,
     "Place": _of("name", "nodes", "kind", "interface?"),

@@ -290,17 +290,18 @@ def _recurring(sessions: int, warnings: Sequence[tuple[Case, Finding]]) -> list[
 def repeat_blocks(judged: CaseVerdict) -> Iterator[Block]:
     """Yield the curve of a case and those of its repeats, at their sizes; nothing without any."""
     again = judged.again
-    if again is None:
+    if again is None or judged.measured is None:
         return
-    where = f"{judged.case}: measured again in job {again.jobid} on {', '.join(again.nodes)}"
-    whole = judged.measured is not None and bool(again.launches)
-    none = [] if whole else ["No launch of it was complete."]
-    yield Sentences([*again.faults, *none], where, folded=True)
-    if judged.measured is None or none:
+    nodes, jobid = judged.measured.nodes(), judged.measured.jobid
+    where = f"{judged.case}: measured again in job {jobid} on {', '.join(nodes)}"
+    none = [] if judged.curves_again else ["No launch of it was complete."]
+    faults = (one.said for one in again if not one.curves)
+    yield Sentences([*faults, *none], where, folded=True)
+    if none:
         return
     curves = [
         dict(zip(curve.sizes, curve.time_us, strict=True))
-        for curve in (judged.measured.curve, *again.launches)
+        for curve in (judged.measured.curve, *judged.curves_again)
     ]
     flagged = {finding.size for finding in judged.flags()}
     rows = [

@@ -20,9 +20,8 @@ from netproof.intake import disk
 from netproof.measurement import counters, disturbance, twin
 from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Sent
-from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
-from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
+from netproof.session.measured import Launch, Measured, line_rate_of_case
 from netproof.site.partition import Partition
 
 T = TypeVar("T")
@@ -105,7 +104,7 @@ def of_job(
     line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
     subject = registry.of(case).subject(case)
     done: list[Launch] = []
-    crashed: list[Crash] = []
+    crashed: list[Launch] = []
     reasons: list[str] = []
     for number in range(1, launches + 1):
         step = f"{subject}.{number}"
@@ -182,14 +181,22 @@ class JobFolder:
             curve = twin.alike(curve, launch.curve, messages)
         return dataclasses.replace(launch, twin=curve)
 
-    def crashes(self, step: str) -> tuple[Crash, ...]:
+    def crashes(self, step: str) -> tuple[Launch, ...]:
         """Return the attempts at a launch that crashed before it: files with ~1, ~2, …"""
-        found: list[Crash] = []
+        found: list[Launch] = []
         while entry := self.recorded.get(name := f"{step}~{len(found) + 1}"):
             errors, output = (self.folder / f"{name}.{kind}" for kind in ("err", "out"))
             words = " | ".join(said_at_end(errors) or last_printed(output))
-            which = _number(step), len(found) + 1, entry.order, entry.status
-            found.append(Crash(*which, died_first(errors), words, counters.of_crash(errors)))
+            found.append(
+                Launch(
+                    *(_number(step), entry.order, entry.start, entry.wall_s, (), ()),
+                    counters=counters.of_crash(errors),
+                    attempt=len(found) + 1,
+                    status=entry.status,
+                    died_on=died_first(errors),
+                    said=words,
+                )
+            )
         return tuple(found)
 
     def launch(
@@ -197,15 +204,13 @@ class JobFolder:
         step: str,
         case: Case,
         asked: tuple[int, ...],
-        read: Callable[[str], Curve] | None = None,
-        *,
-        messages: bool = True,
+        read: Callable[[str], tuple[tuple[Curve, ...], int | None]] | None = None,
     ) -> Launch:
         """Return one step as a launch: it ended well, where it should, with all sizes.
 
-        ``asked``: the sizes in bytes that it has to have, and no others; ``read``: by default the
-        case's ``reader``; ``messages``: whether to read what its ranks had to send. Raise
-        Incomplete with every reason, ParseError and OSError.
+        ``asked``: the sizes in bytes that it has to have, and no others; ``read``: of
+        several curves and the bytes that had to be sent between nodes, by default the case's
+        ``reader``. Raise Incomplete with every reason, ParseError and OSError.
         """
         entry, errors = self.recorded.get(step), self.folder / f"{step}.err"
         before = len(self.crashes(step))
@@ -213,24 +218,23 @@ class JobFolder:
         reason = self.failure(step, tried=tried)
         if reason or entry is None:
             raise Incomplete(reason)
-        curve = (read or self.reader(case))(step)
-        faults = _faults(step, curve, asked)
+        curves, payload = read(step) if read else ((self.reader(case)(step),), None)
+        faults = [fault for curve in curves for fault in _faults(step, curve, asked)]
         said = errors.read_text(errors="replace")
-        ranks = rank_uses(errors, said)
+        ranks, used = rank_uses(errors, said)
         if len(ranks) != case.ranks:
             faults.append(f"{errors}: {len(ranks)} of {case.ranks} ranks reported their end")
-        nodes, wanted = len({use.node for use in ranks}), case.ranks // case.ranks_per_node
+        nodes, wanted = len({*ranks}), case.ranks // case.ranks_per_node
         if nodes != wanted:
             faults.append(f"{errors}: {step} ran on {nodes} nodes and not on {wanted}")
         if faults:
             raise Incomplete("; ".join(faults))
-        ran_on = [use.node for use in ranks]
-        counted = counters.counters(errors, said, set(ran_on))
-        sent: dict[str, Any] = {}
-        if messages:
-            sent["exchanged"] = self._exchanged(step, case)
+        counted = counters.counters(errors, said, {*ranks})
+        sent: dict[str, Any] = {"payload": payload}
+        if payload is None:
+            sent = {"exchanged": self._exchanged(step, case)}
             if counted:
-                between = self._payload(step, case, ran_on)
+                between = self._payload(step, case, ranks)
                 sent["payload"] = between if isinstance(between, str) else between[0]
         return Launch(
             _number(step),
@@ -238,8 +242,9 @@ class JobFolder:
             entry.start,
             entry.wall_s,
             ranks,
-            curve,
+            curves,
             disturbance.loads(errors, said, cpu_by_node(said)),
+            used,
             counters=counted,
             paces=disturbance.paces(errors, said),
             **sent,
@@ -258,10 +263,10 @@ class JobFolder:
             # The curve is whole without it.
             return str(error)
 
-    def starts(self, case: Case) -> tuple[Start, ...]:
+    def starts(self, case: Case) -> tuple[Launch | str, ...]:
         """Return the launches on the ranks of a case that only start and end."""
         stem = f"{plan.start_subject(case)}."
-        found: list[Start] = []
+        found: list[Launch | str] = []
         for step, entry in self.recorded.items():
             errors = self.folder / f"{step}.err"
             if not step.startswith(stem) or "~" in step:
@@ -270,7 +275,9 @@ class JobFolder:
                 found.append(f"{errors}: {step} ended with status {entry.status}")
                 continue
             try:
-                found.append(reported(errors, case.ranks))
+                when = _number(step), entry.order, entry.start, entry.wall_s
+                one = reported(errors, case.ranks)
+                found.append(Launch(*when, curves=(), **one))
             except (NetproofError, OSError) as error:
                 found.append(str(error))
         return tuple(found)
@@ -371,17 +378,18 @@ _AFTERMATH = re.compile(
 """Messages of Slurm while it ends the other ranks of a step, which are not the cause."""
 
 
-def reported(errors: Path, count: int) -> tuple[tuple[RankUse, ...], tuple[NodeLoad, ...]]:
-    """Return the resources that the ranks of a step used, and the other load of their nodes.
+def reported(errors: Path, count: int) -> dict[str, Any]:
+    """Return where the ranks of a step ran and what they used, and the load of their nodes.
 
     ``errors``: its standard error; ``count``: how many ranks it has. Raises NetproofError where
     not all of them reported their end, and OSError.
     """
     said = errors.read_text(errors="replace")
-    ranks = rank_uses(errors, said)
+    ranks, used = rank_uses(errors, said)
     if len(ranks) != count:
         raise NetproofError(f"{errors}: {len(ranks)} of {count} ranks reported their end")
-    return ranks, disturbance.loads(errors, said, cpu_by_node(said))
+    loads = disturbance.loads(errors, said, cpu_by_node(said))
+    return {"ranks": ranks, "used": used, "loads": loads}
 
 
 def last_words(errors: Path) -> str:
@@ -428,25 +436,30 @@ def last_printed(output: Path) -> list[str]:
     return [line.strip()[:200] for line in lines[-1:]]
 
 
-def rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
-    """Return each rank's use from a step's standard error; ParseError where a watched one lacks."""
+def rank_uses(
+    errors: Path, said: str
+) -> tuple[tuple[str, ...], dict[str, tuple[float | str, ...]]]:
+    """Return each rank's node and use from a step's standard error, as a ``Launch`` has them.
+
+    ParseError where a watched rank lacks.
+    """
     scheduled = disturbance.scheduled(errors, said)
-    uses = [
-        RankUse(
-            int(found[1]),
-            found[2],
-            float(found[3]),
-            float(found[4]) + float(found[5]),
-            float(found[5]),
-            **scheduled.get(int(found[1]), {}),
-        )
-        for found in _RANK_LINE.finditer(said)
-    ]
-    if scheduled and sorted(scheduled) != sorted(use.rank for use in uses):
+    found = sorted(_RANK_LINE.findall(said), key=lambda one: int(one[0]))
+    if scheduled and sorted(scheduled) != [int(rank) for rank, *_ in found]:
         raise ParseError(
             str(errors), 0, "", "the ranks that reported their end are not those that were watched"
         )
-    return tuple(sorted(uses, key=lambda use: use.rank))
+    used = [
+        {
+            "wall_s": float(wall),
+            "cpu_s": float(user) + float(system),
+            "system_s": float(system),
+            **scheduled.get(int(rank), {}),
+        }
+        for rank, _, wall, user, system in found
+    ]
+    columns = {name: tuple(one[name] for one in used) for name in (used[0] if used else ())}
+    return tuple(node for _, node, *_ in found), columns
 
 
 def cpu_by_node(said: str) -> dict[str, tuple[float, float]]:

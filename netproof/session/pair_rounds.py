@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from netproof import codec
 from netproof.benchmarks.outputs import text_of
@@ -21,11 +23,9 @@ from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
 from netproof.intake import disk
 from netproof.measurement.case import Case, Curve
-from netproof.measurement.counters import Counters
-from netproof.measurement.disturbance import NodeLoad
 from netproof.session import plan
 from netproof.session.job_files import Incomplete, JobFolder
-from netproof.session.measured import Crash, Launch, RankUse
+from netproof.session.measured import Launch
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 
@@ -52,7 +52,7 @@ def sizes(most_bytes: int, *, stream: bool = False) -> tuple[int, ...]:
     return (SMALL_BYTES, most_bytes)
 
 
-def step(launch: PairLaunch, number: int, partition: Partition, srun: Sequence[str]) -> Step:
+def step(launch: Launch, number: int, partition: Partition, srun: Sequence[str]) -> Step:
     """Return the step of a launch of pairs; ``number``: from 1."""
     settings, nodes = partition.pair_settings(), launch.nodes()
     arguments = settings.arguments or partition.arguments[OF_PAIRS.name]
@@ -73,57 +73,12 @@ def step(launch: PairLaunch, number: int, partition: Partition, srun: Sequence[s
     return Step(SUBJECT, number, command, hosts=nodes)
 
 
-@dataclass(frozen=True)
-class PairLaunch:
-    """A launch of disjoint pairs, while all other nodes are idle: as planned, and once it ran.
-
-    ``round``: which it is of, from 1, 0 until it is planned; ``alone``: one pair, a suspect or its
-    control, and all other nodes silent; ``why``: what it is made for; ``stream``: its pair's first
-    node sends all the time, and the second receives; ``both_ways``: both nodes of each pair send at
-    once. ``curves``: one for each pair, none before it ran; ``start`` in seconds since the epoch;
-    ``counters``: what the network of its nodes counted, None where that was not recorded;
-    ``payload``: bytes that its pairs had to send.
-    """
-
-    round: int
-    pairs: tuple[tuple[str, str], ...]
-    alone: bool = False
-    why: str = ""
-    stream: bool = False
-    both_ways: bool = False
-    curves: tuple[Curve, ...] = ()
-    number: int = 0
-    order: int = 0
-    start: float = 0.0
-    wall_s: float = 0.0
-    ranks: tuple[RankUse, ...] = ()
-    loads: tuple[NodeLoad, ...] = ()
-    counters: Counters | None = None
-    payload: int = 0
-
-    @property
-    def function(self) -> str:
-        """Return the benchmark's name for it."""
-        if self.stream:
-            return OF_PAIRS.stream_function
-        return OF_PAIRS.both_ways_function if self.both_ways else OF_PAIRS.pairs_function
-
-    def nodes(self) -> tuple[str, ...]:
-        """The nodes in the order of ranks."""
-        return tuple(node for pair in self.pairs for node in pair)
-
-    @property
-    def times_us(self) -> tuple[float, ...]:
-        """Return each pair's time of the smallest message."""
-        return tuple([curve.time_us[0] for curve in self.curves])
-
-    @property
-    def rates_mb_s(self) -> tuple[float, ...]:
-        """Return each pair's rate of the largest message."""
-        return tuple([curve.sizes[-1] / curve.time_us[-1] for curve in self.curves])
+def planned(pairs: Iterable[tuple[str, str]], why: str, **how: Any) -> Launch:
+    """Return a launch of pairs that has not run yet."""
+    return Launch(0, 0, 0.0, 0.0, (), (), pairs=tuple(pairs), why=why, **how)
 
 
-Planned = tuple[tuple[PairLaunch, ...], bool]
+Planned = tuple[tuple[Launch, ...], bool]
 """Every launch that was planned so far, and whether no other will be."""
 
 
@@ -139,7 +94,7 @@ def read_planned(folder: Path) -> Planned:
     path = folder / PLANNED_FILE
     try:
         document = disk.json_file(path)
-        return codec.decode(tuple[tuple[PairLaunch, ...], bool], document, "a plan")
+        return codec.decode(tuple[tuple[Launch, ...], bool], document, "a plan")
     except FileNotFoundError:
         return (), False
     except (NetproofError, OSError) as error:
@@ -161,14 +116,14 @@ class PairRounds:
     partition: str
     environment: str
     nodes: tuple[str, ...]
-    launches: tuple[PairLaunch, ...]
+    launches: tuple[Launch, ...]
     jobid: str
     mode: str
     seed: int
     leaves: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     parents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     faults: tuple[str, ...] = ()
-    crashes: tuple[Crash, ...] = ()
+    crashes: tuple[Launch, ...] = ()
     deferred: tuple[str, ...] = ()
     waited_s: float = 0.0
 
@@ -192,8 +147,8 @@ def read(
     folder: Path,
     where: tuple[str, str, str],
     most_bytes: int,
-    known: Mapping[int, PairLaunch] | None = None,
-) -> tuple[tuple[PairLaunch, ...], tuple[str, ...], tuple[Crash, ...]]:
+    known: Mapping[int, Launch] | None = None,
+) -> tuple[tuple[Launch, ...], tuple[str, ...], tuple[Launch, ...]]:
     """The complete launches of a job's folder, why others are not, and those that crashed.
 
     ``where``: system, partition and environment; ``known``: launches by number that were read
@@ -201,9 +156,9 @@ def read(
     """
     job = JobFolder(folder)
     planned, _ = read_planned(folder)
-    done: list[PairLaunch] = []
+    done: list[Launch] = []
     faults: list[str] = []
-    crashes: list[Crash] = []
+    crashes: list[Launch] = []
     made = [name for name in job.recorded if name.startswith(f"{SUBJECT}.") and "~" not in name]
     if len(made) > len(planned):
         faults.append(
@@ -216,58 +171,33 @@ def read(
             done.append(known[number])
             continue
         try:
-            function = launch.function
-            case = Case(*where, OF_PAIRS.name, function, len(launch.nodes()), 1)
-            curves: list[Curve] = []
-            payloads: list[int] = []
-            reader = _reader(folder, function, len(launch.pairs), curves, payloads)
+            nodes = launch.nodes()
+            case = Case(*where, OF_PAIRS.name, launch.function, len(nodes), 1)
             asked = sizes(most_bytes, stream=launch.stream)
-            ran = job.launch(step, case, asked, reader, messages=False)
-            done.append(_as_it_ran(launch, ran, curves, asked, payloads[0]))
+            ran = job.launch(step, case, asked, partial(_read_pairs, folder, launch))
+            ran_on = ", ".join(ran.ranks)
+            if ran_on != (planned_on := ", ".join(nodes)):
+                order = f"was to run on {planned_on}, in this order"
+                raise Incomplete(f"{step} ran on {ran_on}, and {order}")
+            as_it_ran = {name: getattr(ran, name) for name in _AS_IT_RAN}
+            done.append(dataclasses.replace(launch, **as_it_ran))
         except (NetproofError, OSError) as error:
             faults.append(f"{_of_pair(launch)}{error}")
     return tuple(done), tuple(faults), tuple(crashes)
 
 
-def _of_pair(launch: PairLaunch) -> str:
+def _of_pair(launch: Launch) -> str:
     """Name the nodes of a launch of one pair; of several pairs it is not known which one failed."""
     return f"{' – '.join(launch.nodes())}: " if len(launch.pairs) == 1 else ""
 
 
-def _reader(
-    folder: Path, function: str, pairs: int, curves: list[Curve], payloads: list[int]
-) -> Callable[[str], Curve]:
-    """Read a round's output into ``curves``, one a pair, and its bytes into ``payloads``."""
-
-    def read_output(step: str) -> Curve:
-        path = folder / f"{step}.{OF_PAIRS.suffix}"
-        found, payload = OF_PAIRS.read_pairs(text_of(path), str(path), function, pairs)
-        curves.extend(found)
-        payloads.append(payload)
-        return curves[0]
-
-    return read_output
+def _read_pairs(folder: Path, launch: Launch, step: str) -> tuple[tuple[Curve, ...], int]:
+    """Return the curves of a step of a launch, one a pair, and the bytes that all had to send."""
+    path = folder / f"{step}.{OF_PAIRS.suffix}"
+    return OF_PAIRS.read_pairs(text_of(path), str(path), launch.function, len(launch.pairs))
 
 
-def _as_it_ran(
-    planned: PairLaunch,
-    launch: Launch,
-    curves: Sequence[Curve],
-    asked: tuple[int, ...],
-    payload: int,
-) -> PairLaunch:
-    """A launch with its pairs; Incomplete where its ranks ran elsewhere, or a pair lacks a size."""
-    ran_on, nodes = [use.node for use in launch.ranks], planned.nodes()
-    if ran_on != list(nodes):
-        raise Incomplete(
-            f"{SUBJECT}.{launch.number} ran on {', '.join(ran_on)}, and was to run on"
-            f" {', '.join(nodes)}, in this order"
-        )
-    for curve in curves:
-        if curve.sizes != asked:
-            raise Incomplete(f"{SUBJECT}.{launch.number}: a pair has the sizes {curve.sizes}")
-    ran = {name: getattr(launch, name) for name in _AS_IT_RAN}
-    return dataclasses.replace(planned, **ran, curves=tuple(curves), payload=payload)
-
-
-_AS_IT_RAN = ("number", "order", "start", "wall_s", "ranks", "loads", "counters")
+_AS_IT_RAN = (
+    *("number", "order", "start", "wall_s", "ranks", "curves", "loads", "used"),
+    *("counters", "payload"),
+)

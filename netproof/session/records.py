@@ -32,8 +32,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.measured import Launch, Measured
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 KEY = "netproof_record"
@@ -57,7 +56,7 @@ PAIRS = "netproof_pairs"
 ENVIRONMENTS = "netproof_environments"
 """The key under which a job's record has the values of each environment, by its name."""
 
-PARTS = {CASES: ("cases", Measured), PAIRS: ("launches", PairLaunch)}
+PARTS = {CASES: ("cases", Measured), PAIRS: ("launches", Launch)}
 """Keys of a record, and the list below each of what has files of its own.
 
 A case that was not measured has none: the list has why.
@@ -212,7 +211,7 @@ def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
 
 _COUNTERS = {one.name for one in dataclasses.fields(Counters)}
 
-_FLAT = {"ranks", "loads", "curve", "twin", "pairs"}
+_FLAT = {"ranks", "loads", "curves", "twin", "pairs"}
 """Keys of a launch without counters below them, and with most of its values."""
 
 
@@ -430,7 +429,7 @@ def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
         if isinstance(one, Measured):
             own = {name: getattr(one, name) for name in Measured.__dataclass_fields__}
             own["case"] = dict(vars(one.case))
-            one = {"case": own["case"], MEASURED: values["shared"] | own}
+            one = {"case": own["case"], MEASURED: own | values["shared"]}
         found[_key({**test, "netproof_case": one["case"]})] = one
     return found
 

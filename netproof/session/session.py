@@ -46,8 +46,8 @@ class CheckResult:
     run's findings by its references, None where it made none. ``failed_job``: test of the same
     configuration that failed, so that this one did not run; None where it is not known. ``rounds``:
     of a test that read rounds of pairs. ``transport``: what a job's MPI library said, or why
-    nothing. ``extras``: its place, ``partition_extras``, and of a case ``environment_extras``,
-    ``jobid`` and ``seed``. ``made_by``: of a job, its provenance, or why it left none;
+    nothing. ``extras``: its place, ``partition_extras``, and of a case ``environment_extras``
+    and ``seed``. ``made_by``: of a job, its provenance, or why it left none;
     ``requeued``: a sentence on each try that Slurm ended and made again, with Slurm's states of its
     nodes when the next began; ``slurm``: what the partitions had at the start.
     """

@@ -22,7 +22,7 @@ from netproof.intake import disk
 from netproof.measurement.case import Case, Curve
 from netproof.measurement.counters import Sent
 from netproof.session import session
-from netproof.session.measured import Launch, Measured, MeasuredAgain
+from netproof.session.measured import Launch, Measured
 from netproof.session.provenance import Provenance
 from netproof.session.records import PAIRS
 from netproof.session.session import CheckResult, Session
@@ -266,19 +266,22 @@ def _session(
     }
 
 
-def _repeat(rows: Rows, case: Case, measured: MeasuredAgain) -> None:
-    same = _columns(case, (*KEY, "ranks_per_node"))
+def _repeat(rows: Rows, measured: Measured, again: Sequence[Launch]) -> None:
+    same = _columns(measured.case, (*KEY, "ranks_per_node"))
+    whole = [one for one in again if one.curves]
+    crashes = [crash for one in again for crash in one.crashes]
     rows["repeats"].append(
         {
             **same,
-            **_columns(measured, ("jobid", "nodes", "faults", "made")),
-            "launches": len(measured.launches),
-            "loads": _plain(measured.loads) or None,
-            "crashes": _plain(measured.crashes),
+            **{"jobid": measured.jobid, "nodes": measured.nodes(), "launches": len(whole)},
+            "faults": [one.said for one in again if not one.curves],
+            "loads": [_plain(one.loads) for one in whole] or None,
+            "made": sum(one.steps for one in again) + len(crashes),
+            "crashes": _crashes(crashes),
         }
     )
-    for launch, curve in enumerate(measured.launches, 1):
-        rows["repeat_curves"].append({**same, "launch": launch, **_points(curve)})
+    for launch, one in enumerate(whole, 1):
+        rows["repeat_curves"].append({**same, "launch": launch, **_points(one.curve)})
 
 
 def _case(
@@ -304,7 +307,7 @@ def _case(
         for launch in measured.launches:
             _launch(rows, case, launch)
         if measured.again is not None:
-            _repeat(rows, case, measured.again)
+            _repeat(rows, measured, measured.again)
     rows["cases"].append(row)
 
 
@@ -316,10 +319,10 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         for name, (low, high) in measured.landmarks.intervals.items()
     ]
     return {
-        "jobid": values["jobid"],
+        "jobid": measured.jobid,
         "seed": values["seed"],
         "launches": len(measured.launches),
-        "crashes": _plain(measured.crashes),
+        "crashes": _crashes(measured.crashes),
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
@@ -341,9 +344,9 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
             "position": launch.order,
             "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
             "wall_s": launch.wall_s,
-            "ranks_used": whole["ranks"],
+            "ranks_used": [*_ranks(launch)],
             "extra": launch.further,
-            "paired": whole["peers"] or None,
+            "paired": [*map(_paired, launch.peers)] or None,
             "loads": whole["loads"] or None,
             **{name: whole[name] for name in ("twin", "counters")},
             "payload": _payload(launch.payload),
@@ -358,6 +361,29 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
     )
     same = {**_columns(case, (*KEY, "ranks_per_node")), "launch": launch.number}
     rows["curves"].append({**same, **_points(launch.curve)})
+
+
+def _ranks(launch: Launch) -> Iterator[dict[str, Any]]:
+    for rank, node in enumerate(launch.ranks):
+        used = {name: column[rank] for name, column in launch.used.items()}
+        absent = {name: one for name, one in used.items() if isinstance(one, str)}
+        yield {**used, **dict.fromkeys(absent), "rank": rank, "node": node, "absent": absent}
+
+
+def _paired(peer: Launch) -> dict[str, Any]:
+    known = {"environment": peer.environment, "crashes": _crashes(peer.crashes)}
+    return known | {name: _plain(getattr(peer, name)) for name in ("curve", "counters")}
+
+
+def _crashes(launches: Iterable[Launch]) -> list[dict[str, Any]]:
+    names = ("attempt", "order", "status", "said")
+    return [
+        {
+            **{"launch": one.number, "nodes": one.died_on, "counters": _plain(one.counters)},
+            **_columns(one, names),
+        }
+        for one in launches
+    ]
 
 
 def _payload(sent: int | Sent) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters
 from netproof.measurement.disturbance import NodeCost, NodeLoad
 from netproof.measurement.landmarks import LANDMARKS, EagerLimit
-from netproof.session.measured import Crash, RankUse
 from netproof.session.node_facts import Node
 
 PATH_COLUMNS = ("system", "month", "session")
@@ -117,13 +116,36 @@ POINT = tuple(name.removesuffix("?") for name in _POINT)
 """Columns of a curve's size, which have the names of its fields but for the size."""
 
 
+_RANKS = pa.list_(
+    pa.struct(
+        [
+            *(("rank", BYTES), ("node", TEXT)),
+            *((name, NUMBER) for name in ("wall_s", "cpu_s", "system_s")),
+            *(("voluntary", BYTES), ("involuntary", BYTES), ("waited_s", NUMBER), ("absent", MAP)),
+        ]
+    )
+)
+"""What each rank used, and why a value is not known."""
+
+
 _PAYLOAD = pa.struct([("bytes", BYTES), ("messages", BYTES), ("why", TEXT)])
 """What was sent, null where it is not known or not counted, and why it is not known."""
 
 
+_CRASHES = pa.list_(
+    pa.struct(
+        [
+            *((name, BYTES) for name in ("launch", "attempt", "order", "status")),
+            *(("nodes", TEXTS), ("said", TEXT), ("counters", arrow_type(Counters))),
+        ]
+    )
+)
+"""Attempts that died before their first figure."""
+
+
 _PAIRED = pa.struct(
     [
-        *(("environment", TEXT), ("curve", arrow_type(Curve)), ("crashes", _several(Crash))),
+        *(("environment", TEXT), ("curve", arrow_type(Curve)), ("crashes", _CRASHES)),
         ("counters", arrow_type(Counters)),
     ]
 )
@@ -171,7 +193,7 @@ TABLES: dict[str, pa.Schema] = {
             "jobid?": TEXT,
             "seed?": BYTES,
             "launches?": COUNT,
-            "crashes?": _several(Crash),
+            "crashes?": _CRASHES,
             "inconclusive?": TEXTS,
             **dict.fromkeys(("switch?", "nic?", "driver?"), TEXT),
             "link_mbit_s?": NUMBER,
@@ -190,7 +212,7 @@ TABLES: dict[str, pa.Schema] = {
             **dict.fromkeys(("launch", "position"), COUNT),
             "started": TIME,
             "wall_s": NUMBER,
-            "ranks_used": _several(RankUse),
+            "ranks_used": _RANKS,
             "loads?": _several(NodeLoad),
             "extra": pa.bool_(),
             "twin?": arrow_type(Curve),
@@ -216,7 +238,7 @@ TABLES: dict[str, pa.Schema] = {
             "faults": TEXTS,
             "loads?": pa.list_(_several(NodeLoad)),
             "made": COUNT,
-            "crashes?": _several(Crash),
+            "crashes?": _CRASHES,
         }
     ),
     # A size of a complete launch of such a case.

@@ -15,10 +15,13 @@ from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.criteria.settings import ConfirmSettings, needed_sizes
 from netproof.measurement.case import Curve
-from netproof.measurement.disturbance import NodeLoad, disturbed
-from netproof.session.measured import Crash, MeasuredAgain
+from netproof.measurement.disturbance import disturbed
+from netproof.session.measured import Launch
 from netproof.verdict import engine
 from netproof.verdict.engine import Key, Subject, flagged, rule
+
+Again = Sequence[Launch]
+"""Launches around flagged sizes of a case, and at closer ones."""
 
 REFINEMENT = "refinement"
 """Name of the finding that closer sizes could not be judged."""
@@ -52,16 +55,16 @@ def launched(subjects: Iterable[Subject]) -> tuple[LaunchCount, ...]:
     """Count launches and crashes for each configuration of ``subjects``, in their order."""
     first: dict[tuple[str, str], Subject] = {}
     counts: Counter[tuple[str, str]] = Counter()
-    crashes: dict[tuple[str, str], list[Crash]] = defaultdict(list)
+    crashes: dict[tuple[str, str], list[Launch]] = defaultdict(list)
     for subject in subjects:
         case, measured = subject.case, subject.measured
-        place, again = (case.partition, case.environment), measured.again
+        place, again = (case.partition, case.environment), measured.again or ()
         first.setdefault(place, subject)
         counts[place] += len(measured.launches) + len(measured.crashes)
         crashes[place] += measured.crashes
-        if again is not None:
-            counts[place] += again.made
-            crashes[place] += again.crashes
+        for one in again:
+            counts[place] += one.steps + len(one.crashes)
+            crashes[place] += one.crashes
         for peer in (peer for launch in measured.launches for peer in launch.peers):
             counts[case.partition, peer.environment] += 1 + len(peer.crashes)
             crashes[case.partition, peer.environment] += peer.crashes
@@ -231,7 +234,7 @@ def sizes_of(region: Region, element_bytes: int = 1) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Finding, ...]:
+def closer_findings(subject: Subject, again: Again | None) -> tuple[Finding, ...]:
     """Return the findings at closer sizes, one for each region at most.
 
     A region that was not measured at closer sizes is shown; one with too few complete launches is
@@ -241,7 +244,7 @@ def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Find
     return tuple(filter(None, found))
 
 
-def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
+def closer_settled(subject: Subject, again: Again | None, most: int) -> bool:
     """Check whether launches at closer sizes have decided, ``most`` at most.
 
     As many as confirming takes are enough. More are needed where some are not complete, or only
@@ -251,13 +254,11 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
         return True
     if again is None:
         return False
-    made = len(again.launches) + len(again.faults)
-    if made >= most:
+    if len(again) >= most:
         return True
-    if made < subject.settings.confirm.launches:
+    if len(again) < subject.settings.confirm.launches:
         return False
-    undisturbed = again.undisturbed(subject.settings.disturbance)
-    return not undisturbed or all(
+    return not _undisturbed(subject, again) or all(
         finding.level is not Level.INCONCLUSIVE for finding in closer_findings(subject, again)
     )
 
@@ -270,24 +271,24 @@ def _held(subject: Subject) -> dict[str, Bounds]:
     return {name: bounds for name, bounds in several.items() if bounds.asserted}
 
 
-def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Finding | None:
+def _closer(subject: Subject, region: Region, again: Again | None) -> Finding | None:
     grid, wanted = subject.measured.first().curve.sizes, subject.settings.confirm.launches
     strongest = max(region, key=lambda place: place.disagreement)
     looked_for = (
         f"looked for since the slopes next to {strongest.size} bytes differ by"
         f" {strongest.disagreement:.2g}"
     )
-    where = f" on {', '.join(again.nodes)}, job {again.jobid}" if again else ""
-    launches = _loaded(again) if again else []
-    usable = [one for one in launches if measured_closer(region, grid, one[0])]
+    where = _where(subject)
+    faults = [one.said for one in again or () if not one.curves]
+    usable = [one for one in _whole(again or ()) if measured_closer(region, grid, one.curve)]
     unknown: list[str] = []
     level = Level.SHOWN
-    if again is None or (not usable and (again.launches or not again.faults)):
+    if again is None or ((not usable and len(again) > len(faults)) or not again):
         unknown = ["it was not measured at closer sizes", looked_for]
     elif len(usable) < wanted:
         level = Level.INCONCLUSIVE
         counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
-        unknown = [counted, looked_for, *again.faults]
+        unknown = [counted, looked_for, *faults]
     if again is None or unknown:
         why = f"from {region[0].below} to {region[-1].above} bytes {unknown[0]}"
         why += "".join(map(then, unknown[1:]))
@@ -298,24 +299,33 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
         return None
     _, count, several = shown.repeated
     reason = f"{count} of {several} launches at closer sizes show it{where}"
-    return rule(subject, shown, _weighed(shown, noise, reason, looked_for, *again.faults))
+    return rule(subject, shown, _weighed(shown, noise, reason, looked_for, *faults))
 
 
-def _loaded(again: MeasuredAgain) -> list[tuple[Curve, Sequence[NodeLoad]]]:
-    """Return the complete launches, each with what its nodes did besides."""
-    return [*zip(again.launches, again.loads or ((),) * len(again.launches), strict=True)]
+def _whole(again: Again) -> list[Launch]:
+    """Return the complete launches."""
+    return [one for one in again if one.curves]
 
 
-def _quiet(
-    subject: Subject, launches: Sequence[tuple[Curve, Sequence[NodeLoad]]]
-) -> tuple[list[Curve], tuple[str, ...]]:
+def _undisturbed(subject: Subject, again: Again) -> list[Launch]:
+    """Return the complete launches that nothing disturbed."""
+    settings = subject.settings.disturbance
+    return [one for one in _whole(again) if not disturbed(one.loads, settings)]
+
+
+def _where(subject: Subject) -> str:
+    """Return where a case was repeated: in its own job, on its nodes."""
+    return f" on {', '.join(subject.measured.nodes())}, job {subject.measured.jobid}"
+
+
+def _quiet(subject: Subject, launches: Again) -> tuple[list[Curve], tuple[str, ...]]:
     """Return the undisturbed launches if they are enough, else all, and what disturbed these."""
-    curves, loads = [curve for curve, _ in launches], [load for _, load in launches]
-    noises = [disturbed(load, subject.settings.disturbance) for load in loads]
-    quiet = [curve for curve, noise in zip(curves, noises, strict=True) if not noise]
+    quiet = _undisturbed(subject, launches)
     if len(quiet) >= subject.settings.confirm.launches:
-        return quiet, ()
-    return curves, engine.worst_of(zip(loads, noises, strict=True))
+        return [one.curve for one in quiet], ()
+    loads = [one.loads for one in launches]
+    noises = [disturbed(load, subject.settings.disturbance) for load in loads]
+    return [one.curve for one in launches], engine.worst_of(zip(loads, noises, strict=True))
 
 
 def _weighed(shown: Finding, noise: Sequence[str], reason: str, *more: str) -> Finding:
@@ -383,9 +393,7 @@ def found_closer(
     return max(worst, key=lambda one: (one.level is Level.FAIL, one.excess), default=None)
 
 
-def settled(
-    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
-) -> bool:
+def settled(subject: Subject, flags: Sequence[Finding], again: Again | None, most: int) -> bool:
     """Check whether launches around flagged sizes have decided, ``most`` at most.
 
     Each flag was seen again by all of enough launches, by none, or by so many that the launches to
@@ -393,28 +401,25 @@ def settled(
     """
     if again is None:
         return False
-    made = len(again.launches) + len(again.faults)
-    return made >= most or all(sure for _, _, sure in _shown(subject, flags, again, most))
+    return len(again) >= most or all(sure for _, _, sure in _shown(subject, flags, again, most))
 
 
 def _shown(
-    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain, most: int
+    subject: Subject, flags: Sequence[Finding], again: Again, most: int
 ) -> Iterator[tuple[Finding, Finding, bool]]:
     """Yield each flag, what repeats show of it, and whether launches to come cannot change that."""
-    to_come = max(most - len(again.launches) - len(again.faults), 0)
+    to_come = max(most - len(again), 0)
     for flag in flags:
         confirmed = confirmation(subject, flag, again)
         _, shown, launches = confirmed.repeated or (confirmed.level, 0, 0)
         sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
         sure |= shown in (0, launches)
         if confirmed.level is Level.INCONCLUSIVE:
-            sure = not again.undisturbed(subject.settings.disturbance)
+            sure = not _undisturbed(subject, again)
         yield flag, confirmed, sure and confirmed.level is not Level.UNDEFINED
 
 
-def failed(
-    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
-) -> bool:
+def failed(subject: Subject, flags: Sequence[Finding], again: Again | None, most: int) -> bool:
     """Check whether a flag or a place at closer sizes is settled, and fails its case."""
     ruled: list[Finding] = []
     if again is not None:
@@ -425,20 +430,20 @@ def failed(
     return any(finding.level is Level.FAIL for finding in ruled)
 
 
-def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Finding:
+def confirmation(subject: Subject, finding: Finding, again: Again) -> Finding:
     """Return what repeats show of a flag.
 
     Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
     """
-    curves, noise = _quiet(subject, _loaded(again))
+    curves, noise = _quiet(subject, _whole(again))
     bounds = BY_FINDING[finding.criterion].bounds_in(subject.settings, inside=False)
     shown = confirm(finding, curves, bounds=bounds, settings=subject.confirm_settings())
-    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
-    return _weighed(shown, noise, shown.reason + where, *again.faults)
+    faults = (one.said for one in again if not one.curves)
+    return _weighed(shown, noise, shown.reason + _where(subject), *faults)
 
 
 def rule_all(
-    subject: Subject, findings: Sequence[Finding], again: MeasuredAgain | None
+    subject: Subject, findings: Sequence[Finding], again: Again | None
 ) -> tuple[Finding, ...]:
     """Return findings along a curve with the verdict's levels, by what was measured again.
 
@@ -450,10 +455,10 @@ def rule_all(
         for one in findings
     )
     ruled += closer_findings(subject, again)
-    if again is None or not again.crashes:
+    crashes = [str(crash) for one in again or () for crash in one.crashes]
+    if not crashes:
         return ruled
-    crashes = crashed(str(subject), [*map(str, again.crashes)], "around flagged sizes ")
-    return (*ruled, rule(subject, crashes))
+    return (*ruled, rule(subject, crashed(str(subject), crashes, "around flagged sizes ")))
 
 
 def findings_along(

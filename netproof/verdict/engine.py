@@ -156,7 +156,7 @@ class Subject:
                     alongside.append(CountedLaunch(one.number, peer.counters, why, not noise))
         for crash in measured.all_crashes():
             if crash.counters:
-                of_crash = (crash.launch, crash.counters, "it crashed")
+                of_crash = (crash.number, crash.counters, "it crashed")
                 alongside.append(CountedLaunch(*of_crash, False))
         layer = Layer.COLLECTIVE if function.collective else Layer.NETWORK
         return CaseCurves(

@@ -182,7 +182,7 @@ def _changed(one: Subject, change: Degradation, factor: float, size: int | None)
         points = zip(curve.sizes, curve.time_us, strict=True)
         return with_times(curve, [time * (factor if at == size else 1) for at, time in points])
 
-    launches = [dataclasses.replace(it, curve=changed(it.curve)) for it in measured.launches]
+    launches = [dataclasses.replace(it, curves=(changed(it.curve),)) for it in measured.launches]
     return dataclasses.replace(one, measured=measured.with_launches(launches))
 
 

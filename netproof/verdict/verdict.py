@@ -19,11 +19,11 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import ranges_in_words
 from netproof.criteria.registry import RELATIVE
 from netproof.errors import counted, grouped, listed
-from netproof.measurement.case import Case
+from netproof.measurement.case import Case, Curve
 from netproof.measurement.disturbance import NodeCost, costliest
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session.measured import Measured, MeasuredAgain
+from netproof.session.measured import Launch, Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
 from netproof.verdict import FAILED, INCONCLUSIVE, MAX_AGE_DAYS, PASSED
@@ -102,9 +102,14 @@ class CaseVerdict:
         return self.landmarks is not None
 
     @property
-    def again(self) -> MeasuredAgain | None:
-        """Launches around flagged sizes; None where there are none."""
+    def again(self) -> tuple[Launch, ...] | None:
+        """Launches around flagged sizes; None where none was asked for."""
         return None if self.measured is None else self.measured.again
+
+    @property
+    def curves_again(self) -> list[Curve]:
+        """Curves of its complete launches around flagged sizes."""
+        return [one.curve for one in self.again or () if one.curves]
 
     @cached_property
     def level(self) -> Level:

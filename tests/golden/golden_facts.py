@@ -80,7 +80,7 @@ WORDS = {
     **{"rate both ways": "bidirectional rate"},
     **{"astride": "contains the bound", "beyond": "outside the bound", "red": "failed"},
     **{"status": "exit status", "result.result": "result of ReFrame", "sure": "certainty"},
-    **{"again.launches": "repeated launches", "all_crashes": "crashed attempts"},
+    **{"curves_again": "repeated launches", "all_crashes": "crashed attempts"},
     **{"finding.level": "level of crashes", "known": "nodes known", "what_failed": "faults"},
     **{"judgement.rounds": "usable rounds", "judgement.disturbed": "disturbed measurements"},
     **{"not_known": "unknown", "since.began": "since", "as_good": "statistically tied"},
@@ -211,7 +211,9 @@ def verdicts() -> Iterator[Fact]:
             yield name, f"missing of {' '.join(where)}", missing[where]
         for one in whole.cases:
             section = of_case(name, one.case)
-            yield from facts(section, one, "level result.result faults again.launches")
+            yield from facts(section, one, "level result.result faults")
+            if one.again is not None:
+                yield from facts(section, one, "curves_again")
             yield from findings(section, one.findings)
             yield from () if one.measured is None else measured(section, one.measured)
     with tempfile.TemporaryDirectory() as folder:

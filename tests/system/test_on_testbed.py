@@ -155,7 +155,7 @@ def results(folder: Path) -> dict[str, session.CheckResult]:
 
 
 def jobids(folder: Path) -> list[str]:
-    return sorted({r.extras["jobid"] for r in results(folder).values() if r.measured})
+    return sorted({r.measured.jobid for r in results(folder).values() if r.measured})
 
 
 def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
@@ -170,10 +170,12 @@ def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
         # One of them, and others after it where it was disturbed.
         assert kept["launches"]
         for launch in kept["launches"]:
-            nodes = {rank["node"] for rank in launch["ranks"]}
-            assert nodes == ({"gige-1"} if "intra-node" in name else {"gige-1", "gige-2"})
+            assert {*launch["ranks"]} == (
+                {"gige-1"} if "intra-node" in name else {"gige-1", "gige-2"}
+            )
             assert launch["order"] >= 1
-            assert all(0 < rank["cpu_s"] < 4 * rank["wall_s"] for rank in launch["ranks"])
+            times = zip(launch["used"]["cpu_s"], launch["used"]["wall_s"], strict=True)
+            assert all(0 < cpu_s < 4 * wall_s for cpu_s, wall_s in times)
         assert kept["partition_extras"]["switch"] == "gige"
         assert check.measured.curve.sizes
     orders = [checks[name].measured.launches[0].order for name in checks if "bi" in name]
@@ -241,7 +243,7 @@ def test_a_launch_that_crashes_once_is_launched_again_and_its_case_is_complete(
     # A busy machine's landmarks may miss their references.
     assert result.phase in ("", "performance"), result.reason
     (crash,) = result.measured.crashes
-    assert (crash.launch, crash.attempt, crash.nodes) == (1, 1, ("gige-2",))
+    assert (crash.number, crash.attempt, crash.died_on) == (1, 1, ("gige-2",))
     assert crash.status != 0
     assert "gige-2: task 1: Exited with exit code 139" in crash.said
     (first,) = crashing_once.rglob(f"{launch}~1.err")

@@ -105,12 +105,13 @@ def again(group: Group) -> Rows:
     return [
         {
             **{name: row[name] for name in names},
-            "launch": f"{number} of {len(judged.again.launches)}",
-            "where": f"job {judged.again.jobid} on {', '.join(judged.again.nodes)}",
+            "launch": f"{number} of {len(judged.curves_again)}",
+            "where": f"job {measured.jobid} on {', '.join(measured.nodes())}",
         }
         for judged in group.members
-        if judged.again is not None
-        for number, curve in enumerate(judged.again.launches, 1)
+        for measured in [judged.measured]
+        if measured is not None
+        for number, curve in enumerate(judged.curves_again, 1)
         for row in _again(judged, [curve])
     ]
 
@@ -118,9 +119,9 @@ def again(group: Group) -> Rows:
 def flags(judged: CaseVerdict) -> Rows:
     """Return the flagged sizes of a case, a row each with mark, sentence and position."""
     rows = case_points(judged)
-    if judged.again is not None and judged.again.launches:
+    if judged.curves_again:
         # Repeats may be at sizes between the curve's.
-        rows = [*_again(judged, judged.again.launches), *rows]
+        rows = [*_again(judged, judged.curves_again), *rows]
     return flagged_rows(judged.findings, rows)
 
 

@@ -269,7 +269,7 @@ def test_a_session_of_copies_is_measured_as_its_site_expects_it(made):
 
 def test_a_copy_has_nodes_and_records_of_its_own(made):
     measured = [one.measured for one in session.load(made.report).results if one.measured]
-    named = {rank.node for one in measured for rank in one.launches[0].ranks}
+    named = {node for one in measured for node in one.launches[0].ranks}
     assert named == {f"gige{copy}-{node}" for copy in ("", "c1", "c2") for node in (1, 2)}
     paths = [*made.report.parent.glob("session-*/*.json")]
     assert len(paths) == 24 + 1

@@ -175,8 +175,8 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
         (("runs", 0, "testcases", -1, "netproof_measured", "case"), 1),
         (LAUNCH, 1),
         ((*LAUNCH, "start"), True),
-        ((*LAUNCH, "curve", "time_us"), None),
-        ((*LAUNCH, "curve", "sizes", 1), 4.5),
+        ((*LAUNCH, "curves", 0, "time_us"), None),
+        ((*LAUNCH, "curves", 0, "sizes", 1), 4.5),
     ],
 )
 def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(

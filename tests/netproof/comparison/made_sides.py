@@ -26,7 +26,7 @@ def with_times(result, factor):
     for one in result.measured.launches:
         points = zip(one.curve.sizes, one.curve.time_us, strict=True)
         curve = power.with_times(one.curve, [time * factor(size) for size, time in points])
-        launches.append(dataclasses.replace(one, curve=curve))
+        launches.append(dataclasses.replace(one, curves=(curve,)))
     return dataclasses.replace(result, measured=result.measured.with_launches(launches))
 
 

@@ -158,11 +158,12 @@ def with_cost(result, seconds):
     """The result with this CPU time of each rank for 10⁸ bytes, and none to start and to end."""
     launches = []
     for launch in codec.encode(result.measured)["launches"]:
-        ranks = [{**rank, "cpu_s": seconds} for rank in launch["ranks"]]
+        used = {**launch["used"], "cpu_s": [seconds] * len(launch["ranks"])}
         exchanged = [10**8, 1000]
-        launches.append({**launch, "ranks": ranks, "exchanged": exchanged})
-    started = [{**rank, "cpu_s": 0.0, "wall_s": 0.0} for rank in launches[0]["ranks"]]
-    return with_launches(result, launches, starts=[[started, []]])
+        launches.append({**launch, "used": used, "exchanged": exchanged})
+    none = [0.0] * len(launches[0]["ranks"])
+    started = {**launches[0], "curves": [], "used": {"cpu_s": none, "wall_s": none}}
+    return with_launches(result, launches, starts=[started])
 
 
 def head_of(compared) -> str:
@@ -248,7 +249,9 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
         launches = []
         for launch in codec.encode(result.measured)["launches"]:
             times = base * np.exp(0.1 * random.standard_normal(len(base)))
-            launches.append({**launch, "curve": {**launch["curve"], "time_us": times.tolist()}})
+            launches.append(
+                {**launch, "curves": [{**launch["curves"][0], "time_us": times.tolist()}]}
+            )
         return with_launches(result, launches)
 
     cases = [

@@ -24,9 +24,9 @@ from netproof.pairs.alone import Alone, Recovery
 from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import job_files, pair_rounds, session
-from netproof.session.measured import Measured
+from netproof.session.measured import Launch, Measured
 from netproof.session.node_facts import Node
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import PairQuantity, PairSettings, Partition
@@ -108,7 +108,7 @@ def rounds_that_lose() -> PairsVerdict:
     return pairs.judge(made, partition.pair_settings(), BUSY)
 
 
-def _slowed(launch: PairLaunch, slow: Mapping[str, float]) -> PairLaunch:
+def _slowed(launch: Launch, slow: Mapping[str, float]) -> Launch:
     pairs = tuple(
         tuple(name.replace("fast-ethernet", "gige") for name in pair) for pair in launch.pairs
     )
@@ -128,7 +128,7 @@ def _slowed(launch: PairLaunch, slow: Mapping[str, float]) -> PairLaunch:
         launch,
         pairs=pairs,
         curves=tuple(map(changed, pairs, launch.curves)),
-        ranks=here(launch.ranks),
+        ranks=tuple(one.replace("fast-ethernet", "gige") for one in launch.ranks),
         loads=here(launch.loads),
     )
 
@@ -174,7 +174,7 @@ def subject(
     launches = []
     for launch in found.launches:
         own = counters or _moved(launch.counters, to)
-        ranks = tuple(dataclasses.replace(use, node=to[use.node]) for use in launch.ranks)
+        ranks = tuple(to[node] for node in launch.ranks)
         loads = tuple(dataclasses.replace(one, node=to[one.node]) for one in launch.loads)
         launches.append(dataclasses.replace(launch, ranks=ranks, loads=loads, counters=own))
     case = dataclasses.replace(case, environment=environment)
@@ -308,11 +308,10 @@ def with_waits(one: Measured, node: str, share: float) -> Measured:
     launches = []
     for number in range(1, 4):
         for launch in one.launches[:1]:
-            ranks = tuple(
-                dataclasses.replace(
-                    use, waited_s=use.wall_s * (share if use.node == node else 0.01)
-                )
-                for use in launch.ranks
+            waited_s = tuple(
+                wall_s * (share if own == node else 0.01)
+                for own, wall_s in zip(launch.ranks, launch.used["wall_s"], strict=True)
             )
-            launches.append(dataclasses.replace(launch, number=number, ranks=ranks))
+            used = {**launch.used, "waited_s": waited_s}
+            launches.append(dataclasses.replace(launch, number=number, used=used))
     return dataclasses.replace(one, launches=tuple(launches))

@@ -46,9 +46,8 @@ from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
 from netproof.pairs.verdict import PairsVerdict, judge, path_of_rounds
 from netproof.session import provenance
-from netproof.session.measured import Crash, Measured
+from netproof.session.measured import Launch, Measured
 from netproof.session.node_facts import Node
-from netproof.session.pair_rounds import PairLaunch
 from netproof.verdict import PASSED, limits
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.engine import Subject
@@ -151,7 +150,7 @@ def in_two_leaves(times: int, slow: float) -> PairsVerdict:
     """Rounds in which each pair is alone in its launch, slower across two leaves of two nodes."""
     recorded = rounds(times)
 
-    def alone(number: int, pair: tuple[str, str], curve: Curve) -> PairLaunch:
+    def alone(number: int, pair: tuple[str, str], curve: Curve) -> Launch:
         factor = slow if (pair[0] in NODES[:2]) != (pair[1] in NODES[:2]) else 1.0
         curve = dataclasses.replace(curve, time_us=tuple(factor * one for one in curve.time_us))
         first = recorded.rounds.launches[0]
@@ -557,7 +556,10 @@ def test_of_two_nodes_that_lose_alike_the_port_is_not_known():
 
 def test_launches_that_die_on_one_node():
     one = subject()
-    crashes = tuple(Crash(n, 1, n, 139, ("gige-2",), "") for n in range(1, 4))
+    crashes = tuple(
+        Launch(n, n, 0.0, 1.0, (), (), attempt=1, status=139, died_on=("gige-2",))
+        for n in range(1, 4)
+    )
     died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=crashes))
     culprit = only(**healthy(cases=[judged_case(died)]))
     assert (culprit.cause, culprit.place.nodes) == ("launches die on one node", ("gige-2",))
@@ -569,7 +571,7 @@ def test_launches_that_die_on_one_node():
     ring = RING | {"gige_1": {"tcp_answered": "gige-2,gige-4", "tcp_unanswered": "none"}}
     culprit = only(**healthy(cases=[judged_case(died)], described=in_job(**ring)))
     assert culprit.headline == "gige-3 to gige-2 (eth1): TCP connections are not answered"
-    both = (*crashes, Crash(4, 1, 4, 139, ("gige-1",), ""))
+    both = (*crashes, dataclasses.replace(crashes[0], died_on=("gige-1",)))
     died = dataclasses.replace(one, measured=dataclasses.replace(one.measured, crashes=both))
     assert of(**healthy(cases=[judged_case(died)])).culprits == ()
 
@@ -754,7 +756,7 @@ def batched(one: Subject) -> CaseVerdict:
         times = tuple(time + BATCH_US for time in launch.curve.time_us)
         rates = tuple(size / time for size, time in zip(launch.curve.sizes, times, strict=True))
         curve = dataclasses.replace(launch.curve, time_us=times, bandwidth_mb_s=rates)
-        launches.append(dataclasses.replace(launch, curve=curve))
+        launches.append(dataclasses.replace(launch, curves=(curve,)))
     usual = {"latency_us": Limits(0.0, 1.5 * one.measured.landmarks.latency_us)}
     slow = dataclasses.replace(one, measured=one.measured.with_launches(launches))
     found = limits.judge(slow.measured, usual, str(one))["latency_us"]

@@ -48,10 +48,7 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
         own = dataclasses.replace(
             launch,
             counters=Counters(sources, (NAMES,), *rest) if sources else None,
-            ranks=tuple(
-                dataclasses.replace(use, node=node)
-                for use, node in zip(launch.ranks, turn.nodes, strict=True)
-            ),
+            ranks=turn.nodes,
         )
         runs.append(VictimRun(turn, own, tuple(row["times_us"])))
     extras = {**template.partition_extras, **settings}

@@ -38,7 +38,7 @@ def test_a_recorded_job_is_whole(recorded):
         assert len(run.times_us) == 16
         assert not run.fault
         assert not run.refused(recorded.where)
-        assert [use.node for use in run.launch.ranks] == list(run.turn.nodes)
+        assert run.launch.ranks == run.turn.nodes
 
 
 def undisturbed_below(recorded: Loaded, share: float) -> Loaded:

@@ -134,8 +134,10 @@ def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_pa
         if turn.value is None
         else dataclasses.replace(
             one,
-            curve=dataclasses.replace(
-                one.curve, time_us=tuple(time / 2 for time in one.curve.time_us)
+            curves=(
+                dataclasses.replace(
+                    one.curve, time_us=tuple(time / 2 for time in one.curve.time_us)
+                ),
             ),
         )
         for turn, one in zip(measured.turns, measured.launches, strict=True)

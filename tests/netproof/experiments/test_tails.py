@@ -51,7 +51,7 @@ def walls(folder: Path, *seconds: float, status: int = 0) -> None:
 def test_a_recorded_job_is_whole(recorded):
     assert len(recorded.times_us) == job_files.noted(JOB / tails.WATCH_FILE, list)[0]
     assert {*recorded.sent_again} == set(recorded.nodes)
-    assert [use.node for use in recorded.launch.ranks] == list(recorded.nodes)
+    assert recorded.launch.ranks == recorded.nodes
     moments = [recorded.moment(call) for call in range(len(recorded.times_us))]
     assert moments == sorted(moments)
     assert recorded.launch.start < moments[0] < moments[-1]

@@ -33,7 +33,7 @@ def twice_as_long(values: dict[str, Any]) -> None:
             time_us=tuple(2 * time for time in launch.curve.time_us),
             bandwidth_mb_s=None if rates is None else tuple(rate / 2 for rate in rates),
         )
-        launches.append(replace(launch, curve=curve))
+        launches.append(replace(launch, curves=(curve,)))
     values |= codec.encode(measured.with_launches(launches))
 
 

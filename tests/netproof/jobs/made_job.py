@@ -17,6 +17,7 @@ import numpy as np
 from netproof.intake import disk
 from netproof.jobs.pair_rounds import Decider
 from netproof.session import pair_rounds
+from netproof.session.measured import Launch
 from netproof.session.plan import PLAN_FILE, JobPlan
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -68,7 +69,7 @@ class MadeJob:
             self._launch(self.made, following)
         return self
 
-    def _launch(self, number: int, following: pair_rounds.PairLaunch) -> None:
+    def _launch(self, number: int, following: Launch) -> None:
         asked = list(following.nodes())
         step = f"pairs.{number}"
         if {*self.hang} == {*asked}:

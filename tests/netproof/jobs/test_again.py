@@ -18,7 +18,7 @@ from netproof.jobs.repeat_cases import netpipe_sweeps
 from netproof.measurement.case import Case, Curve
 from netproof.session import session
 from netproof.session.job_files import JobFolder
-from netproof.session.measured import MeasuredAgain
+from netproof.session.measured import Launch
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
@@ -52,14 +52,18 @@ def test_neighbours_that_netpipe_leaves_out_have_calls_of_their_own():
     assert [(s.lower, s.upper) for s in sweeps[1:]] == [(5, 5)]
 
 
+def decoded(again: tuple[Launch, ...]) -> tuple[Launch, ...]:
+    return codec.decode(tuple[Launch, ...], json.loads(json.dumps(codec.encode(again))), "it")
+
+
 def test_what_was_measured_again_comes_back_from_a_report():
     stored = session.load(SESSIONS / "sick.json")
-    read = [one.measured.again for one in stored.results if one.measured]
+    read = [one.measured for one in stored.results if one.measured]
     assert len(read) == 4
     for one in read:
-        assert codec.decode(MeasuredAgain, json.loads(json.dumps(codec.encode(one))), "it") == one
-        assert one.nodes == ("gige-1", "gige-2")
-        assert len(one.launches) == 3
+        assert decoded(one.again) == one.again
+        assert one.nodes() == ("gige-1", "gige-2")
+        assert len(one.again) == 3
 
 
 def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
@@ -104,32 +108,30 @@ PARTS = (("tcp-from-8", (8, 12)), ("tcp-from-5", (5, 8)))
 
 def test_the_calls_of_a_launch_make_one_curve_and_the_first_counts(job):
     measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7")
-    assert measured.launches == (Curve((5, 8, 12), (99.0, 10.0, 10.0)),) * 2
-    assert measured.faults == ()
-    assert measured.nodes == ("gige-1", "gige-2")
+    assert [one.curves for one in measured] == [(Curve((5, 8, 12), (99.0, 10.0, 10.0)),)] * 2
+    assert {one.said for one in measured} == {""}
 
 
 def test_a_launch_that_failed_is_told_and_the_others_are_used(job):
     record = job / "launches.tsv"
     record.write_text(record.read_text().replace("from-5.2\t1.0\t2.0\t0", "from-5.2\t1.0\t2.0\t1"))
     measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7")
-    assert len(measured.launches) == 1
-    (fault,) = measured.faults
-    assert "tcp-from-5.2 ended with status 1" in fault
+    assert [len(one.curves) for one in measured] == [1, 0]
+    assert "tcp-from-5.2 ended with status 1" in measured[1].said
 
 
 def test_a_job_that_does_not_say_which_nodes_it_had_measured_nothing(job):
     (job / "job_nodes.json").unlink()
     measured = repeat_cases.read_again(job, CASE, PARTS, (1, 2), jobid="7")
-    assert measured.launches == measured.nodes == ()
-    assert "job_nodes.json: cannot be read" in measured.faults[0]
+    assert [(one.curves, one.steps) for one in measured] == [((), 0)]
+    assert "job_nodes.json: cannot be read" in measured[0].said
 
 
 def test_a_job_that_left_nothing_says_so(tmp_path):
     job_nodes(tmp_path)
     measured = repeat_cases.read_again(tmp_path, CASE, PARTS, 3, jobid="7")
-    assert measured.launches == ()
-    assert "the job left no record of its launches" in measured.faults[0]
+    assert [one.curves for one in measured] == [()]
+    assert "the job left no record of its launches" in measured[0].said
 
 
 CRASHED_ONCE = Path(__file__).resolve().parents[2] / "data" / "jobs" / "crashed-once"
@@ -141,7 +143,7 @@ def test_a_crash_before_a_launch_around_flagged_sizes_is_kept_and_counted():
     parts = (("PingPong", reads("PingPong.1").sizes),)
     (jobid,) = json.loads((CRASHED_ONCE / "job_nodes.json").read_text())
     done = repeat_cases.read_again(CRASHED_ONCE, PINGPONG, parts, (1,), jobid=jobid)
-    assert (len(done.launches), done.faults, done.made) == (1, (), 2)
-    (crash,) = done.crashes
-    assert (crash.launch, crash.attempt, crash.status, crash.nodes) == (1, 1, 143, ("gige-2",))
-    assert codec.decode(MeasuredAgain, json.loads(json.dumps(codec.encode(done))), "it") == done
+    assert [(len(one.curves), one.said, one.steps) for one in done] == [(1, "", 1)]
+    ((crash,),) = (one.crashes for one in done)
+    assert (crash.number, crash.attempt, crash.status, crash.died_on) == (1, 1, 143, ("gige-2",))
+    assert decoded(done) == done

@@ -260,7 +260,7 @@ def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path
     record = f"{job_files.LAUNCHES_HEADER}\nPingPong.1~1\t0.0\t1.0\t139\t60\n"
     (tmp_path / job_files.LAUNCHES_FILE).write_text(record)
     (crash,) = job_files.JobFolder(tmp_path).crashes("PingPong.1")
-    assert crash.nodes == ("gige-2",)
+    assert crash.died_on == ("gige-2",)
     assert "gige-2: task 1: Exited with exit code 139" in crash.said
 
 

@@ -14,7 +14,8 @@ from netproof.jobs import pair_rounds as rounds
 from netproof.jobs.job import RunningJob
 from netproof.jobs.pair_rounds import Decider
 from netproof.session import node_facts, pair_rounds, records
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -41,7 +42,7 @@ def ask(folder: Path, **changed) -> None:
     path.write_text(json.dumps(planned))
 
 
-def following(folder: Path, made: int, jobid: str = JOBID) -> PairLaunch | None:
+def following(folder: Path, made: int, jobid: str = JOBID) -> Launch | None:
     return Decider(folder, JobPlan.read(folder / PLAN_FILE), jobid).following(made)
 
 
@@ -125,7 +126,9 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     planned, _ = pair_rounds.read_planned(folder)
     pair_rounds.write_planned(folder, (planned, False))
     pairs = planned[0].pairs
-    first = PairLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
+    first = pair_rounds.planned(
+        pairs, why="pairs across uplinks, both ways at once", both_ways=True
+    )
     monkeypatch.setattr(rounds, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
     ask(
@@ -173,7 +176,7 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
     nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
 
-    def measured(number: int, planned: pair_rounds.PairLaunch) -> PairLaunch:
+    def measured(number: int, planned: Launch) -> Launch:
         return dataclasses.replace(
             recorded,
             number=number,

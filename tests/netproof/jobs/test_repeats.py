@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from netproof.measurement.case import Curve
 from netproof.measurement.counters import Counters, CounterSource
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
-from netproof.session.measured import Measured, MeasuredAgain
+from netproof.session.measured import Launch, Measured
 from netproof.site import site
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
@@ -77,7 +78,7 @@ def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> R
         time_us=tuple(factor * time for time in first.curve.time_us),
         bandwidth_mb_s=None if rates is None else tuple(rate / factor for rate in rates),
     )
-    launch = dataclasses.replace(first, curve=curve, further=True, loads=loads)
+    launch = dataclasses.replace(first, curves=(curve,), further=True, loads=loads)
     return dataclasses.replace(one, launches=(launch,) * count)
 
 
@@ -243,9 +244,13 @@ class TestUndecided:
         assert engine.rule(without[0].subject, loss).level is Level.FAIL
 
 
+def busy(again: Sequence[Launch]) -> tuple[Launch, ...]:
+    return tuple(dataclasses.replace(one, loads=(BUSY,)) for one in again)
+
+
 class TestSettled:
     @pytest.fixture
-    def flagged(self, sick) -> tuple[RepeatCase, MeasuredAgain]:
+    def flagged(self, sick) -> tuple[RepeatCase, tuple[Launch, ...]]:
         """A flagged case and what was measured again of it in the same run: all show it again."""
         for measured in sick:
             one, again = asked(measured), measured.again
@@ -253,14 +258,16 @@ class TestSettled:
                 return one, again
         raise AssertionError("no case of the session was confirmed")
 
-    def few(self, again: MeasuredAgain, *places: int) -> MeasuredAgain:
-        return dataclasses.replace(again, launches=tuple(again.launches[p] for p in places))
+    def few(self, again: Sequence[Launch], *places: int) -> tuple[Launch, ...]:
+        return tuple(again[place] for place in places)
 
-    def smooth(self, curve):
+    def smooth(self, launch):
         """The same sizes, on a straight line."""
+        curve = launch.curve
         times = tuple(10 + size / 100 for size in curve.sizes)
         rates = tuple(size / time for size, time in zip(curve.sizes, times, strict=True))
-        return dataclasses.replace(curve, time_us=times, bandwidth_mb_s=rates)
+        curve = dataclasses.replace(curve, time_us=times, bandwidth_mb_s=rates)
+        return dataclasses.replace(launch, curves=(curve,))
 
     def test_three_launches_that_agree_are_enough(self, flagged):
         one, again = flagged
@@ -269,28 +276,21 @@ class TestSettled:
 
     def test_three_that_show_nothing_are_enough(self, flagged):
         one, again = flagged
-        smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        smooth = tuple(map(self.smooth, again))
         assert settled(one.subject, one.flags(), smooth, 9)
 
     def test_where_they_disagree_it_goes_on_until_the_majority_is_certain(self, flagged):
         one, again = flagged
-        shows, not_again = again.launches[0], self.smooth(again.launches[0])
-
-        def launches(*those):
-            return dataclasses.replace(again, launches=those)
-
-        assert not settled(one.subject, one.flags(), launches(shows, shows, not_again), 9)
-        certain = launches(*(shows,) * 5, *(not_again,) * 2)
+        shows, not_again = again[0], self.smooth(again[0])
+        assert not settled(one.subject, one.flags(), (shows, shows, not_again), 9)
+        certain = (*(shows,) * 5, *(not_again,) * 2)
         assert settled(one.subject, one.flags(), certain, 9)
 
     def test_disturbed_launches_settle_nothing_unless_all_are(self, flagged):
         one, again = flagged
-        count = len(again.launches)
-        noisy = dataclasses.replace(again, loads=((BUSY,),) * (count - 1) + ((),))
+        noisy = (*busy(again[1:]), dataclasses.replace(again[0], loads=()))
         assert not settled(one.subject, one.flags(), noisy, 9)
-        assert settled(
-            one.subject, one.flags(), dataclasses.replace(again, loads=((BUSY,),) * count), 9
-        )
+        assert settled(one.subject, one.flags(), busy(again), 9)
 
     def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
         one, again = flagged
@@ -300,7 +300,7 @@ class TestSettled:
         before = undecided([one])
         assert key in before.around
         assert key in before.whole
-        smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        smooth = tuple(map(self.smooth, again))
         assert key in undecided([dataclasses.replace(one, again=smooth)]).whole
         assert key in undecided([dataclasses.replace(one, again=self.few(again, 0, 1))]).whole
         assert not undecided([dataclasses.replace(one, again=again)])
@@ -323,7 +323,7 @@ class TestSettled:
 
     def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
         one, again = flagged
-        noisy = dataclasses.replace(again, loads=((BUSY,),) * len(again.launches))
+        noisy = busy(again)
         findings = rule_all(one.subject, one.flags(), noisy)
         failing = [r for r in findings if r.own_level is Level.FAIL]
         assert failing
@@ -339,7 +339,7 @@ class TestCloser:
         sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
         times = tuple(map(time, sizes))
         rates = tuple(size / taken for size, taken in zip(sizes, times, strict=True))
-        again = MeasuredAgain((Curve(sizes, times, rates),) * count, (), (), "7")
+        again = (Launch(1, 0, 0.0, 0.0, (), (Curve(sizes, times, rates),)),) * count
         return dataclasses.replace(one, again=again)
 
     def test_it_is_launched_around_as_often_as_confirming_takes_and_no_more(self, pingpong):
@@ -453,7 +453,7 @@ class TestElsewhere:
         place = {"partition": partition, "path": "intra-node", "ranks_per_node": 2}
         times = RECORDED[partition] + RECORDED[partition][-1:] * further
         launches = [
-            dataclasses.replace(pattern.launches[0], number=number, curve=Curve(SIZES, of))
+            dataclasses.replace(pattern.launches[0], number=number, curves=(Curve(SIZES, of),))
             for number, of in enumerate(times, 1)
         ]
         case = dataclasses.replace(pattern.case, **place)
@@ -482,7 +482,7 @@ class TestElsewhere:
         wild = gige.subject.measured.launches[1]
         for count, still in ((kept.rounds_alone() - 1, True), (kept.rounds_alone(), False)):
             halves = [
-                dataclasses.replace(wild, further=True, curve=self.slow(wild.curve, n % 2))
+                dataclasses.replace(wild, further=True, curves=(self.slow(wild.curve, n % 2),))
                 for n in range(count)
             ]
             assert bool(undecided([dataclasses.replace(kept, launches=tuple(halves))])) == still
@@ -515,7 +515,7 @@ class TestCompared:
             factor = factors[number % len(factors)]
             times = tuple(time / factor for time in curve.time_us)
             curve = dataclasses.replace(curve, time_us=times)
-            alongside = dataclasses.replace(launch, environment="mpi-1", curve=curve)
+            alongside = dataclasses.replace(launch, environment="mpi-1", curves=(curve,))
             launches.append(dataclasses.replace(launch, peers=(alongside,)))
         return dataclasses.replace(done, launches=tuple(launches))
 
@@ -582,7 +582,9 @@ class TestCompared:
                 (peer,) = launch.peers
                 peers = (dataclasses.replace(peer, paces=(other,)),)
                 read = (own or "there is one CPU",)
-                launches.append(dataclasses.replace(launch, curve=curve, paces=read, peers=peers))
+                launches.append(
+                    dataclasses.replace(launch, curves=(curve,), paces=read, peers=peers)
+                )
             subject = dataclasses.replace(done, launches=tuple(launches)).repeated
             return compared("envelope", subject, fast.subject)[0]
 

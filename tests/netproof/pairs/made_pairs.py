@@ -10,7 +10,8 @@ import numpy as np
 from netproof.pairs.accusation import Judgement, judge
 from netproof.pairs.model import UPLINK_OF, PairObservation, Topology
 from netproof.pairs.rounds import Mode, Pairs, next_round
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import planned
 from netproof.site.partition import DEFAULTS, PairSettings
 
 Slower = Callable[[str, str, int], float]
@@ -65,7 +66,7 @@ class Cluster:
         self.random = np.random.default_rng(seed)
         self.seen: list[PairObservation] = []
 
-    def measure(self, step: PairLaunch, *, latency: bool = False) -> None:
+    def measure(self, step: Launch, *, latency: bool = False) -> None:
         number = len({seen.round for seen in self.seen})
         level = self.drift * self.random.normal()
         for one, other in step.pairs:
@@ -74,7 +75,7 @@ class Cluster:
             time_us = 50 * math.exp(0.05 * self.random.normal()) if latency else None
             self.seen.append(PairObservation(number, (one, other), time_us, rate, alone=step.alone))
 
-    def measure_both_ways(self, step: PairLaunch) -> None:
+    def measure_both_ways(self, step: Launch) -> None:
         """Rates while both nodes of each pair send at once."""
         number = len({seen.round for seen in self.seen})
         for one, other in step.pairs:
@@ -84,7 +85,7 @@ class Cluster:
 
     def all(self, rounds: Iterable[Pairs]) -> list[PairObservation]:
         for pairs in rounds:
-            self.measure(PairLaunch(0, tuple(pairs)))
+            self.measure(planned(pairs, ""))
         return self.seen
 
     def run(

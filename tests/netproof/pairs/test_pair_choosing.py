@@ -22,7 +22,7 @@ from netproof.pairs.rounds import (
     next_round,
     stream_rounds,
 )
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.pair_rounds import planned
 from netproof.site.partition import PairQuantity, PairSettings
 
 
@@ -63,7 +63,7 @@ def test_suspects_do_not_leave_a_pair_that_cannot_be_measured():
             break
         there = [pair for pair in step.pairs if frozenset(pair) not in apart]
         assert len(there) == 2 or step.why == "every pair once"
-        cluster.measure(PairLaunch(0, tuple(there)))
+        cluster.measure(planned(there, ""))
     assert done > 3
 
 

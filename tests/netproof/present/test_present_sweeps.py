@@ -33,7 +33,7 @@ def launched(one: str, other: str, sizes: tuple[int, ...], times: Callable) -> t
     """Turns of two values, and their launches; ``times``: in µs, of a value and a launch."""
     several = turns((one, other), 3, 1)
     return several, tuple(
-        Launch(turn.launch, order, 0.0, 1.0, (), Curve(sizes, times(turn.value, order)))
+        Launch(turn.launch, order, 0.0, 1.0, (), (Curve(sizes, times(turn.value, order)),))
         for order, turn in enumerate(several, 1)
     )
 

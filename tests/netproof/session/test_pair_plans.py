@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from netproof.session import pair_rounds
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.pair_rounds import planned
 from netproof.session.plan import JobPlan
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -19,19 +19,19 @@ TWO = (("a", "b"), ("d", "c"))
     ("launch", "words"),
     [
         (
-            PairLaunch(1, TWO),
+            planned(TWO, ""),
             "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong",
         ),
         (
-            PairLaunch(1, TWO[:1], alone=True),
+            planned(TWO[:1], "", alone=True),
             "-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong",
         ),
         (
-            PairLaunch(1, TWO, both_ways=True),
+            planned(TWO, "", both_ways=True),
             "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPing",
         ),
         (
-            PairLaunch(1, TWO[:1], alone=True, stream=True),
+            planned(TWO[:1], "", alone=True, stream=True),
             "-npmin 2 -msglen sizes-stream.txt -iter 8 Uniband",
         ),
     ],
@@ -47,7 +47,7 @@ def test_each_launch_is_one_command_on_its_nodes_in_the_order_of_ranks(launch, w
 
 
 def test_what_was_planned_is_read_again(tmp_path: Path):
-    launch = PairLaunch(1, TWO, False, "random pairs")
+    launch = planned(TWO, "random pairs")
     pair_rounds.write_planned(tmp_path, ((launch,), False))
     assert pair_rounds.read_planned(tmp_path) == ((launch,), False)
 

@@ -41,8 +41,8 @@ def test_tcp_sleeps_for_every_message_and_mpich_for_none(job, partition):
 
 def test_what_starting_and_ending_takes_is_that_of_the_launches_which_do_only_that(job, partition):
     found = measured(job, "mpi", partition)
-    assert [len(ranks) for ranks, _ in found.starts] == [2, 2]
-    taken = sorted(sum(use.cpu_s for use in ranks) for ranks, _ in found.starts)
+    assert [len(start.ranks) for start in found.starts] == [2, 2]
+    taken = sorted(sum(start.used["cpu_s"]) for start in found.starts)
     assert found.cpu_costs[0].start_s == pytest.approx(sum(taken) / 2)
     assert 0 < found.cpu_costs[0].start_s < found.cpu_costs[0].cpu_s
 
@@ -50,9 +50,10 @@ def test_what_starting_and_ending_takes_is_that_of_the_launches_which_do_only_th
 def test_user_and_system_time_are_told_apart(job, partition):
     launch = measured(job, "tcp", partition).launches[0]
     text = (job / "tcp-intra-node-oneway.1.err").read_text()
-    for use in launch.ranks:
-        user, system = use.cpu_s - use.system_s, use.system_s
-        assert f"rank {use.rank} on vm: {use.wall_s:.3f} s wall, {user:.3f} s user," in text
+    columns = (launch.used[name] for name in ("wall_s", "cpu_s", "system_s"))
+    for rank, (wall_s, cpu_s, system) in enumerate(zip(*columns, strict=True)):
+        user = cpu_s - system
+        assert f"rank {rank} on vm: {wall_s:.3f} s wall, {user:.3f} s user," in text
         assert f" {system:.3f} s system" in text
     # 38 sizes, 10 round trips of each in three trials.
     assert launch.exchanged[1] == 38 * 10 * 3 * 2

@@ -18,8 +18,8 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import job_files, records, session
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.measured import Launch, Measured
+from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import JobPlan
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -161,7 +161,7 @@ def test_a_part_whose_names_of_counters_are_damaged_says_so_and_what_to_do(tmp_p
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(NetproofError, match=f"^{path}: is no record: .*{reason}.*; restore the"):
-        records._read_part(tmp_path / "record.json", sha256, PairLaunch)
+        records._read_part(tmp_path / "record.json", sha256, Launch)
 
 
 def test_without_a_report_each_case_is_measured_and_the_run_has_not_ended(tmp_path):
@@ -252,7 +252,7 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     job_files.JobReport("python", 1.0, 1.0, 0.1).write(job)
     found = {one.case.function: one for one in session.load(own).results if one.case}
     assert found["PingPong"].measured.launches
-    assert (found["PingPong"].extras["seed"], found["PingPong"].extras["jobid"]) == (3, "7")
+    assert (found["PingPong"].extras["seed"], found["PingPong"].measured.jobid) == (3, "7")
     assert found["Bcast"].measured is None
     assert "Bcast.1 ended with status" in found["Bcast"].reason
     # The job's own record, which it leaves once all is decided, has its repeats too.

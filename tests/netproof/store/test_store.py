@@ -81,7 +81,10 @@ LOAD = {
     **{"others_share": 0.3, "network_share": 0.2, "steal_share": 0.0, "pressure_share": None},
     **{"pressure_full_share": None, "absent": [["machine", "none"], ["pressure_share", "no"]]},
 }
-CRASH = {"launch": 2, "attempt": 1, "order": 7, "status": 139, "nodes": ["gige-2"], "said": "SEGV"}
+CRASH = {
+    **{"number": 2, "order": 7, "start": 0.0, "wall_s": 1.0, "ranks": [], "curves": []},
+    **{"attempt": 1, "status": 139, "died_on": ["gige-2"], "said": "SEGV"},
+}
 
 
 def counted(**changes: int) -> dict:
@@ -103,25 +106,31 @@ def extend(document: dict) -> None:
     for found in several:
         found["crashes"] = []
         crash = {**CRASH, "counters": counted(carrier_changes=4)}
-        found["again"] |= {"made": 4, "crashes": [CRASH, crash]}
+        found["again"][0] |= {"steps": 3 - len(found["again"]), "crashes": [CRASH, crash]}
         name = {"mpich": "intelmpi", "intelmpi": "mpich"}.get(found["case"]["environment"])
         for launch in found["launches"] if name else ():
-            curve = {**launch["curve"], "bandwidth_mb_s": None}
+            curve = {**launch["curves"][0], "bandwidth_mb_s": None}
             crash = {**CRASH, "counters": counted(carrier_changes=2)}
-            peer = {"environment": name, "curve": curve, "crashes": [crash], "ranks": []}
+            peer = {
+                "environment": name,
+                "curves": [curve],
+                "crashes": [crash],
+                "ranks": [],
+                "used": {},
+            }
             launch["peers"] = [launch | peer | {"counters": counted(rx_errs=3)}]
     launch = several[0]["launches"][0]
     launch["loads"] = [LOAD, {**LOAD, "node": "gige-2", "absent": []}]
     launch |= {"counters": counted(tx_bytes=7), "payload": "not printed"}
     for one in several[0]["launches"]:
         one["exchanged"] = [10**9, 100]
-        for use in one["ranks"]:
-            use["system_s"] = 0.01
-    scheduled = {"voluntary": 5, "involuntary": 7, "waited_s": None}
-    launch["ranks"][0] |= {**scheduled, "absent": [["waited_s", "no"]]}
+        one["used"]["system_s"] = [0.01] * len(one["ranks"])
+    unknown = ["it was not recorded"] * (len(launch["ranks"]) - 1)
+    first = {"voluntary": 5, "involuntary": 7, "waited_s": "no"}
+    launch["used"] |= {name: [value, *unknown] for name, value in first.items()}
     start = {"wall_s": 0.001, "cpu_s": 0.0002, "system_s": 0.0001}
-    ranks = [{"rank": one["rank"], "node": one["node"], **start} for one in launch["ranks"]]
-    several[0]["starts"] = [[ranks, []], "it hung"]
+    used = {name: [seconds] * len(launch["ranks"]) for name, seconds in start.items()}
+    several[0]["starts"] = [launch | {"curves": [], "used": used}, "it hung"]
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +243,7 @@ def test_another_report_of_a_stored_session_is_refused(store, tmp_path):
             "what was measured is of testbed:gige",
         ),
         (
-            lambda d: measured_test(d)["netproof_measured"]["launches"][0]["curve"][
+            lambda d: measured_test(d)["netproof_measured"]["launches"][0]["curves"][0][
                 "time_us"
             ].pop(),
             "cannot hold",

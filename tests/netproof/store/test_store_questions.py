@@ -60,10 +60,9 @@ def launches_of(test: dict, factors: list[float]) -> None:
     measured["launches"] = []
     for number, factor in enumerate(factors, 1):
         launch = copy.deepcopy(first) | {"number": number}
-        launch["curve"]["time_us"] = [time * factor for time in first["curve"]["time_us"]]
-        launch["curve"]["bandwidth_mb_s"] = [
-            rate / factor for rate in first["curve"]["bandwidth_mb_s"]
-        ]
+        own, other = launch["curves"][0], first["curves"][0]
+        own["time_us"] = [time * factor for time in other["time_us"]]
+        own["bandwidth_mb_s"] = [rate / factor for rate in other["bandwidth_mb_s"]]
         measured["launches"].append(launch)
     recomputed(measured)
 
@@ -138,7 +137,7 @@ def test_without_its_baseline_or_where_the_criteria_cannot_judge_there_is_no_sco
         for test in document["runs"][0]["testcases"]:
             values = test.get("netproof_measured")
             if values and values["case"]["function"] == "PingPong" and test["environ"] == "slower":
-                for curve in (launch["curve"] for launch in values["launches"]):
+                for curve in (launch["curves"][0] for launch in values["launches"]):
                     curve["time_us"] = [*curve["time_us"][:-1], 0.0]
                 recomputed(values)
 

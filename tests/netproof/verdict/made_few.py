@@ -5,22 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.measured import Launch
 
 
-def among(launches: Iterable[PairLaunch], nodes: Sequence[str]) -> Iterator[PairLaunch]:
+def among(launches: Iterable[Launch], nodes: Sequence[str]) -> Iterator[Launch]:
     """A launch for each pair of these nodes alone."""
     for one in launches:
         for pair, curve in zip(one.pairs, one.curves, strict=True):
             if {*pair} <= {*nodes}:
-                ranks = {use.node: use for use in one.ranks}
+                places = [one.ranks.index(node) for node in pair]
                 yield dataclasses.replace(
                     one,
                     pairs=(pair,),
                     curves=(curve,),
-                    ranks=tuple(
-                        dataclasses.replace(ranks[node], rank=rank)
-                        for rank, node in enumerate(pair)
-                    ),
+                    ranks=pair,
+                    used={name: tuple(it[at] for at in places) for name, it in one.used.items()},
                     loads=tuple(load for load in one.loads if load.node in pair),
                 )

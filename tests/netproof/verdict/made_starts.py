@@ -23,12 +23,11 @@ def with_starts(name: str, folder: Path, function: str | None = None) -> Path:
         if not measured or function not in (None, measured["case"]["function"]):
             continue
         ranks = measured["launches"][0]["ranks"]
-        started = [{"rank": one["rank"], "node": one["node"], **START} for one in ranks]
-        measured["starts"] = [[started, []]]
+        started = {name: [seconds] * len(ranks) for name, seconds in START.items()}
+        measured["starts"] = [measured["launches"][0] | {"curves": [], "used": started}]
         for launch in measured["launches"]:
             launch["exchanged"] = [BYTES, MESSAGES]
-            for rank in launch["ranks"]:
-                rank["system_s"] = rank["cpu_s"] / 2
+            launch["used"]["system_s"] = [one / 2 for one in launch["used"]["cpu_s"]]
     path = folder / "run-starts.json"
     path.write_text(json.dumps(document))
     return path

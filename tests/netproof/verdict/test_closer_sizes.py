@@ -18,7 +18,7 @@ from netproof.criteria import Level
 from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
-from netproof.session.measured import MeasuredAgain
+from netproof.session.measured import Launch
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
 from netproof.verdict.power import with_times
@@ -67,20 +67,27 @@ def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:
 
 def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
     measured = result.measured
-    launches = [dataclasses.replace(one, curve=slower(one.curve, how)) for one in measured.launches]
+    launches = [
+        dataclasses.replace(one, curves=(slower(one.curve, how),)) for one in measured.launches
+    ]
     extras = {**result.extras["partition_extras"], "criteria": {}}
     if refine:
         extras["criteria"]["refine"] = refine
     return Subject.of_extras(measured.with_launches(launches), extras, {"known": known or {}})
 
 
-def again_of(subject: Subject, result, how=healthy, count=3, **changes) -> MeasuredAgain:
+def again_of(
+    subject: Subject, result, how=healthy, count=3, faults=(), loads=()
+) -> tuple[Launch, ...]:
     """The recorded launches at closer sizes, ``how`` much slower there."""
     sizes = tuple(sorted({*itertools.chain(*confirmations.closer_sizes(subject))}))
     recorded = [one.curve for one in result.measured.launches]
     launches = [slower(between(one, sizes), how) for one in (recorded * count)[:count]]
-    values = {"faults": (), "nodes": ("gige-1", "gige-2"), "jobid": "7", "made": count}
-    return MeasuredAgain(tuple(launches), **{**values, **changes})
+    several = itertools.zip_longest(launches, loads, fillvalue=())
+    return (
+        *(Launch(1, 0, 0.0, 0.0, (), (curve,), load) for curve, load in several),
+        *(Launch(1, 0, 0.0, 0.0, (), (), said=fault) for fault in faults),
+    )
 
 
 def cases(name: str) -> list:
@@ -110,7 +117,7 @@ def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     assert finding.why.startswith(
         f"{spiked}: at 5161 bytes, between the 4096 and 8192 bytes of its curve, "
     )
-    assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in finding.why
+    assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 2" in finding.why
     assert "Looked for since the slopes next to" in finding.why
     assert finding in confirmations.rule_all(spiked, engine.along(spiked), again)
     assert confirmations.failed(spiked, (), again, 9)
@@ -153,7 +160,8 @@ def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
 
 
 def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
-    elsewhere = MeasuredAgain((between(spiked.measured.curve, (64, 96, 128)),), (), (), "7")
+    curve = between(spiked.measured.curve, (64, 96, 128))
+    elsewhere = (Launch(1, 0, 0.0, 0.0, (), (curve,)),)
     for again in (None, elsewhere):
         findings = confirmations.closer_findings(spiked, again)
         assert findings

@@ -49,7 +49,7 @@ def altered(tmp_path: Path, change) -> Path:
 
 
 def other_sizes(measured):
-    measured["launches"][0]["curve"]["sizes"][-1] += 1
+    measured["launches"][0]["curves"][0]["sizes"][-1] += 1
 
 
 CONTRADICTIONS = [

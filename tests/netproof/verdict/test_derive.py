@@ -371,7 +371,7 @@ class TestCasesThatMakeNone:
                 curve = launch.curve
                 columns = zip(curve.sizes, curve.time_us, curve.bandwidth_mb_s, strict=True)
                 left = Curve(*zip(*(one for one in columns if one[0] != 65536), strict=True))
-                launch = dataclasses.replace(launch, curve=left)
+                launch = dataclasses.replace(launch, curves=(left,))
                 values |= codec.encode(found.with_launches([launch]))
 
         _, _, err = baseline(*changed(here, lose))

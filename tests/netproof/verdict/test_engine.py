@@ -18,7 +18,7 @@ from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link, Transport
 from netproof.session import session
-from netproof.session.measured import MeasuredAgain
+from netproof.session.measured import Launch
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import NOT_TOGETHER, InterleavedLaunch, Subject, paired
@@ -43,7 +43,7 @@ def sick() -> dict[str, Subject]:
 
 
 @pytest.fixture(scope="module")
-def measured_again() -> dict[tuple, MeasuredAgain]:
+def measured_again() -> dict[tuple, tuple[Launch, ...]]:
     """Return their repeats at single sizes in the same run."""
     stored = session.load(SESSIONS / "sick.json")
     return {one.case.key(): one.measured.again for one in stored.results if one.measured}
@@ -75,7 +75,7 @@ def slower(subject: Subject, factor: float, environment: str) -> Subject:
         measured,
         case=dataclasses.replace(measured.case, environment=environment),
         launches=tuple(
-            dataclasses.replace(launch, curve=stretched(launch.curve))
+            dataclasses.replace(launch, curves=(stretched(launch.curve),))
             for launch in measured.launches
         ),
     )
@@ -96,9 +96,11 @@ class TestRule:
         subject = sick["mpich tcp"]
         jump = found(engine.along(subject), "jump")
         measured = measured_again[subject.case.key()]
-        lost = dataclasses.replace(
-            measured, launches=measured.launches[:1], faults=("launch 2 hung", "launch 3 hung")
-        )
+        hung = [
+            dataclasses.replace(one, curves=(), said=f"launch {number} hung")
+            for number, one in enumerate(measured[1:3], 2)
+        ]
+        lost = (measured[0], *hung)
         finding = engine.rule(subject, jump, confirmations.confirmation(subject, jump, lost))
         assert finding.level is Level.FAIL
         assert "not judged, which takes 3" in finding.why

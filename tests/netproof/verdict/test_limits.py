@@ -48,7 +48,8 @@ def stretched(measured: Measured, *factors: float) -> Measured:
     return measured.with_launches(
         [
             dataclasses.replace(
-                first, curve=with_times(first.curve, [by * one for one in first.curve.time_us])
+                first,
+                curves=(with_times(first.curve, [by * one for one in first.curve.time_us]),),
             )
             for by in factors
         ]
@@ -150,7 +151,7 @@ def alongside_twin(measured: Measured, slower: float, machine: float = 1.0) -> M
         }
         own = dataclasses.replace(curve, time_us=tuple(times[size] for size in curve.sizes))
         twin = Curve(sizes, tuple(size / rate for size in sizes), (rate, rate))
-        launches.append(dataclasses.replace(launch, curve=own, twin=twin))
+        launches.append(dataclasses.replace(launch, curves=(own,), twin=twin))
     return measured.with_launches(launches)
 
 

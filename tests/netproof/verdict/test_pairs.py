@@ -17,7 +17,8 @@ from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import State
 from netproof.present.documents import plain
 from netproof.session import pair_rounds
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import PairRounds
 
 SETTINGS = PARTITION.pair_settings()
 
@@ -39,7 +40,7 @@ def of_few(
     return pairs.judge(rounds, SETTINGS.model_copy(update=settings), BUSY, PARTITION.link())
 
 
-def slowed(one: PairLaunch, node: str, factor: float) -> PairLaunch:
+def slowed(one: Launch, node: str, factor: float) -> Launch:
     def changed(nodes: tuple[str, str], curve: Curve) -> Curve:
         *small, large = curve.time_us
         times = (*small, large * factor)
@@ -163,7 +164,7 @@ def test_uplinks_that_too_few_nodes_load_are_named():
 
 
 def test_slow_pairs_across_leaves_are_told_apart_from_those_below_one():
-    def slow(one: PairLaunch) -> PairLaunch:
+    def slow(one: Launch) -> Launch:
         def changed(pair: tuple[str, str], curve: Curve) -> Curve:
             if any(set(pair) <= set(nodes) for nodes in LEAVES.values()):
                 return curve

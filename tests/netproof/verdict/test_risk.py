@@ -114,7 +114,8 @@ def slowed(result: CheckResult, factor: float) -> CheckResult:
     measured = result.measured
     launches = [
         dataclasses.replace(
-            one, curve=with_times(one.curve, [factor * time for time in one.curve.time_us])
+            one,
+            curves=(with_times(one.curve, [factor * time for time in one.curve.time_us]),),
         )
         for one in measured.launches
     ]

@@ -28,7 +28,7 @@ from netproof.present import documents
 from netproof.present.session import traffic_blocks
 from netproof.present.verdict import brief, sentences
 from netproof.session import session
-from netproof.session.pair_rounds import PairLaunch
+from netproof.session.measured import Launch
 from netproof.site import folders, matrix
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
@@ -141,7 +141,7 @@ SAID = ["libfabric provider: tcp"]
 NOT_DISTURBED = {"disturbance": codec.encode(BUSY)}
 
 
-def halved(launch: PairLaunch) -> PairLaunch:
+def halved(launch: Launch) -> Launch:
     """A launch in which the third node has half the rate."""
 
     def changed(nodes: tuple[str, str], curve: Curve) -> Curve:
@@ -165,7 +165,7 @@ def flapping() -> Counters:
 
 def with_pairs(
     folder: Path,
-    change: Callable[[PairLaunch], PairLaunch] = lambda one: one,
+    change: Callable[[Launch], Launch] = lambda one: one,
     faults: tuple[str, ...] = (),
     nodes: Sequence[str] = NODES,
 ) -> Path:

@@ -168,7 +168,7 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
             case, measured = test["netproof_case"] or {}, test["netproof_measured"]
             if measured and case.get("function") == "Sendrecv":
                 for launch in measured["launches"]:
-                    times = launch["curve"]["time_us"]
+                    times = launch["curves"][0]["time_us"]
                     times[-4] = 1000 * times[-1]
                 measured.update(figures(measured))
 

@@ -14,7 +14,8 @@ from netproof.measurement.counters import Counters, CounterSource
 from netproof.pairs import verdict as pairs
 from netproof.present.session import traffic_blocks
 from netproof.session import job_files, session
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import PairRounds, planned
 from netproof.site.partition import Partition
 from netproof.verdict.engine import Subject
 from netproof.verdict.traffic import (
@@ -134,9 +135,9 @@ def test_nodes_that_do_not_tell_what_tcp_counted_break_nothing(extras):
         if number == 2:
             counters = dataclasses.replace(counters, sources=dict.fromkeys(there, ()))
         launches.append(
-            PairLaunch(
-                number,
-                (pair,),
+            dataclasses.replace(
+                planned((pair,), ""),
+                round=number,
                 curves=(Curve((4,), (1.0,), (4.0,)),),
                 number=number,
                 counters=counters,
@@ -154,9 +155,9 @@ def test_rounds_of_pairs_tell_whose_port_loses_where_the_switch_loses_under_all(
     """Both ends of its messages lose 0.3 %, and in collectives most is lost on the way to a."""
     pairs = [("a", "b"), ("c", "d"), ("a", "c"), ("b", "d"), ("a", "d"), ("b", "c")]
     launches = tuple(
-        PairLaunch(
-            number,
-            (pair,),
+        dataclasses.replace(
+            planned((pair,), ""),
+            round=number,
             curves=(Curve((4,), (1.0,), (4.0,)),),
             number=number,
             counters=lossy(**dict.fromkeys(pair, 300 if "d" in pair else 2)),
@@ -181,7 +182,7 @@ def test_rounds_of_pairs_tell_whose_port_loses_where_the_switch_loses_under_all(
 def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, interface):
     step = "mpi-inter-node-oneway"
     counters = subject(extras, job, step).measured.launches[0].counters
-    launch = PairLaunch(1, (), number=1, counters=counters, payload=110100240)
+    launch = Launch(1, 1, 0.0, 1.0, (), (), counters=counters, payload=110100240)
     where = ("testbed", "gige", "mpich", ("gige-1", "gige-2"))
     rounds = PairRounds(*where, (launch,), "7", "quick", 1)
     here = Partition.model_validate(extras)
@@ -197,7 +198,7 @@ def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, i
 
 def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
     counters = subject(extras, "carrier").measured.launches[0].counters
-    launch = PairLaunch(1, (), number=1, counters=counters)
+    launch = Launch(1, 1, 0.0, 1.0, (), (), counters=counters)
     rounds = PairRounds(
         "testbed", "gige", "mpich", ("gige-1", "gige-2"), (launch,), "7", "quick", 1
     )

@@ -18,7 +18,7 @@ from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
-from netproof.session.measured import Crash, Measured
+from netproof.session.measured import Launch, Measured
 from netproof.session.session import Session
 from netproof.site import matrix as matrix_module
 from netproof.site import site
@@ -246,6 +246,12 @@ def test_of_one_partition_nothing_of_another_is_judged():
     assert {judged.case.partition for judged in both} == {"gige", "fast-ethernet"}
 
 
+def crashed(number: int) -> Launch:
+    said = "Segmentation fault"
+    died = {"attempt": 1, "status": 139, "died_on": ("gige-2",), "said": said}
+    return Launch(number, 3, 0.0, 1.0, (), (), **died)
+
+
 TURN = {"skipped": "last measured 2026-11-18", "planned": True}
 DOWN = {"skipped": "partition gige is DOWN", "planned": False}
 
@@ -292,7 +298,7 @@ class TestCrashes:
         results = []
         for result in stored.results:
             if result.measured and result.case.function in functions:
-                crash = Crash(1, 1, 3, 139, ("gige-2",), "Segmentation fault")
+                crash = crashed(1)
                 measured = dataclasses.replace(result.measured, crashes=(crash,))
                 result = dataclasses.replace(result, measured=measured)
             results.append(result)
@@ -331,11 +337,13 @@ class TestCrashes:
         stored = session.load(SESSIONS / "sick.json")
         expected = matrix_of(*(r.case for r in stored.results if r.measured))
         without = judge(expected, stored)
-        crash = Crash(2, 1, 3, 139, ("gige-2",), "Segmentation fault")
+        crash = crashed(2)
         results, cases = [], []
         for result in stored.results:
             if result.measured:
-                again = dataclasses.replace(result.measured.again, made=4, crashes=(crash,))
+                first, *others = result.measured.again
+                first = dataclasses.replace(first, crashes=(crash,))
+                again = (first, *others)
                 measured = dataclasses.replace(result.measured, again=again)
                 result = dataclasses.replace(result, measured=measured)
                 cases.append(result.case)

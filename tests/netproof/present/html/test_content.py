@@ -89,12 +89,12 @@ def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
 def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again(sick):
     group = _group(sick, "netpipe-tcp-inter-node-oneway")
     one = next(one for one in group.members if one.again is not None)
-    size = next(s for s in one.again.launches[0].sizes if s not in one.measured.curve.sizes)
+    size = next(s for s in one.curves_again[0].sizes if s not in one.measured.curve.sizes)
     flagged = next(finding for finding in one.findings if finding.repeated is not None)
     finding = dataclasses.replace(flagged, size=size, level=Level.FAIL)
     closer = dataclasses.replace(one, findings=(finding,))
     (row,) = figures.flags(closer)
-    times = [curve.time_us[curve.sizes.index(size)] for curve in one.again.launches]
+    times = [curve.time_us[curve.sizes.index(size)] for curve in one.curves_again]
     assert (row["size_bytes"], row["mark"]) == (size, "failed")
     assert min(times) <= row["time_us"] <= max(times)
 

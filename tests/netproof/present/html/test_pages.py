@@ -378,7 +378,7 @@ def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, 
         if one.again is not None
         and (one.case.function, one.case.path, one.case.direction)
         == ("tcp", "inter-node", "oneway")
-        for number, curve in enumerate(one.again.launches, 1)
+        for number, curve in enumerate(one.curves_again, 1)
         for size, time in zip(curve.sizes, curve.time_us, strict=True)
     }
     assert {

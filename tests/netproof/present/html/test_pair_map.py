@@ -8,7 +8,8 @@ import pytest
 
 from netproof.measurement.case import Curve
 from netproof.present.html import figures as pair_map
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.measured import Launch
+from netproof.session.pair_rounds import PairRounds
 
 Measurement = tuple[tuple[str, str], Curve]
 
@@ -19,7 +20,7 @@ def measured(nodes: tuple[str, str], small_us: float, large_us: float) -> Measur
 
 def rounds(*launches: tuple[Measurement, ...], nodes="abcd", **others) -> PairRounds:
     several = tuple(
-        PairLaunch(number, pairs, len(pairs) == 1, curves=curves, number=number)
+        Launch(number, 0, 0.0, 0.0, (), curves, round=number, pairs=pairs, alone=len(pairs) == 1)
         for number, launch in enumerate(launches, 1)
         for pairs, curves in [tuple(zip(*launch, strict=True))]
     )

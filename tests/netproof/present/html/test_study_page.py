@@ -30,7 +30,7 @@ def gathered(judge):
 def swept() -> Sweep:
     several = turns(("65536", "131072"), 3, 1)
     launches = tuple(
-        Launch(turn.launch, order, 0.0, 1.0, (), Curve((1, 1024, 131072), (25.0, 40.0, 1200.0)))
+        Launch(turn.launch, order, 0.0, 1.0, (), (Curve((1, 1024, 131072), (25.0, 40.0, 1200.0)),))
         for order, turn in enumerate(several, 1)
     )
     how = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
