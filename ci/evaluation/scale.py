@@ -297,6 +297,8 @@ def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
     references = ROOT / "reference-values" / f"{recorded.system}.yaml"
     costs: Costs = defaultdict(list)
     counts = list[int]()
+    if options.keep:
+        options.keep.mkdir(parents=True)
     for count in options.cases:
         with tempfile.TemporaryDirectory(dir=options.keep) as scratch:
             own = options.keep or Path(scratch)
