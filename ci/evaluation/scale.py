@@ -298,7 +298,7 @@ def of_verbs(options: argparse.Namespace) -> tuple[Sequence[int], Costs]:
     costs: Costs = defaultdict(list)
     counts = list[int]()
     if options.keep:
-        options.keep.mkdir(parents=True)
+        options.keep.mkdir(parents=True, exist_ok=True)
     for count in options.cases:
         with tempfile.TemporaryDirectory(dir=options.keep) as scratch:
             own = options.keep or Path(scratch)

@@ -26,7 +26,7 @@ from netproof.site.site import OWN_ENVIRONMENT
 from netproof.site.slurm import fold
 
 SCRIPTS = (
-    Path(__file__).with_name("look_job.py"),
+    Path(__file__).parent / "shell" / "look_job.py",
     Path(__file__).parents[1] / "run" / "shell" / "node.py",
 )
 HEADER = "netproof-look-1 "

@@ -78,7 +78,9 @@ def test_one_in_a_folder_of_its_own_that_fails_is_a_fault(spack_envs, built):
     script(folder / "osu_bibw", "exit 3")
     ran = spack_envs("check", ONE)
     assert ran.returncode == 1
-    (fault,) = [line for line in ran.stdout.splitlines() if line.startswith("FAULT ")]
+    faults = [line for line in ran.stdout.splitlines() if line.startswith("FAULT ")]
+    assert len(faults) == 1, ran.stdout
+    (fault,) = faults
     assert "/osu_bibw -m 1:64 -i 10 -x 1 ended with 3" in fault
 
 
