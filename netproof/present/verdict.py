@@ -162,8 +162,8 @@ def _figure(judged: CaseVerdict, finding: Finding) -> str:
     if finding.value is None or finding.bound is None:
         return ""
     case, size = judged.case, "" if finding.size is None else f" at {size_in_words(finding.size)}"
-    if finding.level is Level.INCONCLUSIVE and finding.interval is not None:
-        size = " ({:.3g} to {:.3g})".format(*finding.interval) + size
+    if (ends := finding.interval) is not None and ends[0] <= finding.bound <= ends[1]:
+        size = " ({:.3g} to {:.3g})".format(*ends) + size
     nodes = finding.node or listed(judged.nodes)
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
     where, what = f"{case.partition} {case.environment} {case.what()}", finding.criterion
