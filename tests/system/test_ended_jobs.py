@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -258,7 +259,8 @@ def measured_by_finished(job: Ended) -> dict[Case | str, object]:
             elif name != path.parent:
                 measured = JobOutcome(path.parent, jobid).measured[name.name].items()
                 found |= {
-                    case: None if isinstance(one, Incomplete) else one for case, one in measured
+                    case: None if isinstance(one, Incomplete) else replace(one, jobid=jobid)
+                    for case, one in measured
                 }
     return found
 
