@@ -225,8 +225,9 @@ def of_output(text: str, origin: str, origins: Sequence[str]) -> str:
             stated = [one for one in row.values.values() if isinstance(one, float)]
             derived = kind[0] in ("mpigraph", "linktest", "iperf3")
             if "3.7.2" in origin:
-                # Files of NetPIPE 3 have seconds, and both directions together.
-                stated.append(row.size * (2 if _ways_round(origin) else 1))
+                # Files of NetPIPE 3 have seconds, and both directions together; its print has µs.
+                together = _ways_round(origin) and "usec" not in lines[row.line - 1]
+                stated.append(row.size * (2 if together else 1))
                 words |= {round(1e6 * word, 9) for word in words}
             if not row.failure and not derived and not set(stated) <= words:
                 return f"line {row.line} says {sorted(words)[:20]}, and read was {row}"
