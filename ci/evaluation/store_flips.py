@@ -106,11 +106,14 @@ def places(folder: Path, report: Path) -> list[Place]:
 def flipped(folder: Path, report: Path, *, tries: int, seed: int) -> dict[str, Counter[str]]:
     """Damage files of a session's copies in ``folder`` one by one, and restore each.
 
-    What is read otherwise, or refused without the file's name, goes to standard error.
+    What is read otherwise, or refused without the file's name, goes to standard error. Raise
+    NetproofError for a session that has not passed: it could lose cases unnoticed.
     """
     several = places(folder, report)
     kinds = [(kind, files, one) for one in several for kind, files in one.files.items() if files]
     before = {id(one): one.read(folder) for one in several}
+    if json.loads(before[id(several[0])])["status"] != PASSED:
+        raise NetproofError(f"{report}: has not passed by the site's files of this shell")
     effects = {kind: Counter[str]() for kind, *_ in kinds}
     chance = random.Random(seed)
     for number in range(tries):
