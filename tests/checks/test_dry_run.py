@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from made_altered_site import altered_site
 
 from netproof.measurement.case import Case
 from netproof.session import plan, session
@@ -77,11 +77,7 @@ for environment in site_configuration["environments"]:
 
 
 def test_an_environment_with_one_protocol_has_netpipe_measured_over_that(run, tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    shutil.copy(ROOT / "site-config" / "settings.py", folder)
-    original = ROOT / "site-config" / "testbed.py"
-    (folder / "testbed.py").write_text(ONE_PROTOCOL.replace("SITE", str(original)))
+    folder = altered_site(tmp_path, ONE_PROTOCOL)
     checks = ("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks" / "netpipe.py"))
     ran = run(tmp_path, *checks, "--dry-run", RFM_CONFIG_PATH=str(folder))
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+from made_altered_site import altered_site
 
 from netproof.session import session
 
@@ -147,12 +147,8 @@ def test_what_waits_for_a_job_that_was_skipped_is_not_passed(run, tmp_path):
 def test_an_environment_that_vanished_is_missed(run, tmp_path):
     """The two runs are dry ones: what matters is what their reports name."""
     dry = (*GIGE, str(ROOT / "checks" / "imb.py"), "-n", "ImbPingPong", "--dry-run")
-    site = tmp_path / "site"
-    site.mkdir()
-    shutil.copy(ROOT / "site-config" / "settings.py", site)
-    original = ROOT / "site-config" / "testbed.py"
-    (site / "testbed.py").write_text(FEWER.replace("SITE", str(original)))
-    for number, folder in ((1, original.parent), (2, site)):
+    site = altered_site(tmp_path, FEWER)
+    for number, folder in ((1, ROOT / "site-config"), (2, site)):
         report = str(tmp_path / f"run-{number}.json")
         ran = run(tmp_path, *dry, RFM_CONFIG_PATH=str(folder), RFM_REPORT_FILE=report)
         assert ran.returncode == 0, ran.stdout
@@ -177,11 +173,7 @@ for environment in site_configuration["environments"]:
 
 
 def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path):
-    site = tmp_path / "site"
-    site.mkdir()
-    shutil.copy(ROOT / "site-config" / "settings.py", site)
-    original = ROOT / "site-config" / "testbed.py"
-    (site / "testbed.py").write_text(UNUSABLE.replace("SITE", str(original)))
+    site = altered_site(tmp_path, UNUSABLE)
     selected = ("-p", "mpich", "-n", "ImbPingPong", "-r")
     ran = run(
         tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), *selected, RFM_CONFIG_PATH=str(site)
@@ -196,11 +188,7 @@ def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path)
 
 
 def test_an_environment_that_cannot_be_used_does_not_take_the_others_with_it(run, tmp_path):
-    site = tmp_path / "site"
-    site.mkdir()
-    shutil.copy(ROOT / "site-config" / "settings.py", site)
-    original = ROOT / "site-config" / "testbed.py"
-    (site / "testbed.py").write_text(UNUSABLE.replace("SITE", str(original)))
+    site = altered_site(tmp_path, UNUSABLE)
     selected = ("-n", "ImbPingPong", "--dry-run")
     run(tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), *selected, RFM_CONFIG_PATH=str(site))
     results = {
