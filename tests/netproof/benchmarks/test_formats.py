@@ -126,11 +126,6 @@ def test_perftest_names_the_gpu_above_its_title_or_below():
         assert ("device memory" in table.remark) is said.startswith("allocated")
 
 
-def test_times_of_each_iteration_are_kept():
-    ((_, table), _) = tables("nccl-allreduce.json")
-    assert table.document([])["times_us"][0] == [38.0, 40.0, pytest.approx(44)]
-
-
 def test_of_all_pairs_the_slowest_is_named_and_the_fastest_stands_beside_it():
     (_, table), _ = tables("mpigraph.out")
     assert table.facts["slowest"] == ("n3:2", "n1:0")
@@ -188,22 +183,18 @@ SECOND = next(
         (edited("iperf3-both-ways.json", '"end": {', '"error": "refused", "end": {'), "broke off"),
         (edited("nccl-allreduce.json", '"end_time"', '"end_times"'), "the run broke off"),
         (edited("perftest-bibw.json", '"MsgRate": 0.7435', '"MsgRate": 0.9'), "MsgRate"),
+        ("\n", "x.out: is empty: the benchmark printed nothing"),
+        ("9" * 5000 + " 1 1\n", "x.out:1: bytes is 999"),
         (ONE_GPU, "one GPU has no bus: build nccl-tests with MPI=1"),
         (ONE_GPU.partition("#  ")[0] + ONE_GPU, "is of another run: build nccl-tests"),
         ('a line\n{\n"start": {\n', "x.out:2: has no end: the file is cut short"),
         ('{"a": 1}', "is JSON of no benchmark"),
-        (
-            '[\n "# OSU MPI Latency Test v5.8",\n "# Size Latency (us)",\n "1  2.30"]',
-            "is JSON of no",
-        ),
+        ('["# OSU MPI Latency Test v5.8", "# Size Latency (us)", "1  2.30"]', "is JSON of no"),
         ('{"start": {', "the file is cut short or damaged"),
     ],
 )
 def test_what_contradicts_itself_is_refused(text, said):
     assert said in refused(text)
-
-
-ENDED = [name for name in FILES if name not in ("imb-rma.out", "perftest-sweep.out")]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -248,30 +239,6 @@ def test_rows_without_a_header_are_read_as_what_they_are_said_to_be(form, text, 
     assert (table.function, table.remark.endswith("guessed")) == (function, False)
 
 
-@pytest.mark.parametrize("prefix", ["[0] ", "node1: ", "> ", "[10:10:10] "])
-@pytest.mark.parametrize(
-    "name", ["nccl-two-nodes.out", "perftest-sweep.out", "gpcnet-network-test.out", "mpigraph.out"]
-)
-def test_a_prefix_before_each_line_is_left_out(name, prefix):
-    text = outputs.text_of(DATA / name)
-    marked = "".join(f"{prefix}{line}\n" for line in text.splitlines())
-    log = outputs.read(marked, "x")
-    curves = [table.curve() for _, table in log.printed()]
-    assert curves == [table.curve() for _, table in outputs.read(text, "x").printed()]
-    assert "lines was left out" in log.notes[0]
-
-
-def test_programs_in_one_log_are_each_read_and_one_that_broke_off_is_refused():
-    parts = [outputs.text_of(DATA / name) for name in ENDED if name.endswith(".out")]
-    log = outputs.read("".join(parts), "x")
-    assert {name for name, _ in log.printed()} >= {"nccl", "perftest", "gpcnet", "mpigraph", "imb"}
-    sweep = outputs.text_of(DATA / "perftest-sweep.out").splitlines(keepends=True)
-    killed = "".join([*sweep[:30], "Killed\n", parts[0]])
-    log = outputs.read(killed, "x")
-    assert {name for name, _ in log.printed()} == {"gpcnet"}
-    assert "the run broke off here" in log.faults[0]
-
-
 @pytest.mark.parametrize(
     ("form", "said"), [("nosuch", "'nosuch' is no benchmark"), ("osu nosuch", "OSU has ")]
 )
@@ -280,56 +247,54 @@ def test_an_unknown_form_names_the_known_ones(form, said):
         outputs.form(form)
 
 
-def test_json_between_lines_of_others_is_read_object_by_object():
+def test_programs_in_one_log_are_each_read():
+    without_end = ("imb-rma.out", "perftest-sweep.out")
+    names = [name for name in FILES if name.endswith(".out") and name not in without_end]
+    log = outputs.read("".join(outputs.text_of(DATA / name) for name in names), "x")
+    assert {name for name, _ in log.printed()} >= {"nccl", "perftest", "gpcnet", "mpigraph", "imb"}
+
+
+def test_json_between_lines_and_tables_of_others_is_read_object_by_object():
     one, other = ((DATA / name).read_text() for name in FILES if name.startswith("iperf3"))
     log = outputs.read(f"Warning: a host was added\n{one}\n{other}\niperf Done.\n", "x")
     assert [len(output.tables) for output in log.outputs] == [2, 1]
     assert log.outputs[0].preamble == ("Warning: a host was added",)
     assert log.outputs[1].epilogue == ("iperf Done.",)
-
-
-def test_json_and_tables_in_one_file_are_all_read():
     one, table = (outputs.text_of(DATA / name) for name in ("nccl-allreduce.json", "imb-rma.out"))
     event = '{"timestamp":1.5,"name":"shell.task-exit","context":{"exitcode":0,"signaled":0}}\n'
     for text in (f"{one}\n{event}{table}", f"{event}{table}\n{one}\n{event}"):
-        log = outputs.read(text, "x")
-        assert [name for name, _ in log.printed()] == ["nccl", "nccl", "imb"]
+        names = [name for name, _ in outputs.read(text, "x").printed()]
+        assert names == ["nccl", "nccl", "imb"]
 
 
 def test_json_that_says_the_same_twice_is_read():
     text = edited("iperf3-both-ways.json", '"start": {', '"start": {"sock": 0, "sock": 0, ')
-    assert (
-        outputs.read(text, "x").printed()
-        == outputs.read((DATA / "iperf3-both-ways.json").read_text(), "x").printed()
-    )
-    assert "duplicate key 'sock'" in refused(
-        text.replace('"sock": 0, "sock": 0', '"sock": 0, "sock": 1')
-    )
+    assert outputs.read(text, "iperf3-both-ways.json").printed() == tables("iperf3-both-ways.json")
+    other = text.replace('"sock": 0, "sock": 0', '"sock": 0, "sock": 1')
+    assert "duplicate key 'sock'" in refused(other)
 
 
 NCCL = outputs.text_of(DATA / "nccl-two-nodes.out")
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "mark"),
     [
-        re.sub("(?m)^(?=.* float | *# Out)", "[1,6]<stdout>:n2:3:3 [6] NCCL INFO a\n", NCCL),
-        re.sub(r"(?m)^( +\d+ +\d+ +float +sum)", r"\1[1,0]<stdout>:", NCCL),
-        NCCL.replace("# Using devices", "rccl-tests: Version develop:83d38d9\n# Using devices"),
-        re.sub("(?m)^#+", "", NCCL),
+        (
+            re.sub("(?m)^(?=.* float | *# Out)", "[1,6]<stdout>:n2:3:3 [6] NCCL INFO a\n", NCCL),
+            "[1,0]<stdout>:",
+        ),
+        (re.sub(r"(?m)^( +\d+ +\d+ +float +sum)", r"\1[1,0]<stdout>:", NCCL), "[1,0]<stdout>:"),
+        (NCCL.replace("# Using devices", "rccl-tests: Version develop:8\n# Using devices"), ""),
+        (re.sub("(?m)^#+", "", NCCL), ""),
     ],
     ids=["other ranks", "torn rows", "rccl", "without signs"],
 )
-@pytest.mark.parametrize("mark", ["", "[1,0]<stdout>:"])
 def test_what_nccl_and_open_mpi_add_changes_nothing(text, mark):
-    if not mark and "<stdout>" in text:
-        return
     marked = re.sub("(?m)^(?!.1,6)(?=.)", mark, text)
-    log = outputs.read(marked, "x")
-    assert [table.curve() for _, table in log.printed()] == [
-        table.curve() for _, table in outputs.read(NCCL, "x").printed()
-    ]
-    if mark and "sum[1,0]" in text:
+    whole = [table.curve() for _, table in tables("nccl-two-nodes.out")]
+    assert [table.curve() for _, table in outputs.read(marked, "x").printed()] == whole
+    if "sum[1,0]" in text:
         assert "is no row that nccl-tests" in refused(marked.replace("sum[1,0]", "sum[1,1]", 1))
 
 
@@ -347,3 +312,8 @@ def test_json_of_iperf3_says_how_long_and_how_often_again():
     assert "intervals are not the 10 s" in refused(json.dumps(document))
     ((_, table), _) = tables("iperf3-both-ways.json")
     assert (table.facts["retransmits"], len(table.facts["intervals_mb_s"])) == (3, 10)
+
+
+def test_times_of_each_iteration_are_kept():
+    ((_, table), _) = tables("nccl-allreduce.json")
+    assert table.document([])["times_us"][0] == [38.0, 40.0, pytest.approx(44)]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from netproof.benchmarks.fixed import Row
-from netproof.benchmarks.imb import BENCHMARK, COLLECTIVE
-from netproof.benchmarks.interface import Output, Table
+from netproof.benchmarks.imb import BENCHMARK
+from netproof.benchmarks.interface import Output
 from netproof.errors import ParseError
 
 DATA = Path(__file__).parents[2] / "data" / "imb"
-ALL = {
-    **{name: {2} for name in ("PingPong", "PingPing")},
-    **{name: {2, 4} for name in ("Sendrecv", "Exchange", "Uniband", "Biband", "Barrier")},
-    **{name: {2, 4} for name in COLLECTIVE - {"Reduce_local", "Reduce_scatter_block"}},
-}
 
 
 def recorded(name: str) -> Output:
     return BENCHMARK.read((DATA / name).read_text(), name)
-
-
-def failures(table: Table) -> list[Row]:
-    return [row for row in table.rows if not row.values]
 
 
 def edited(name: str, old: str, new: str) -> str:
@@ -65,23 +55,6 @@ def test_every_row_in_the_file_is_in_one_table_and_holds_what_its_line_says(name
         assert lines[table.first_line - 1].startswith(f"# Benchmarking {table.function}")
 
 
-@pytest.mark.parametrize(
-    ("function", "messages"),
-    [("PingPong", 1), ("PingPing", 1), ("Sendrecv", 2), ("Exchange", 4)],
-)
-def test_bandwidth_counts_the_messages_that_the_benchmark_counts(
-    function: str, messages: int
-) -> None:
-    table = recorded("2018/all.txt").table(function, 2)
-    curve = table.curve()
-    assert curve.bandwidth_mb_s is not None
-    assert curve.bandwidth_mb_s == tuple(
-        messages * size / time for size, time in zip(curve.sizes, curve.time_us, strict=True)
-    )
-    for row, bandwidth in zip(table.rows, curve.bandwidth_mb_s, strict=True):
-        assert bandwidth == pytest.approx(row.values["Mbytes/sec"], rel=0.01, abs=0.01)
-
-
 def test_one_file_does_not_mix_both_megabytes() -> None:
     name = "4.1-format/mebibytes.txt"
     row = next(one for one in recorded(name).tables[0].rows if one.size == 32768)
@@ -92,90 +65,72 @@ def test_one_file_does_not_mix_both_megabytes() -> None:
     assert caught.value.line == row.line
 
 
-class TestMulti:
-    @pytest.mark.parametrize(
-        ("start", "new", "reason"),
-        [
-            (["1", "4", "50"], "0", "expected the row of group 1"),
-            (["1", "8", "50"], None, "expected the 5 columns Group"),
-        ],
-    )
-    def test_the_row_of_another_group_or_a_lost_one_is_refused(self, start, new, reason) -> None:
-        text = (DATA / "2021.11/multi-1.txt").read_text().split("\n")
-        row = next(n for n, line in enumerate(text) if line.split()[:3] == start)
-        text[row : row + 1] = [] if new is None else [text[row].replace("1", new, 1)]
-        with pytest.raises(ParseError, match=reason) as caught:
-            BENCHMARK.read("\n".join(text), "groups.txt")
-        assert caught.value.line == row + 1
-
-    def test_a_failure_in_each_group_belongs_to_its_group(self) -> None:
-        tables = recorded("2021.11/multi-1-out-of-mem.txt").tables
-        two = [t for t in tables if t.ranks == 2]
-        assert [[row.size for row in failures(t)] for t in two] == [[1048576], [1048576]]
-        for table in two:
-            with pytest.raises(ParseError, match="failed at 1048576 bytes"):
-                table.curve()
-
-    def test_one_table_is_not_picked_out_of_two_or_none(self) -> None:
-        output = recorded("2021.11/multi-1.txt")
-        with pytest.raises(ParseError, match="holds 2 tables of Sendrecv at 2 ranks, not one"):
-            output.table("Sendrecv", 2)
-        with pytest.raises(ParseError, match=r"holds 0 tables of Bcast at 4 ranks.*Sendrecv at 2"):
-            output.table("Bcast", 4)
+@pytest.mark.parametrize(
+    ("start", "new", "reason"),
+    [
+        (["1", "4", "50"], "0", "expected the row of group 1"),
+        (["1", "8", "50"], None, "expected the 5 columns Group"),
+    ],
+)
+def test_the_row_of_another_group_or_a_lost_one_is_refused(start, new, reason) -> None:
+    text = (DATA / "2021.11/multi-1.txt").read_text().split("\n")
+    row = next(n for n, line in enumerate(text) if line.split()[:3] == start)
+    text[row : row + 1] = [] if new is None else [text[row].replace("1", new, 1)]
+    with pytest.raises(ParseError, match=reason) as caught:
+        BENCHMARK.read("\n".join(text), "groups.txt")
+    assert caught.value.line == row + 1
 
 
-class TestFailures:
-    @pytest.mark.parametrize(
-        ("name", "function", "words"),
-        [
-            ("2018/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
-            ("2019.6/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
-            ("2021.11/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
-            ("2018/time-out.txt", "Alltoall", "time-out.; Time limit"),
-            ("2019.6/time-out.txt", "Alltoall", "time-out.; Time limit"),
-            ("2021.11/time-out.txt", "Alltoall", "time-out.; Time limit"),
-            ("2018/int-overflow.txt", "Alltoallv", "int-overflow.; The production"),
-            ("2021.11/int-overflow.txt", "Alltoallv", "int-overflow; The production"),
-        ],
-    )
-    def test_a_failed_size_is_kept_and_makes_no_curve(
-        self, name: str, function: str, words: str
-    ) -> None:
-        table = recorded(name).table(function, 4)
-        failure = failures(table)[0]
-        assert failure.failure.startswith(words)
-        line = (DATA / name).read_text().split("\n")[failure.line - 1]
-        assert line.split()[0] == str(failure.size)
-        assert failure.size not in {row.size for row in table.rows if row.values}
-        with pytest.raises(ParseError) as caught:
-            table.curve()
-        assert (caught.value.path, caught.value.line) == (name, failure.line)
-        assert caught.value.text == failure.failure
-
-    @pytest.mark.parametrize("release", ["2018", "2021.11"])
-    def test_a_benchmark_that_cannot_run_at_these_ranks_is_an_error(self, release: str) -> None:
-        with pytest.raises(ParseError, match="IMB did not run PingPong"):
-            recorded(f"{release}/one-rank.txt")
-
-    def test_a_size_that_imb_made_smaller_is_an_error(self) -> None:
-        with pytest.raises(ParseError, match="another size than it was asked for") as caught:
-            recorded("2018/truncated.txt")
-        assert "1073741824" in caught.value.text
-
-    def test_the_same_table_twice_is_an_error(self) -> None:
-        with pytest.raises(ParseError, match="a second table of PingPong at 2 ranks"):
-            recorded("2021.11/twice.txt")
+def test_one_table_is_not_picked_out_of_two_or_none() -> None:
+    output = recorded("2021.11/multi-1.txt")
+    with pytest.raises(ParseError, match="holds 2 tables of Sendrecv at 2 ranks, not one"):
+        output.table("Sendrecv", 2)
+    with pytest.raises(ParseError, match=r"holds 0 tables of Bcast at 4 ranks.*Sendrecv at 2"):
+        output.table("Bcast", 4)
 
 
-class TestResultChecking:
-    def test_wrong_data_make_no_curve(self) -> None:
-        lines = (DATA / "2021.11/checked.txt").read_text().split("\n")
-        row = recorded("2021.11/checked.txt").table("Alltoall", 4).rows[2]
-        lines[row.line - 1] = lines[row.line - 1][:-4] + "1.00"
-        table = BENCHMARK.read("\n".join(lines), "wrong.txt").table("Alltoall", 4)
-        with pytest.raises(ParseError, match="moved wrong data at 2 bytes") as caught:
-            table.curve()
-        assert caught.value.line == row.line
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("2018/out-of-mem.txt", "Alltoall", "out-of-mem.; needed X="),
+        ("2019.6/time-out.txt", "Alltoall", "time-out.; Time limit"),
+        ("2018/int-overflow.txt", "Alltoallv", "int-overflow.; The production"),
+        ("2021.11/int-overflow.txt", "Alltoallv", "int-overflow; The production"),
+    ],
+)
+def test_a_failed_size_is_kept_and_makes_no_curve(name: str, function: str, words: str) -> None:
+    table = recorded(name).table(function, 4)
+    failure = next(row for row in table.rows if not row.values)
+    assert failure.failure.startswith(words)
+    line = (DATA / name).read_text().split("\n")[failure.line - 1]
+    assert line.split()[0] == str(failure.size)
+    with pytest.raises(ParseError) as caught:
+        table.curve()
+    assert (caught.value.path, caught.value.line) == (name, failure.line)
+    assert caught.value.text == failure.failure
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("2018/one-rank.txt", "IMB did not run PingPong"),
+        ("2018/truncated.txt", "another size than it was asked for"),
+        ("2021.11/twice.txt", "a second table of PingPong at 2 ranks"),
+    ],
+)
+def test_what_was_not_measured_as_asked_is_an_error(name: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        recorded(name)
+
+
+def test_wrong_data_make_no_curve() -> None:
+    lines = (DATA / "2021.11/checked.txt").read_text().split("\n")
+    row = recorded("2021.11/checked.txt").table("Alltoall", 4).rows[2]
+    lines[row.line - 1] = lines[row.line - 1][:-4] + "1.00"
+    table = BENCHMARK.read("\n".join(lines), "wrong.txt").table("Alltoall", 4)
+    with pytest.raises(ParseError, match="moved wrong data at 2 bytes") as caught:
+        table.curve()
+    assert caught.value.line == row.line
 
 
 LAST = "# Maximum message length in bytes:   "
@@ -189,11 +144,7 @@ LAST = "# Maximum message length in bytes:   "
             "2021.11/all.txt": [
                 ("t_max[usec]", "t_top[usec]", "is no header that IMB prints for Sendrecv"),
                 ("repetitions      t[usec]", "repetitions  t_min[usec]", "is no header"),
-                (
-                    " MPI Benchmarks 2021.11",
-                    " MPI Benchmarks beta",
-                    "expected IMB's name, a version such as",
-                ),
+                (" Benchmarks 2021.11", " Benchmarks beta", "expected IMB's name, a version such"),
                 (", MPI-1 part", ", MPI-IO part", "and one of MPI-1"),
                 ("# Benchmarking Bcast", "# Benchmarking Jbcast", "no benchmark of IMB that"),
                 ("# PingPong\n", "# Windows\n", "no benchmark of IMB that"),
@@ -232,17 +183,14 @@ def test_what_imb_does_not_print_is_refused_with_its_line(old, new, reason, name
     ("function", "column", "value", "reason"),
     [
         ("PingPong", 2, "nan", r"t\[usec\] is nan, and not a finite number"),
-        ("PingPong", 2, "inf", r"t\[usec\] is inf"),
         ("PingPong", 2, "-1.00", r"t\[usec\] is -1.00, and not"),
         ("PingPong", 2, "0.00", "a time of 0 for PingPong at 4 bytes"),
         ("PingPong", 2, "1e5", r"t\[usec\] is 1e5, and not"),
         ("PingPong", 2, "123456.00", "does not follow from bytes and time"),
         ("PingPong", 3, "0.00", "does not follow from bytes and time"),
-        ("PingPong", 3, "a.bc", "Mbytes/sec is a.bc, and not"),
         ("PingPong", 1, "0", "0 repetitions measure nothing"),
         ("PingPong", 1, "50.5", "is no row of columns as IMB prints them"),
         ("Uniband", 2, "0.01", "does not follow from bytes and time"),
-        ("Uniband", 2, "99999.00", "does not follow from bytes and time"),
         ("Bcast", 2, "99999.00", "expected t_min <= t_avg <= t_max"),
         ("Bcast", 2, "0.00", "a time of 0 for Bcast at 4 bytes"),
         ("Bcast", 0, "2", "2 bytes after 2: sizes must increase"),
@@ -273,62 +221,28 @@ def test_a_benchmark_has_to_come_to_all_processes() -> None:
         BENCHMARK.read("\n".join(lines), "lost.txt")
 
 
-class TestStrippedBlanks:
-    """Mail, YAML and editors strip blanks at either end of lines."""
-
-    @pytest.mark.parametrize(
-        "strip",
-        [
-            str.lstrip,
-            str.rstrip,
-            str.strip,
-            lambda line: line.removeprefix(" "),
-            lambda line: line.removesuffix(" "),
-        ],
-        ids=["front", "end", "both", "one in front", "one at the end"],
-    )
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "2018/all.txt",
-            "2018/checked.txt",
-            "2019.6/all.txt",
-            "2021.1/window.txt",
-            "2021.11/multi-0.txt",
-            "2021.11/multi-1.txt",
-            "2021.11/lengths.txt",
-            "2021.11/map.txt",
-            "2021.11/time-out.txt",
-            "2021.11-intel/testbed-gige.txt",
-            "4.1-format/mebibytes.txt",
-        ],
-    )
-    def test_without_them_it_is_the_same_output(
-        self, name: str, strip: Callable[[str], str]
-    ) -> None:
-        text = "\n".join(map(strip, (DATA / name).read_text().split("\n")))
-        assert BENCHMARK.read(text, name) == recorded(name)
-
-    def test_a_row_that_may_have_lost_digits_with_them_is_refused(self) -> None:
-        lines = (DATA / "2021.11/lengths.txt").read_text().split("\n")
-        row = recorded("2021.11/lengths.txt").table("Alltoall", 4).rows[-2]
-        assert lines[row.line - 1].split()[0] == "1000"
-        lines[row.line - 1] = lines[row.line - 1].split("1", 1)[1]
-        with pytest.raises(ParseError, match="is no row of columns as IMB prints them") as caught:
-            BENCHMARK.read("\n".join(lines), "cut.txt")
-        assert caught.value.line == row.line
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("2018/all.txt", "2018/checked.txt", "2019.6/all.txt", "2021.1/window.txt"),
+        *("2021.11/multi-0.txt", "2021.11/multi-1.txt", "2021.11/lengths.txt", "2021.11/map.txt"),
+        *("2021.11/time-out.txt", "4.1-format/mebibytes.txt"),
+    ],
+)
+def test_without_the_blanks_that_mail_and_editors_strip_it_is_the_same_output(name: str) -> None:
+    lines = (DATA / name).read_text().split("\n")
+    for strip in (str.lstrip, str.rstrip, str.strip, lambda line: line.removeprefix(" ")):
+        assert BENCHMARK.read("\n".join(map(strip, lines)), name) == recorded(name)
 
 
-@pytest.mark.parametrize("character", ["\r", "\t", "\0", "\u0192", "\u00a0", "\ufeff"])
-def test_within_a_table_no_other_character_is_accepted(character: str) -> None:
-    lines = (DATA / "2018/all.txt").read_text().split("\n")
-    line = recorded("2018/all.txt").table("Bcast", 4).rows[3].line
-    row = lines[line - 1]
-    for place in (0, 13, 20, 40, len(row)):
-        lines[line - 1] = row[:place] + character + row[place:]
-        with pytest.raises(ParseError) as caught:
-            BENCHMARK.read("\n".join(lines), "garbled.txt")
-        assert caught.value.line == line
+def test_a_row_that_may_have_lost_digits_with_them_is_refused() -> None:
+    lines = (DATA / "2021.11/lengths.txt").read_text().split("\n")
+    row = recorded("2021.11/lengths.txt").table("Alltoall", 4).rows[-2]
+    assert lines[row.line - 1].split()[0] == "1000"
+    lines[row.line - 1] = lines[row.line - 1].split("1", 1)[1]
+    with pytest.raises(ParseError, match="is no row of columns as IMB prints them") as caught:
+        BENCHMARK.read("\n".join(lines), "cut.txt")
+    assert caught.value.line == row.line
 
 
 @pytest.mark.parametrize("part", ["# Benchmarking PingPong \n", "# #processes = 2 \n"])
@@ -340,32 +254,27 @@ def test_a_part_of_another_output_is_refused_on_either_side(part):
         BENCHMARK.read(text + part, "x")
 
 
-class TestRepetitions:
-    JOB = DATA.parent / "jobs" / "load" / "bandwidth-across-beside-one-to-one.1.out"
+REPEATED = DATA.parent / "jobs" / "load" / "bandwidth-across-beside-one-to-one.1.out"
 
-    def test_the_same_size_several_times_in_a_row_is_a_time_each(self):
-        text = self.JOB.read_text()
-        times = BENCHMARK.read_repetitions(text, "x", "PingPong", 2, 16384)
-        printed = [line.split() for line in text.splitlines() if line.strip().startswith("16384")]
-        assert times == tuple(float(row[2]) for row in printed)
-        assert len(times) == 16
 
-    def test_a_curve_has_each_size_once(self):
-        with pytest.raises(ParseError, match="16384 bytes after 16384: sizes must increase"):
-            BENCHMARK.read(self.JOB.read_text(), "x")
+def test_the_same_size_several_times_in_a_row_is_a_time_each_and_no_curve():
+    text = REPEATED.read_text()
+    times = BENCHMARK.read_repetitions(text, "x", "PingPong", 2, 16384)
+    printed = [line.split() for line in text.splitlines() if line.strip().startswith("16384")]
+    assert times == tuple(float(row[2]) for row in printed)
+    assert len(times) == 16
+    with pytest.raises(ParseError, match="16384 bytes after 16384: sizes must increase"):
+        BENCHMARK.read(text, "x")
+    less = "         8192            1     13000.00         0.63\n"
+    at = text.index("\n\n\n# All processes") + 1
+    with pytest.raises(ParseError, match="8192 bytes after 16384"):
+        BENCHMARK.read(text[:at] + less + text[at:], "x", repeated=True)
 
-    def test_sizes_that_fall_are_refused_all_the_same(self):
-        rows = "        16384            1     13000.00         1.26\n"
-        less = rows.replace("16384", " 8192").replace("1.26", "0.63")
-        text = self.JOB.read_text()
-        at = text.index("\n\n\n# All processes")
-        with pytest.raises(ParseError, match="8192 bytes after 16384"):
-            BENCHMARK.read(text[: at + 1] + less + text[at + 1 :], "x", repeated=True)
 
-    @pytest.mark.parametrize(
-        ("function", "ranks", "size"),
-        [("Allreduce", 2, 16384), ("PingPong", 4, 16384), ("PingPong", 2, 8)],
-    )
-    def test_what_was_not_asked_for_is_refused(self, function, ranks, size):
-        with pytest.raises(ParseError):
-            BENCHMARK.read_repetitions(self.JOB.read_text(), "x", function, ranks, size)
+@pytest.mark.parametrize(
+    ("function", "ranks", "size"),
+    [("Allreduce", 2, 16384), ("PingPong", 4, 16384), ("PingPong", 2, 8)],
+)
+def test_repetitions_that_were_not_asked_for_are_refused(function, ranks, size):
+    with pytest.raises(ParseError):
+        BENCHMARK.read_repetitions(REPEATED.read_text(), "x", function, ranks, size)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 from pathlib import Path
 
 import pytest
@@ -49,15 +47,12 @@ def whole(name: str) -> Output:
     return output
 
 
-@pytest.mark.parametrize("end", [b"\r\n", b"\r\r\n"])
 @pytest.mark.parametrize("name", SHOWN)
-def test_line_ends_of_windows_are_line_ends(shown, name, end):
-    assert shown((DATA / name).read_bytes().replace(b"\n", end), name) == whole(name)
-
-
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_last_line_without_its_end_is_cut_short_on_windows_too(shown, name):
-    content = (DATA / name).read_bytes().rstrip().replace(b"\n", b"\r\n")
+def test_line_ends_of_windows_are_line_ends_and_a_last_line_without_is_cut_short(shown, name):
+    content = (DATA / name).read_bytes()
+    for end in (b"\r\n", b"\r\r\n"):
+        assert shown(content.replace(b"\n", end), name) == whole(name)
+    content = content.rstrip().replace(b"\n", b"\r\n")
     for end in (b"", b"\r"):
         with pytest.raises(ParseError, match="the last line has no end"):
             shown(content + end, name)
@@ -116,12 +111,15 @@ def test_and_in_what_imb_says_of_its_machine_and_its_command(shown, letter):
 
 
 @pytest.mark.parametrize("letter", ["\r", "\u0192", "\ufeff", "\u00a0", "\0"])
-@pytest.mark.parametrize("name", ["osu/5.3/bw.out", "netpipe/3.7.2/openmpi.out"])
+@pytest.mark.parametrize(
+    "name", ["osu/5.3/bw.out", "netpipe/3.7.2/openmpi.out", "imb/2018/all.txt"]
+)
 def test_within_a_table_nothing_foreign_is_accepted(shown, name, letter):
     rows = (DATA / name).read_text().splitlines()
-    row = rows[-3]
-    for place in range(len(row)):
-        rows[-3] = row[:place] + letter + row[place:]
+    at = max(number for number, line in enumerate(rows) if line[-1:].isdigit())
+    row = rows[at]
+    for place in range(0, len(row), 3):
+        rows[at] = row[:place] + letter + row[place:]
         with pytest.raises(ParseError):
             shown(("\n".join(rows) + "\n").encode(), name)
 
@@ -137,13 +135,9 @@ def test_what_powershell_redirects_to_a_file_is_utf_16(shown, name, code):
         shown(content[: len(content) // 2 | 1], name)
 
 
-@pytest.mark.parametrize(
-    ("pack", "unpack"),
-    [(gzip.compress, "gunzip"), (bz2.compress, "bunzip2"), (lzma.compress, "unxz")],
-)
-def test_a_compressed_file_is_refused_with_the_program_that_unpacks_it(shown, pack, unpack):
-    with pytest.raises(ParseError, match=f"is compressed: unpack it first, with {unpack}"):
-        shown(pack((DATA / SHOWN[0]).read_bytes()), "x.gz")
+def test_a_compressed_file_is_refused_with_the_program_that_unpacks_it(shown):
+    with pytest.raises(ParseError, match="is compressed: unpack it first, with gunzip"):
+        shown(gzip.compress(b"hello\n"), "x.gz")
 
 
 # What prologs, epilogs, wrappers and modules print around a launch's program is no part of it.
@@ -158,10 +152,11 @@ GREETING = "Welcome to kestrel, see https://kestrel.hpc/help\n"
 
 
 @pytest.fixture(params=RECORDED, ids=["imb", "osu", "barrier"])
-def recorded(request) -> tuple[Case, str]:
-    """A case, and what its program printed."""
+def recorded(request) -> tuple[Case, str, Curve]:
+    """A case, what its program printed, and the curve of that alone."""
     benchmark, function, ranks, name = request.param
-    return Case("s", "p", "e", benchmark, function, ranks, 1), (JOBS / name).read_text()
+    case, text = Case("s", "p", "e", benchmark, function, ranks, 1), (JOBS / name).read_text()
+    return case, text, curve(case, text)
 
 
 def rows(text: str) -> str:
@@ -173,29 +168,24 @@ def curve(case: Case, printed: str) -> Curve:
 
 
 def test_rows_and_whole_outputs_around_the_program_enter_no_curve(recorded):
-    case, text = recorded
-    alone = curve(case, text)
+    case, text, alone = recorded
     for noise in (GREETING, GREETING.rstrip(), rows(text), text, text[: len(text) // 2]):
         assert curve(case, f"{noise}{BEGINS}{text}{ENDED}{noise}") == alone
-
-
-def test_prologs_of_other_ranks_print_when_rank_0_has_begun(recorded):
-    case, text = recorded
-    alone = curve(case, text)
+    # Prologs of other ranks print when rank 0 has begun.
     for noise in (GREETING, rows(text)):
         assert curve(case, f"{BEGINS}{noise}{text}{ENDED}") == alone
+    log = outputs.read(f"{rows(text)}{BEGINS}{text}{ENDED}{rows(text)}", "x.out")
+    ((_, table),) = log.printed()
+    assert (table.curve(), log.notes) == (alone, ())
 
 
 def test_what_others_print_behind_the_rows_is_no_row_or_the_launch_is_refused(recorded):
-    case, text = recorded
-    assert curve(case, f"{BEGINS}{text}{GREETING}{ENDED}") == curve(case, text)
+    case, text, alone = recorded
+    assert curve(case, f"{BEGINS}{text}{GREETING}{ENDED}") == alone
     row = f"{text.splitlines()[-1]}\n{rows(text)}".splitlines(keepends=True)[-1]
     with pytest.raises(ParseError):
         curve(case, f"{BEGINS}{text}{row}{ENDED}")
-
-
-def test_a_table_without_a_last_line_is_whole_only_if_the_program_ended(recorded):
-    case, text = recorded
+    # A table without a last line is whole only if the program ended.
     if case.benchmark == "osu":
         with pytest.raises(ParseError, match="nothing may follow its rows"):
             curve(case, f"{BEGINS}{text}{GREETING}")
@@ -206,13 +196,6 @@ def test_what_a_cluster_printed_around_imb_enters_no_curve():
     assert printed.count(" 999.00 ") == 4
     found = curve(Case("s", "p", "e", "imb", "PingPong", 2, 1), printed)
     assert (len(found.sizes), found.sizes[-1], found.time_us[-1]) == (19, 262144, 2885.22)
-
-
-def test_a_file_of_a_launch_is_judged_like_its_program_alone(recorded):
-    case, text = recorded
-    log = outputs.read(f"{rows(text)}{BEGINS}{text}{ENDED}{rows(text)}", "x.out")
-    ((_, table),) = log.printed()
-    assert (table.curve(), log.notes) == (curve(case, text), ())
 
 
 def test_a_fault_names_the_line_of_the_file():

@@ -21,42 +21,34 @@ def recorded(name: str, *, bidirectional: bool = False) -> Output:
     return read((DATA / name).read_text(), name, bidirectional=bidirectional)
 
 
-def columns(name: str) -> list[list[str]]:
-    return [line.split() for line in (DATA / name).read_text().splitlines()]
+@pytest.mark.parametrize("name", ["tcp-both-ways", "openmpi-both-ways", "testbed-gige-both-ways"])
+def test_both_ways_the_size_is_that_of_a_message_and_the_bandwidth_one_way(name: str) -> None:
+    of_file = recorded(f"{name}.out", bidirectional=True)
+    curve, both = of_file.curve(), of_file.tables[0].facts["bandwidth_both_ways_mb_s"]
+    rows = [line.split() for line in (DATA / f"{name}.out").read_text().splitlines()]
+    assert curve.sizes == tuple(int(row[0]) // 2 for row in rows)
+    assert curve == recorded(f"{name}.stderr", bidirectional=True).curve()
+    assert both[-1] == 2 * curve.bandwidth_mb_s[-1]
+    assert both[-1] == pytest.approx(float(rows[-1][1]) * 2**20 / 8e6, rel=1e-3)
 
 
-class TestBothWays:
-    @pytest.mark.parametrize(
-        "name", ["tcp-both-ways", "openmpi-both-ways", "testbed-gige-both-ways"]
-    )
-    def test_the_size_is_that_of_a_message_and_the_bandwidth_one_way(self, name: str) -> None:
-        of_file = recorded(f"{name}.out", bidirectional=True)
-        curve, both = of_file.curve(), of_file.tables[0].facts["bandwidth_both_ways_mb_s"]
-        assert curve.sizes[:5] == (1, 2, 3, 4, 6)
-        assert curve.sizes == tuple(int(row[0]) // 2 for row in columns(f"{name}.out"))
-        assert curve == recorded(f"{name}.stderr", bidirectional=True).curve()
-        _, mebibits, _ = columns(f"{name}.out")[-1]
-        assert both[-1] == 2 * curve.bandwidth_mb_s[-1]
-        assert both[-1] == pytest.approx(float(mebibits) * 2**20 / 8e6, rel=1e-3)
-
-    @pytest.mark.parametrize(
-        ("name", "both", "reason"),
-        [
-            ("tcp.out", True, "tcp.out:1: .*the run was one way"),
-            ("tcp.stderr", True, "the rate does not follow"),
-            ("openmpi-both-ways.stderr", False, "the rate does not follow"),
-        ],
-    )
-    def test_one_is_not_read_as_the_other(self, name, both, reason) -> None:
-        with pytest.raises(ParseError, match=reason):
-            recorded(name, bidirectional=both)
-
-    def test_a_print_that_says_so_is_not_read_as_one_way(self) -> None:
-        both = "".join((DATA / f"tcp-both-ways.std{one}").read_text() for one in ("out", "err"))
-        with pytest.raises(ParseError, match="is a bidirectional run, read as one way"):
-            netpipe.BENCHMARK.read(both, "both.txt", bidirectional=False)
-        read = netpipe.BENCHMARK.read(both, "both.txt", bidirectional=True)
-        assert read.curve() == recorded("tcp-both-ways.out", bidirectional=True).curve()
+@pytest.mark.parametrize(
+    ("name", "both", "reason"),
+    [
+        ("tcp.out", True, "tcp.out:1: .*the run was one way"),
+        ("tcp.stderr", True, "the rate does not follow"),
+        ("openmpi-both-ways.stderr", False, "the rate does not follow"),
+        # It says so.
+        ("tcp-both-ways.stdout", False, "is a bidirectional run, read as one way"),
+    ],
+)
+def test_one_way_is_not_read_as_both_ways_nor_the_other_way_round(name, both, reason) -> None:
+    text = (DATA / name).read_text()
+    if name.endswith(".stdout"):
+        text += (DATA / name.replace("out", "err")).read_text()
+    read = netpipe.read_file if name.endswith(".out") else netpipe.BENCHMARK.read
+    with pytest.raises(ParseError, match=reason):
+        read(text, name, bidirectional=both)
 
 
 class TestSizes:
@@ -67,16 +59,12 @@ class TestSizes:
             (DATA / "openmpi.out", 1, 4194304, 3),
             (DATA / "openmpi-from-64.out", 64, 4096, 3),
             (DATA / "mpich.out", 1, 4096, 0),
-            (DATA / "testbed-fast-ethernet.out", 1, 1048576, 0),
-            (DATA / "openmpi-both-ways.out", 1, 2**20, 0),
             # TCP stops at its socket buffers.
             (DATA / "tcp-both-ways.out", 1, 147456, 0),
             (FIVE / "mpich.out", 1, 65536, 3),
             (FIVE / "mpich-from-64.out", 64, 4096, 0),
-            (FIVE / "mpich-both-ways.out", 1, 65536, 0),
             (FIVE / "testbed-tcp.out", 1, 524288, 0),
             (FIVE / "testbed-tcp-both-ways.out", 1, 65536, 0),
-            (FIVE / "testbed-mpich.out", 1, 524288, 0),
         ],
     )
     def test_the_sizes_of_a_message_are_those_that_netpipe_visits(
@@ -140,15 +128,12 @@ class TestPrint:
     [
         ("       4 0.909090   0.00000000", "a time of 0, which no message takes"),
         ("       4      nan   0.00003357", "Mbps is nan, and not a finite number"),
-        ("       4 0.909090          inf", "seconds is inf"),
         ("       4 0.909090  -0.00003357", "seconds is -0.00003357, and not"),
         ("       4 0.909090 0.00003357", "is no row as NetPIPE 3.7.2 writes it"),
         ("       4 0.953674   0.00003357", "the rate does not follow from 4 bytes and time"),
         ("       4 0.909090", "expected the 3 columns"),
-        ("       4 0.909090   0.00003357 1", "expected the 3 columns"),
         ("       3 0.681818   0.00003357", "3 bytes after 3: sizes must increase"),
         ("       0 0.000000   0.00003357", "a message of 0 bytes"),
-        ("four 0.909090   0.00003357", "bytes is four, and not"),
     ],
 )
 def test_an_impossible_row_is_refused_with_its_line(row: str, reason: str) -> None:
@@ -156,13 +141,6 @@ def test_an_impossible_row_is_refused_with_its_line(row: str, reason: str) -> No
     with pytest.raises(ParseError, match=reason) as caught:
         netpipe.read_file(text, "row.out", bidirectional=False)
     assert (caught.value.path, caught.value.line) == ("row.out", 2)
-
-
-def test_a_last_line_without_its_end_is_cut_short() -> None:
-    text = (DATA / "tcp.out").read_text()
-    with pytest.raises(ParseError, match="the file is cut short") as caught:
-        netpipe.read_file(text[:-1], "cut.out", bidirectional=False)
-    assert caught.value.line == text.count("\n")
 
 
 class TestRelease5:
@@ -182,18 +160,14 @@ class TestRelease5:
         with pytest.raises(ParseError, match="say --bidirectional if it was one"):
             netpipe.read_file(self.text("mpich-both-ways"), "x", bidirectional=False)
 
-    def test_sizes_that_double_are_those_asked_for(self) -> None:
-        assert self.recorded("mpich-fac2").curve().sizes == (1, 2, 4, 8, 16, 32, 64)
-
     def test_a_shortest_time_that_was_taken_as_a_microsecond_is_no_error(self) -> None:
         row = "        8     0.128     0.120     0.064    0.50\n"
         output = netpipe.read_file(row, "np5.out", bidirectional=False)
         assert output.curve().bandwidth_mb_s == pytest.approx((16.0,))
 
     def test_the_rate_of_several_pairs_is_refused(self) -> None:
-        with pytest.raises(ParseError, match="of several pairs of ranks at once") as caught:
+        with pytest.raises(ParseError, match="of several pairs of ranks at once"):
             netpipe.read_file(self.text("mpich-pairs"), "pairs", bidirectional=True)
-        assert caught.value.line > 1
 
     @pytest.mark.parametrize("name", ["mpich-integrity", "mpich-workload"])
     def test_what_measures_something_else_is_refused(self, name: str) -> None:
@@ -207,26 +181,14 @@ class TestRelease5:
         with pytest.raises(ParseError, match=r"give the file that it wrote, np\.out unless"):
             outputs.read(text, "x")
 
-    @pytest.mark.parametrize("line", ["srun: job 17 queued", "[0] MPI startup(): ofi", ""])
-    @pytest.mark.parametrize("place", [0, 5, -1])
-    def test_of_the_file_it_writes_no_line_is_anybody_elses(self, line: str, place: int) -> None:
-        rows = self.text("testbed-tcp").split("\n")
-        rows.insert(place, line)
-        with pytest.raises(ParseError):
-            netpipe.read_file("\n".join(rows), "np.out", bidirectional=False)
-
     @pytest.mark.parametrize(
         ("row", "reason"),
         [
-            ("   393216     0.565     0.515     0.613     nan", "average usec is nan"),
-            ("   393216     0.000     0.000     0.000    0.00", "a time of 0"),
             ("   393216     0.565     0.566     0.613 5569.45", "minimum <= average <= maximum"),
             ("   393216     0.565     0.515     0.564 5569.45", "minimum <= average <= maximum"),
             ("   393216     0.595     0.515     0.613 5569.45", "0.564818 Gbit/s would"),
             ("   393216     0.565     0.515     0.613 569.45", "is no row as NetPIPE 5.x writes"),
             ("   393216.5   0.565     0.515     0.613 5569.45", "is no row as NetPIPE 5.x writes"),
-            ("   262144     0.524     0.509     0.534 3999.84", "sizes must increase"),
-            ("   393216     0.56500000", "expected the 5 columns"),
         ],
     )
     def test_an_impossible_row_is_refused_with_its_line(self, row: str, reason: str) -> None:
@@ -239,9 +201,8 @@ class TestRelease5:
 @pytest.mark.parametrize(
     "path",
     [
-        *(DATA / f"{name}.out" for name in ("tcp", "openmpi", "openmpi-from-64", "mpich")),
-        *(DATA / f"{name}.out" for name in ("testbed-fast-ethernet", "tcp-both-ways")),
-        *(FIVE / f"{name}.out" for name in ("mpich", "testbed-tcp", "testbed-mpich")),
+        *(DATA / f"{name}.out" for name in ("tcp", "openmpi-from-64", "tcp-both-ways")),
+        *(FIVE / f"{name}.out" for name in ("mpich", "testbed-tcp")),
     ],
 )
 def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(path: Path) -> None:
@@ -260,13 +221,6 @@ def test_sizes_that_no_run_visits_are_refused() -> None:
     text = "".join(f"{size:8d} {size * 8 / 2**20 / 1e-3:f} {1e-3:12.8f}\n" for size in (5, 9, 77))
     with pytest.raises(ParseError, match=r"no run of NetPIPE 3\.7\.2 measures these sizes alone"):
         netpipe.read_file(text, "odd.out", bidirectional=False)
-
-
-@pytest.mark.slow
-def test_a_line_of_100_mb_is_quoted_by_its_beginning() -> None:
-    with pytest.raises(ParseError) as error:
-        netpipe.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
-    assert len(str(error.value)) < 1500
 
 
 def test_behind_its_rows_nothing_may_follow_and_no_row_stands_before_the_main_loop():

@@ -53,24 +53,13 @@ def test_wrong_data_fail_where_they_arrived():
         ("7.4/latency.out", "Avg Latency(us)", "Avg Latency(ms)", "is no header that OMB prints"),
         ("7.4/bw.out", "Bandwidth (MB/s)", "Bandwidth (Gb/s)", "is no header that OMB prints"),
         ("7.4/latency.out", "Latency Test v7.4", "Latency Test v8.0", "not one of OMB 3 to 7"),
-        (
-            "7.4/latency.out",
-            "MPI Latency Test",
-            "MPI Put Latency Test",
-            "a test of OMB that is not read here",
-        ),
+        ("7.4/latency.out", "MPI Latency", "MPI Put Latency", "a test of OMB that is not read"),
         ("7.4/mbw_mr-2.out", "# [ pairs: 1 ]", "# [ pairs: 0 ]", "no pair measures nothing"),
         ("5.3/latency.out", "\n4   ", "\n3   ", "3 bytes after 2: OMB's sizes double"),
         ("5.3/latency.out", "\n4   ", "\n2   ", "2 bytes after 2: sizes must increase"),
         ("5.3/latency.out", "331.18", "  0.00", "is 0, which nothing takes"),
         ("5.3/latency.out", "331.18", "   nan", "is nan, and not a finite number"),
-        ("5.3/latency.out", "331.18", "-31.18", "is -31.18, and not"),
-        (
-            "5.3/latency.out",
-            "331.18",
-            "31.180",
-            "is no row of columns as OMB prints them, which end at characters ",
-        ),
+        ("5.3/latency.out", "331.18", "31.180", "is no row of columns as OMB prints them, which"),
         ("5.3/mbw_mr-4.out", "237893.39", "537893.39", "does not follow from bytes"),
         ("5.3/alltoall-f-4.out", " 3590.77", "93590.77", "expected min <= avg <= max"),
         ("7.4/latency-c.out", "Pass", "Okay", "Validation is Okay"),
@@ -96,37 +85,26 @@ def test_percentiles_are_read_and_not_judged():
     assert read(rows, "x.out").rows[-1].values["P90 Tail BW(MB/s)"] == 1.5
 
 
-@pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM", "SYCL"])
-@pytest.mark.parametrize(
-    "name", ["latency", "latency-c", "bw", "bibw", "mbw_mr-2", "allreduce-f-2"]
-)
-def test_it_says_which_memory_it_used(name, memory):
-    text = (DATA / "7.4" / f"{name}.out").read_text()
-    there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
-    assert (there.facts["device"], there.remark) == (memory, memory)
-    assert there.curve() == read(text, "x.out").curve()
-
-
 def with_type_last(name: str, datatype: str = "MPI_CHAR") -> str:
     """A recorded output as releases 7.1 to 7.3 print it."""
-    text, found = re.subn(
-        r"# Datatype: \S+\n(# Size.*\n)",
-        rf"\1# Datatype: {datatype}.\n",
-        (DATA / "7.4" / f"{name}.out").read_text(),
-    )
-    assert found == 1
-    return text
+    text = (DATA / "7.4" / f"{name}.out").read_text()
+    return re.sub(r"# Datatype: \S+\n(# Size.*\n)", rf"\1# Datatype: {datatype}.\n", text)
 
 
-@pytest.mark.parametrize("datatype", ["MPI_CHAR", "MPI_INT", "MPI_FLOAT"])
 @pytest.mark.parametrize(
     "name",
     ["latency", "latency-c", "bw", "bibw", "mbw_mr-2", "mbw_mr-4", "allreduce-2", "alltoall-f-4"],
 )
-def test_the_type_may_follow_the_header(name, datatype):
-    output = read(with_type_last(name, datatype), "x.out")
-    assert output.facts["datatype"] == datatype
-    assert output.curve() == recorded(f"7.4/{name}.out").curve()
+def test_it_says_which_memory_and_type_it_used_and_the_type_may_follow_the_header(name):
+    own = recorded(f"7.4/{name}.out")
+    for memory in ("CUDA", "CUDA MANAGED"):
+        text = (DATA / "7.4" / f"{name}.out").read_text()
+        there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
+        remark = ", ".join(filter(None, (own.remark, memory)))
+        assert (there.facts["device"], there.remark) == (memory, remark)
+        assert there.curve() == own.curve()
+    output = read(with_type_last(name, "MPI_FLOAT"), "x.out")
+    assert (output.facts["datatype"], output.curve()) == ("MPI_FLOAT", own.curve())
 
 
 def test_between_two_ranks_older_releases_say_where_both_buffers_are():
@@ -137,14 +115,10 @@ def test_between_two_ranks_older_releases_say_where_both_buffers_are():
         assert output.remark == "CUDA, from DEVICE (D) to HOST (H)"
         assert output.facts["datatype"] == "MPI_CHAR"
     collective = (DATA / "7.4" / "allreduce-f-2.out").read_text()
-    with pytest.raises(ParseError, match="is no header that OMB prints for allreduce"):
-        read(collective.replace("# Size", buffers), "x.out")
-
-
-def test_a_second_type_is_refused():
-    text = with_type_last("bw")
-    with pytest.raises(ParseError, match="the table has none: found '# Datatype: MPI_CHAR"):
-        read(text.replace("# Size", "# Datatype: MPI_CHAR.\n# Size"), "x.out")
+    said = str(refused(collective.replace("# Size", buffers)))
+    assert "is no header that OMB prints for allreduce" in said
+    said = str(refused(with_type_last("bw").replace("# Size", "# Datatype: MPI_CHAR.\n# Size")))
+    assert "the table has none: found '# Datatype: MPI_CHAR" in said
 
 
 def test_what_a_program_printed_as_it_crashed_is_named():
@@ -155,22 +129,14 @@ def test_what_a_program_printed_as_it_crashed_is_named():
 class TestARateOfZero:
     """OMB prints two decimals: of a rate below 0.005 nothing is left."""
 
-    def rows(self, release: str, name: str, **figures: str) -> str:
-        """A recorded output with other figures at some sizes: ``_8="0.00"``."""
-        text = (DATA / release / f"{name}.out").read_text()
-        for size, figure in figures.items():
-            text, found = re.subn(
-                rf"(?m)^({size[1:]} +?) *[0-9.]+( +Pass)?$",
-                lambda at, figure=figure: f"{at[1].rstrip():<10}{figure:>18}{at[2] or ''}",
-                text,
-            )
-            assert found == 1
-        return text
-
-    def test_the_curve_has_the_least_time_that_it_allows(self):
+    def test_the_curve_has_the_least_time_that_it_allows_and_a_run_refuses_it(self):
         output = recorded("5.1/bw-slow.out")
         assert output.at_least == (1, 2)
         assert output.curve().time_us[:3] == (200, 400, 400)
+        case, text = Case("s", "p", "e", "osu", "bw", 2, 1), (DATA / "5.1/bw-slow.out").read_text()
+        with pytest.raises(ParseError, match=r"x\.out:\d+: the rate is below 0\.005") as caught:
+            osu.BENCHMARK.read_launch(text, Path("x.out"), case)
+        assert caught.value.text == "1 bytes at 0.00"
 
     def test_the_messages_a_second_give_the_time_where_only_the_rate_is_zero(self):
         row = f"{1:<10}{0:18.2f}{3000:18.2f}\n"
@@ -181,13 +147,6 @@ class TestARateOfZero:
         none = re.sub(r"(?m)^1 .*\n", row.replace("3000.00", "   0.00"), text)
         assert read(none, "x.out").at_least == (1,)
 
-    def test_a_run_refuses_it(self):
-        case = Case("s", "p", "e", "osu", "bw", 2, 1)
-        text = self.rows("5.3", "bw", _8="0.00")
-        with pytest.raises(ParseError, match=r"x\.out:\d+: the rate is below 0\.005") as caught:
-            osu.BENCHMARK.read_launch(text, Path("x.out"), case)
-        assert caught.value.text == "8 bytes at 0.00"
-
 
 def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():
     function = osu.BENCHMARK.function("allreduce")
@@ -195,8 +154,6 @@ def test_a_launch_says_which_sizes_and_asks_for_the_slowest_rank():
     assert command == ["osu_allreduce", "-m", "4:64", "-f", "-i", "10"]
     barrier = osu.BENCHMARK.function("barrier")
     assert osu.BENCHMARK.command(barrier, 8, (0,), "s.txt", []) == ["osu_barrier", "-f"]
-    latency = osu.BENCHMARK.function("latency")
-    assert osu.BENCHMARK.command(latency, 2, (1, 2), "", []) == ["osu_latency", "-m", "1:2"]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +173,9 @@ def test_no_size_is_left_out_for_the_memory_that_omb_allows_itself(name, ranks, 
 
 def test_in_the_time_of_a_message_both_ways_half_of_it_goes_each_way():
     for name, count in (("latency", 1), ("bw", 1), ("bibw", 0.5)):
-        assert osu.BENCHMARK.function(name).messages_on_link(2, 1) == (count, count)
+        function = osu.BENCHMARK.function(name)
+        assert function.messages_on_link(2, 1) == (count, count)
+        assert function.direction == ("oneway" if count == 1 else "bidirectional")
     assert osu.BENCHMARK.function("mbw_mr").messages_on_link(16, 2) == (0.25, 0.25)
 
 
@@ -237,24 +196,17 @@ def test_a_launch_of_another_case_is_refused():
             osu.BENCHMARK.read_launch(text, Path("x.out"), case)
 
 
-def test_judge_takes_them_and_compares_like_with_like(tmp_path: Path):
+def test_the_slowest_rank_and_the_mean_of_the_ranks_are_not_compared(tmp_path: Path):
     for mpi, name in (("one", "allreduce-f-2"), ("two", "allreduce-2")):
-        (tmp_path / mpi).mkdir()
-        (tmp_path / mpi / "allreduce.out").write_text((DATA / f"7.4/{name}.out").read_text())
-    named = file_names.Pattern("{mpi}/{benchmark}")
-    judged = files.judge(sorted(tmp_path.glob("*/*.out")), named=named)
-    assert judged.faults == ()
-    of = "OSU allreduce"
-    kinds = [f"{of} (allreduce)", f"{of}, mean of the ranks (allreduce)"]
-    assert [str(one.kind) for one in judged.curves] == kinds
-    names = {finding.criterion for one in judged.curves for finding in one.findings}
-    assert "envelope" not in names
+        (tmp_path / f"{mpi}.out").write_text((DATA / f"7.4/{name}.out").read_text())
+    judged = files.judge(sorted(tmp_path.iterdir()), named=file_names.Pattern("{mpi}.out"))
+    assert len(judged.curves) == 2
+    assert not [f for one in judged.curves for f in one.findings if f.criterion == "envelope"]
 
 
 ONE_SIDED = "# Window creation: MPI_Win_allocate\n# Synchronization: MPI_Win_flush\n"
 WINDOW = "MPI_Win_allocate, MPI_Win_flush"
 MEAN = "mean of the ranks"
-ATOMIC = ("fop_latency", "cas_latency")
 OVERALL = "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n"
 
 
@@ -272,10 +224,7 @@ class TestOtherTests:
             ("MPI Multi-threaded Latency", "latency_mt", 2, ""),
             ("MPI Latency Persistent", "latency_persistent", 2, ""),
             ("MPI_Put Latency", "put_latency", 2, WINDOW),
-            ("MPI_Get latency", "get_latency", 2, WINDOW),
-            ("MPI_Accumulate latency", "acc_latency", 2, WINDOW),
             ("MPI_Get_accumulate latency", "get_acc_latency", 2, WINDOW),
-            ("MPI_Fetch_and_op latency", "fop_latency", 2, WINDOW),
             ("MPI_Compare_and_swap latency", "cas_latency", 2, WINDOW),
             ("One Sided MPI_Put latency", "put_latency", 2, WINDOW),
             ("MPI_Put Bandwidth", "put_bw", 2, WINDOW),
@@ -283,12 +232,9 @@ class TestOtherTests:
             ("MPI_Put Bi-directional Bandwidth", "put_bibw", 2, WINDOW),
             ("MPI Bandwidth Persistent", "bw_persistent", 2, ""),
             ("MPI Gather Latency", "gather", None, MEAN),
-            ("MPI Gatherv Latency", "gatherv", None, MEAN),
             ("MPI Scatterv Latency", "scatterv", None, MEAN),
             ("MPI Allgatherv Latency", "allgatherv", None, MEAN),
-            ("MPI Reduce Latency", "reduce", None, MEAN),
             ("MPI Reduce_scatter_block Latency", "reduce_scatter_block", None, MEAN),
-            ("MPI All-to-Allv Personalized Exchange Latency", "alltoallv", None, MEAN),
             ("MPI All-to-Allw Personalized Exchange Latency", "alltoallw", None, MEAN),
             ("MPI Neighborhood Allgather Latency", "neighbor_allgather", None, MEAN),
             ("MPI Broadcast Persistent Latency", "bcast_persistent", None, MEAN),
@@ -303,7 +249,7 @@ class TestOtherTests:
         assert (output.function, output.ranks, output.remark) == (function, ranks, remark)
         assert output.curve().time_us == ((2,) if "andwidth" in title else (4,))
         assert (output.curve().bandwidth_mb_s is None) is (
-            remark == MEAN or function in ("acc_latency", "get_acc_latency", *ATOMIC)
+            remark == MEAN or function in ("get_acc_latency", "cas_latency")
         )
         known = osu.BENCHMARK.known(function)
         assert known is None or known.link_factor == (2 if "bibw" in function else 1)
@@ -311,9 +257,7 @@ class TestOtherTests:
     @pytest.mark.parametrize(
         ("title", "function"),
         [
-            ("Non-blocking Allreduce", "iallreduce"),
             ("Non-Blocking Broadcast", "ibcast"),
-            ("Non-blocking All-to-All", "ialltoall"),
             ("Non-blocking All-to-Allw Personalized Exchange", "ialltoallw"),
             ("Non-blocking Neighborhood Alltoall", "ineighbor_alltoall"),
         ],
@@ -366,7 +310,7 @@ class TestOtherTests:
         title = "One Sided MPI_Put Bi-directional Bandwidth"
         assert read(table(title, columns, row, version="3.1.1"), "x.out").function == "put_bibw"
 
-    @pytest.mark.parametrize("version", ["5.6.3-rc1", "7.0b1", "4.4.1", "7.5+cuda", "3.6"])
+    @pytest.mark.parametrize("version", ["5.6.3-rc1", "7.0b1", "7.5+cuda", "3.6"])
     def test_a_version_may_have_a_suffix(self, version):
         row = f"{8:<10}{1.3:18.2f}"
         text = table("MPI Latency", "# Size          Latency (us)", row, version=version)
