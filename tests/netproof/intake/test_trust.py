@@ -82,12 +82,10 @@ class TestTheTestbed:
         )
         return public / "tb"
 
-    def test_activate_enters_none(self, planted):
+    def test_another_user_s_is_entered_neither_by_the_way_nor_on_purpose(self, planted):
         shell = sourced("ci/activate", NETPROOF_TESTBED=str(planted))
         assert shell.returncode == 0, shell.stderr
         assert shell.stdout.startswith("conf=unset system=unset ")
-
-    def test_nor_is_another_user_s_entered_on_purpose(self, planted):
         shell = sourced("ci/testbed/activate", NETPROOF_TESTBED=str(planted))
         assert (shell.returncode, shell.stdout) == (2, "")
         assert shell.stderr == (
@@ -99,18 +97,16 @@ class TestTheTestbed:
 
     def test_one_s_own_is_and_a_slurm_conf_from_before_gives_way(self, public):
         own = public / "tb"
+        variables = {"NETPROOF_TESTBED": str(own), "SLURM_CONF": "/etc/hosts"}
+        shell = sourced("ci/testbed/activate", **variables)
+        assert shell.returncode == 2
+        assert f"no testbed in {own}; run ci/testbed/testbed up first" in shell.stderr
         own.mkdir()
         (own / "slurm.conf").write_text("ClusterName=x\n")
-        variables = {"NETPROOF_TESTBED": str(own), "SLURM_CONF": "/etc/hosts"}
         shell = sourced("ci/testbed/activate", **variables)
         assert shell.stdout.startswith(f"conf={own}/slurm.conf system=testbed "), shell.stderr
         kept = sourced("ci/testbed/activate", **variables, RFM_SYSTEM="testbed:gige")
         assert "system=testbed:gige" in kept.stdout
-
-    def test_where_there_is_none_that_is_said(self, public):
-        shell = sourced("ci/testbed/activate", NETPROOF_TESTBED=str(public / "none"))
-        assert shell.returncode == 2
-        assert f"no testbed in {public}/none; run ci/testbed/testbed up first" in shell.stderr
 
     @pytest.mark.parametrize("verb", [["up"], ["status"], ["down"], ["exec", "gige-1", "--", "id"]])
     def test_no_verb_takes_another_user_s_folder(self, planted, verb):
@@ -122,12 +118,6 @@ class TestTheTestbed:
         assert "remove what no testbed of yours made, or give --state" in shell.stderr
         assert (planted / "slurm.conf").read_text() == "ClusterName=x\n"
 
-    def test_nor_a_link_that_another_user_put_there(self, public, tmp_path):
-        as_attacker(f"ln -s {tmp_path} tb", public)
-        shell = ran(ROOT / "ci/testbed/testbed", "status", "--state", public / "tb")
-        assert shell.returncode == 2
-        assert f"the state folder {public}/tb belongs to nobody (mode 0777)" in shell.stderr
-
 
 class TestActivate:
     @pytest.mark.parametrize("script", ["ci/activate", "ci/nightly"])
@@ -136,20 +126,6 @@ class TestActivate:
         shell = sourced(script, SLURM_CONF=f"{public}/slurm.conf")
         assert (shell.returncode, shell.stdout) == (2, "")
         assert f"SLURM_CONF {public}/slurm.conf belongs to nobody (mode 0644)" in shell.stderr
-
-    @as_root
-    def test_and_a_plugstack_alongside_it(self, public):
-        place = public / "slurm"
-        place.mkdir()
-        (place / "slurm.conf").touch()
-        (place / "plugstack.conf").touch()
-        (place / "plugstack.conf").chmod(0o666)
-        shell = sourced("ci/activate", SLURM_CONF=f"{place}/slurm.conf")
-        assert shell.returncode == 2
-        assert (
-            f"next to SLURM_CONF, {place}/plugstack.conf (mode 0666, root's) can be written by"
-            f" everybody: 'chmod o-w {place}/plugstack.conf'"
-        ) in shell.stderr
 
     @pytest.mark.slow
     def test_no_module_of_the_working_directory_is_run(self, public):
@@ -181,10 +157,6 @@ class TestStrict:
             f"this {tmp_path}/a b/c/x.py: {tmp_path}/a b (mode 0777, root's) can be written by"
             f" everybody: 'chmod o-w '{tmp_path}/a b'' (docs/security.md)"
         )
-
-    def test_what_is_not_there_below_another_user_s_folder_is_refused_too(self, public):
-        as_attacker("mkdir theirs", public)
-        assert "/theirs belongs to nobody" in refused(public / "theirs" / "later" / "x.py")
 
     @as_root
     def test_a_group_is_trusted_by_name(self, tmp_path, monkeypatch):
@@ -219,7 +191,7 @@ class TestStrict:
         assert ran(*python, cwd=public, env=env, check=True).stdout == "fine\n"
 
     @pytest.mark.parametrize("via", ["absolute", "relative", "above"])
-    def test_links_are_gone_through(self, public, tmp_path, via):
+    def test_links_are_gone_through(self, public, tmp_path, monkeypatch, via):
         as_attacker("mkdir theirs", public)
         targets = {
             "absolute": public / "theirs",
@@ -228,16 +200,12 @@ class TestStrict:
         }
         (tmp_path / "link").symlink_to(targets[via])
         assert f"{public}/theirs belongs to nobody" in refused(tmp_path / "link" / "x.py")
-
-    def test_links_in_a_circle_end(self, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        assert "theirs belongs to nobody" in refused(Path("link/later/x.py"))
+        # In a circle they end.
         (tmp_path / "a").symlink_to("b")
         (tmp_path / "b").symlink_to("a")
         assert "goes through more than 40 symbolic links" in refused(tmp_path / "a")
-
-    def test_a_relative_path_is_looked_at_from_the_root_too(self, public, monkeypatch):
-        as_attacker("mkdir theirs", public)
-        monkeypatch.chdir(public / "theirs")
-        assert "theirs belongs to nobody" in refused(Path("x.py"))
 
     def test_an_unprivileged_user_s_home_is_fine_and_the_neighbour_s_is_not(self, public):
         python = f'{sys.executable} -P -c "{insisting("conf/x.py")}"'
@@ -350,9 +318,20 @@ class TestWhatIsTaken:
             pass
         assert precious.read_text() == "precious\n"
 
-    def test_slurm_s_configuration(self, theirs, monkeypatch):
+    def test_slurm_s_configuration_and_a_plugstack_alongside_it(
+        self, theirs, monkeypatch, tmp_path
+    ):
         monkeypatch.setenv("SLURM_CONF", str(theirs("slurm.conf", "ClusterName=x")))
         with pytest.raises(NetproofError, match=r"SLURM_CONF .* belongs to nobody"):
+            slurm.answers()
+        monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+        (tmp_path / "slurm.conf").touch()
+        (tmp_path / "plugstack.conf").touch()
+        (tmp_path / "plugstack.conf").chmod(0o666)
+        said = (
+            r"next to SLURM_CONF, .*/plugstack.conf \(mode 0666, root's\) can be written by every"
+        )
+        with pytest.raises(NetproofError, match=said):
             slurm.answers()
 
     @as_root
@@ -372,16 +351,8 @@ class TestCommand:
     @pytest.mark.parametrize(
         "command",
         [
-            "{0}",
-            "{0} --loud",
-            "cat | {0}",
-            "A=1 {0}",
-            'read -r s && mail -s "$s" x; {0}',
-            "sh {0}",
-            ". {0}",
-            "(cat;{0})",
-            "cat x#y; {0}",
-            "cat >/dev/null\n{0}",
+            *("{0} --loud", "cat | {0}", "A=1 {0}", 'read -r s && mail -s "$s" x; {0}', "sh {0}"),
+            *("(cat;{0})", "cat x#y; {0}", "cat >/dev/null\n{0}"),
         ],
     )
     def test_a_program_or_script_of_another_user_is_refused(self, theirs, command):
@@ -400,11 +371,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         "command",
         [
-            "",
-            "cat >{0}",
-            "cat >>{0} 2>&1",
-            "exit 7",
-            'read -r subject && mail -s "$subject" network@example.org',
+            *("", "cat >{0}", "cat >>{0} 2>&1", "exit 7"),
             'jq -Rs "{{text: .}}" | curl -fsS -d @- https://chat.example.org/hooks/1',
         ],
     )

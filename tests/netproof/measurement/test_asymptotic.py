@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.measurement.landmarks import bend, r_interval, theil_sen, top
+from netproof.measurement.landmarks import bend, r_interval, theil_sen
 
 SIZES = (65536, 98304, 131072, 196608, 262144, 393216, 524288)
 
@@ -31,11 +31,6 @@ def test_no_line_goes_through_one_size_or_through_a_time_that_does_not_grow(size
     assert theil_sen(sizes, times) is None
 
 
-def test_the_top_is_what_reaches_an_eighth_of_the_largest_size():
-    sizes = (1, 1024, 65535, 65536, 524288)
-    assert top(sizes) == (65536, 524288)
-
-
 IMB = (65536, 131072, 262144, 524288)
 GIGE = 117.7
 TRIES = 400
@@ -55,29 +50,18 @@ def noisy(random, sizes, launches, of_size, of_launch, kink=0.0, at=0):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [IMB, SIZES], ids=["IMB", "NetPIPE"])
-@pytest.mark.parametrize("launches", [3, 6, 9])
-def test_the_interval_of_launches_holds_the_bandwidth_in_95_of_100(sizes, launches):
+@pytest.mark.parametrize("launches", [1, 3, 6])
+def test_the_interval_holds_the_bandwidth_in_95_of_100(sizes, launches):
     random = np.random.default_rng(1994)
-    for of_size, of_launch in ((0.003, 0.01), (0.03, 0.0), (0.03, 0.03)):
+    several = [(0.01, 0.0)] if launches == 1 else [(0.003, 0.01), (0.03, 0.0), (0.03, 0.03)]
+    for of_size, of_launch in several:
         held = 0
         for _ in range(TRIES):
             low, high = r_interval(sizes, noisy(random, sizes, launches, of_size, of_launch))
             held += low <= GIGE <= high
-        # Three standard errors of 400 tries about 93 and 97 %.
-        assert 0.92 <= held / TRIES <= 0.99, (of_size, of_launch)
-
-
-@pytest.mark.slow
-def test_with_one_launch_the_pairs_of_its_sizes_hold_it():
-    random = np.random.default_rng(1968)
-    held = {7: 0, 4: 0}
-    for sizes in (SIZES, IMB):
-        for _ in range(TRIES):
-            low, high = r_interval(sizes, noisy(random, sizes, 1, 0.01, 0.0))
-            held[len(sizes)] += low <= GIGE <= high
-    assert 0.92 <= held[7] / TRIES <= 0.98
-    # Six pairs have no 95 %: at best 11 in 12.
-    assert 0.83 <= held[4] / TRIES <= 0.93
+        # Three standard errors of 400 tries about 93 and 97 %. Six pairs have at best 11 in 12.
+        least, most = (0.83, 0.93) if (launches, sizes) == (1, IMB) else (0.92, 0.99)
+        assert least <= held / TRIES <= most, (of_size, of_launch)
 
 
 def test_an_interval_in_which_time_does_not_grow_has_no_upper_end():

@@ -90,29 +90,6 @@ def test_another_namespaces_sysfs_tells_nothing_of_carriers():
     assert found.value("gige-1", "interface", "eth0", "carrier_changes") == 0
 
 
-@pytest.mark.parametrize("file", ["snmp", "netstat"])
-def test_a_file_that_cannot_be_read_leaves_its_counters_not_known(file):
-    lines = [
-        line
-        for line in text("healthy", "Barrier").splitlines()
-        if "counters on" in line and "on gige-1" in line
-    ]
-    kept, dropping = [], False
-    for line in lines:
-        what = line.split("\t")[2]
-        if what != "more":
-            dropping = what.endswith((f" {file}", f" {file}-names"))
-        if what == "same":
-            line = line.replace(f"\t{file}-names", "").replace(f"\t{file}\t", "\t")
-        if not dropping:
-            kept.append(line.split("\t"))
-    numbered = ["\t".join([a, str(n), *rest]) for n, (a, _, *rest) in enumerate(kept, 1)]
-    found = counted("\n".join(numbered) + "\n", ["gige-1"])
-    counter = {"snmp": "Tcp.RetransSegs", "netstat": "TcpExt.TCPTimeouts"}[file]
-    assert found.value("gige-1", "tcp", "", counter) is None
-    assert found.why("gige-1", "tcp", "", counter) == f"/proc/net/{file} cannot be read"
-
-
 PORT = """
 netproof counters on n1\t1\tbefore infiniband mlx5_0/1\t\tInfiniBand ib0\
 \tcounters/port_xmit_data: 100\tcounters/link_downed: 255\tcounters/symbol_error: 7\
@@ -127,7 +104,7 @@ netproof counters on n1\t5\tlast\t900\tend
 """As counters.sh prints a port; no machine here has one."""
 
 
-def test_a_port_counts_words_and_a_counter_at_its_end_is_not_known():
+def test_a_port_counts_words_and_a_counter_at_its_end_or_in_a_file_not_read_is_not_known():
     found = counted(PORT, ["n1"])
     port = found.source("n1", "infiniband", "mlx5_0/1")
     assert (port.layer, port.interfaces) == ("InfiniBand", ("ib0",))
@@ -138,6 +115,8 @@ def test_a_port_counts_words_and_a_counter_at_its_end_is_not_known():
         "hw_counters/out_of_sequence": "cannot be read",
     }
     assert found.absent["n1"]["interface"] == "/proc/net/dev cannot be read"
+    assert found.value("n1", "tcp", "", "Tcp.RetransSegs") is None
+    assert found.why("n1", "tcp", "", "Tcp.RetransSegs") == "/proc/net/snmp cannot be read"
 
 
 @pytest.mark.parametrize(

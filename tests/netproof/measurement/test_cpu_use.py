@@ -97,16 +97,6 @@ def test_without_messages_there_is_no_cost_of_one(sent, why):
     assert why in cost.why("us_per_message")
 
 
-def test_every_figure_that_is_none_has_a_reason_and_no_other_has_one():
-    several = [
-        costs([launch(1.3)], [{"n1": START}])[0],
-        costs([launch(1.3, awake_s=None, slept=None)], [{"n1": START}], "no")[0],
-        costs([launch(1.3)], [])[0],
-    ]
-    for cost in several:
-        assert {name for name in FIGURES if getattr(cost, name) is None} == set(dict(cost.absent))
-
-
 def test_the_costliest_node_is_the_one_that_spent_most_of_those_that_are_known():
     known = costs([launch(1.3) | launch(2.3, "n2")], [{"n1": START}])
     assert known[1].cpu_s is None, "no launch that only starts and ends ran there"

@@ -35,13 +35,6 @@ def share_held(interval: Callable[..., tuple[float, float]], draw: Draw, middle:
     return sum(low * (1 - 1e-9) <= middle <= high * (1 + 1e-9) for low, high in several) / TRIES
 
 
-@pytest.mark.parametrize("count", [3, 4, 5, 6, 9, 12])
-def test_95_in_100_intervals_hold_the_median_that_launches_are_drawn_around(count):
-    random = np.random.default_rng(count)
-    share = share_held(of_median, lambda: [list(np.exp(random.normal(1.0, 0.2, count)))], math.e)
-    assert share >= LEAST
-
-
 FEW = {
     "normal": (lambda random, count: random.normal(0, 1, count), 0.0),
     "uniform": (lambda random, count: random.uniform(0, 1, count), 0.5),
@@ -56,20 +49,13 @@ FEW = {
 
 
 @pytest.mark.parametrize(("drawn", "middle"), FEW.values(), ids=FEW)
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
-def test_of_few_launches_they_hold_it_in_93_to_98_of_100_whatever_the_shape(count, drawn, middle):
+@pytest.mark.parametrize("count", [2, 3, 5, 6, 12])
+def test_95_in_100_intervals_hold_the_median_of_launches_whatever_the_shape(count, drawn, middle):
     random = np.random.default_rng(count)
     share = share_held(
         of_median, lambda: [list(np.exp(0.1 * drawn(random, count)))], math.exp(0.1 * middle)
     )
     assert 0.93 < share < 0.99
-
-
-@pytest.mark.parametrize("count", [6, 8, 12])
-def test_from_six_launches_on_they_hold_it_whatever_the_distribution(count):
-    random = np.random.default_rng(count)
-    middle = 2 ** (1 / 0.7)
-    assert share_held(of_median, lambda: [list(random.pareto(0.7, count) + 1)], middle) >= LEAST
 
 
 SYMMETRIC = {
@@ -117,14 +103,11 @@ def test_of_one_launch_the_middle_is_its_value_and_has_no_interval():
     assert of_pseudomedian([2.0, 3.0, 4.0]) == of_median([2.0, 3.0, 4.0])
 
 
-@pytest.mark.parametrize("count", [3, 6, 10])
+@pytest.mark.parametrize("count", [3, 10])
 def test_an_interval_of_a_ratio_holds_it(count):
     random = np.random.default_rng(count)
-
-    def draws() -> list[list[float]]:
-        spreads = ((1.0, 0.2), (0.0, 0.05))
-        return [list(np.exp(random.normal(*one, count))) for one in spreads]
-
+    spreads = ((1.0, 0.2), (0.0, 0.05))
+    draws = lambda: [list(np.exp(random.normal(*one, count))) for one in spreads]  # noqa: E731
     assert share_held(of_ratio, draws, math.e) >= LEAST
 
 
@@ -169,12 +152,6 @@ def test_variances_beyond_chance_count_as_few():
     # Logarithms of 0.0001, 0.01 and 1 have a variance of 14.1.
     assert beyond_chance([own]) == pytest.approx(14.1, rel=0.15)
     assert in_common(own, 300).freedom < 1
-
-
-def test_groups_of_different_size_of_values_are_alike_within_each():
-    apart = [estimates([0.01] * 300), estimates([1.0] * 300, seed=4)]
-    assert beyond_chance(apart) == pytest.approx(0, abs=0.2)
-    assert beyond_chance([[one for group in apart for one in group]]) > 10
 
 
 def test_of_single_estimates_nothing_is_known():

@@ -94,35 +94,17 @@ def test_ten_times_what_its_own_rate_explains_is_red_at_that_size(configurations
     assert [f.size for f in found if f.where == where and f.level is Level.FAIL] == [size]
 
 
-@given(like_configurations(), st.data())
-def test_readings_a_tenth_off_make_no_ideal_link_red(configurations, data):
-    curves, crossings = configurations
-    random = data.draw(st.randoms(use_true_random=False))
-    off = {
-        where: Curve(curve.sizes, tuple(t * random.uniform(0.9, 1.1) for t in curve.time_us))
-        for where, curve in curves.items()
-    }
-    assert {f.level for f in compared(off, crossings)} == {Level.PASS}
-
-
 def test_the_sentence_says_what_the_slower_link_would_take():
-    slow, fast = Link(100, 1500), Link(1000, 1500)
+    slow, fast = Link(100, 4096, Transport.INFINIBAND), Link(1000, 1500)
     curves = {"slow": slowed(ideal(slow, 20, 1), 65536, 12), "fast": ideal(fast, 20, 1)}
-    crossings = {"slow": slow, "fast": fast}
-    red, _ = compared(curves, crossings)
+    red, _ = compared(curves, {"slow": slow, "fast": fast})
     theirs = curves["fast"].time_us[POWERS.index(65536)]
     assert (red.size, red.against, red.value) == (65536, "fast", pytest.approx(12))
     assert (
         f"12 times (95% interval 12 to 12) the {20 + slow.wire_us(65536):.4g} µs that fast would"
-        f" take over 100 Mbit/s with MTU 1500, by its {theirs:.4g} µs over 1000 Mbit/s"
-        " with MTU 1500" in red.why
+        f" take over 100 Mbit/s with MTU 4096 of infiniband, by its {theirs:.4g} µs over 1000"
+        " Mbit/s with MTU 1500" in red.why
     )
-
-
-def test_a_faster_link_and_none_at_all_explain_nothing():
-    slow, fast = Link(1000, 1500), Link(10_000, 9000)
-    for own, other in ((fast, slow), (None, slow), (slow, None), (None, None)):
-        assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
 
 
 def test_time_on_the_wire_is_that_of_all_frames_and_the_first_once_more():
@@ -152,13 +134,6 @@ class TestMessages:
         assert self.found({4: 1.0, 8: 900.0}, 1, 1) == {4: 1, 8: 1}
         assert self.found({4: 1.0}) == {4: 100}
 
-    def test_one_disturbed_size_does_not_count_at_the_others(self):
-        times = {size: 20 + 3 * self.LINK.wire_us(size) for size in POWERS}
-        times[4096] *= 40
-        crossed = self.found(times)
-        assert crossed.pop(4096) == 100
-        assert list(crossed.values()) == pytest.approx([3] * len(crossed), rel=1e-3)
-
     def test_more_ranks_on_a_node_put_more_messages_on_its_link(self):
         dense, sparse = (
             Link(1000, 1500, Transport.TCP, *IMB.function("Bcast").messages_on_link(16, a_node))
@@ -174,26 +149,17 @@ class TestMessages:
     ("name", "ranks", "a_node", "most"),
     [
         ("Bcast", 64, 2, 62),
-        ("Reduce", 4, 1, 3),
-        ("Gather", 4, 1, 3),
         ("Scatterv", 4, 2, 2),
         ("Allreduce", 64, 2, 124),
         ("Reduce_scatter", 4, 1, 4),
         ("Reduce_scatter_block", 4, 1, 15),
         ("Allgather", 4, 1, 3 + 4 * 2),
-        ("Allgatherv", 4, 2, 2 + 4 * 2),
         ("Alltoall", 4, 1, 4),
         ("Alltoallv", 64, 2, 2 * 32 * 6),
     ],
 )
 def test_of_a_collective_the_most_is_the_algorithm_that_needs_it_most(name, ranks, a_node, most):
     assert IMB.function(name).messages_on_link(ranks, a_node) == (1, most)
-
-
-def test_rdma_is_said_of_a_link():
-    assert str(Link(100_000, 4096, Transport.INFINIBAND)) == (
-        "100000 Mbit/s with MTU 4096 of infiniband"
-    )
 
 
 NODE = {"link_mbit_s": 100_000, "mtu": 1500, "rails": ("a", "b"), "rdma": "infiniband"}
@@ -264,12 +230,6 @@ def test_a_packet_of_roce_has_the_largest_path_mtu_that_linux_lets_fit(mtu, payl
 def test_an_mtu_that_carries_nothing_is_refused(mtu, transport, said):
     with pytest.raises(NetproofError, match=said):
         Link(1000, mtu, Transport(transport)).line_rate_mb_s()
-
-
-def test_each_transport_has_a_usual_mtu_that_it_carries():
-    for transport in Transport:
-        share = Link(8, transport.usual_mtu, transport).line_rate_mb_s()
-        assert share == 1 if transport is Transport.SHARED_MEMORY else 0.9 < share < 1
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])

@@ -15,15 +15,9 @@ from netproof.site.module_path import missing
 from netproof.site.slurm import SlurmPartition, fold, unfold
 
 
-@pytest.mark.parametrize(
-    ("printed", "seconds"),
-    [("UNLIMITED", None), ("1-02:30:05", 95405), ("00:10:00", 600), ("10:00", 600)],
-)
-def test_a_time_limit_of_slurms_is_read(printed, seconds):
-    assert slurm.seconds_of(printed) == seconds
-
-
-def test_another_time_limit_is_refused():
+def test_a_time_limit_of_slurms_is_read_and_another_refused():
+    printed = ("UNLIMITED", "1-02:30:05", "00:10:00", "10:00")
+    assert [*map(slurm.seconds_of, printed)] == [None, 95405, 600, 600]
     with pytest.raises(NetproofError, match="'soon' is no time limit of Slurm's"):
         slurm.seconds_of("soon")
 
@@ -43,32 +37,42 @@ def test_a_slurmctld_that_is_down_is_told_without_slurms_frame(tmp_path, monkeyp
         slurm.answers()
 
 
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """``command(name, text)``: put a command first in PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+
+    def written(name: str, text: str) -> None:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    return written
+
+
 TOPOLOGIES = Path(__file__).parents[2] / "data" / "slurm"
 
 
-def recorded(name: str) -> str:
-    return (TOPOLOGIES / name / "topology.txt").read_text()
+def recorded(name: str) -> tuple[str, str]:
+    """What scontrol showed of the configuration and of the topology."""
+    return tuple((TOPOLOGIES / name / f"{what}.txt").read_text() for what in ("config", "topology"))
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch):
+def said(tmp_path, command):
     """``said(config, topology)``: what ``scontrol show`` prints of them."""
 
     def say(config: str, topology: str) -> None:
         (tmp_path / "config").write_text(config)
         (tmp_path / "topology").write_text(topology)
+        command("scontrol", f'[ "$1" = show ] && cat {tmp_path}/"$2"')
 
-    scontrol = tmp_path / "scontrol"
-    scontrol.write_text(f'#!/bin/sh\n[ "$1" = show ] && cat {tmp_path}/"$2"\n')
-    scontrol.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.delenv("SLURM_CONF", raising=False)
     return say
 
 
 @pytest.mark.parametrize("release", ["22.05", "24.11"])
 def test_leaves_and_spines_of_a_recorded_tree(said, release):
-    said((TOPOLOGIES / f"tree-{release}/config.txt").read_text(), recorded(f"tree-{release}"))
+    said(*recorded(f"tree-{release}"))
     leaves, parents = slurm.topology()
     assert list(leaves) == [*(f"wide-leaf-{i}" for i in range(1, 9)), "gige"]
     assert leaves["wide-leaf-2"] == tuple(f"wide-{i}" for i in range(9, 17))
@@ -76,34 +80,38 @@ def test_leaves_and_spines_of_a_recorded_tree(said, release):
 
 
 def test_blocks_are_leaves_and_aggregated_ones_are_above_them(said):
-    said((TOPOLOGIES / "block-24.11/config.txt").read_text(), recorded("block-24.11"))
+    said(*recorded("block-24.11"))
     leaves, parents = slurm.topology()
     assert list(leaves) == ["b1", "b2", "b3", "b4"]
     assert "wide-17" in leaves["b2"]
     assert parents == {"b1": "b[1-2]", "b2": "b[1-2]", "b3": "b[3-4]", "b4": "b[3-4]"}
 
 
-@pytest.mark.parametrize("plugin", ["3d_torus", "node_rank", "flat"])
-def test_plugins_that_show_no_switches_have_none(said, plugin):
-    said(f"TopologyParam           = (null)\nTopologyPlugin          = topology/{plugin}\n", "")
+@pytest.mark.parametrize(
+    "shown",
+    [
+        *(recorded(name) for name in ("none-22.05", "default-24.11")),
+        *(
+            (f"TopologyPlugin = topology/{name}\n", "")
+            for name in ("3d_torus", "node_rank", "flat")
+        ),
+    ],
+)
+def test_without_switches_there_is_no_topology(said, shown):
+    said(*shown)
     assert slurm.topology() == ({}, {})
 
 
-@pytest.mark.parametrize("recording", ["none-22.05", "default-24.11"])
-def test_without_switches_there_is_no_topology(said, recording):
-    said((TOPOLOGIES / recording / "config.txt").read_text(), recorded(recording))
-    assert slurm.topology() == ({}, {})
-
-
-def test_a_tree_of_which_nothing_is_said_is_refused(said):
-    said((TOPOLOGIES / "tree-22.05/config.txt").read_text(), "")
-    with pytest.raises(NetproofError, match=r"says nothing, and the plugin is topology/tree$"):
-        slurm.topology()
-
-
-def test_a_slurm_that_names_no_plugin_is_refused(said):
-    said("ClusterName = rec\n", recorded("tree-22.05"))
-    with pytest.raises(NetproofError, match="names no TopologyPlugin"):
+@pytest.mark.parametrize(
+    ("config", "topology", "reason"),
+    [
+        (recorded("tree-22.05")[0], "", r"says nothing, and the plugin is topology/tree$"),
+        ("ClusterName = rec\n", recorded("tree-22.05")[1], "names no TopologyPlugin"),
+    ],
+)
+def test_a_tree_of_which_nothing_is_said_is_refused(said, config, topology, reason):
+    said(config, topology)
+    with pytest.raises(NetproofError, match=reason):
         slurm.topology()
 
 
@@ -118,53 +126,29 @@ def test_a_slurm_that_names_no_plugin_is_refused(said):
     ],
 )
 def test_what_contradicts_itself_is_refused(old, new, reason):
-    text = recorded("tree-22.05")
+    _, text = recorded("tree-22.05")
     assert old in text
     with pytest.raises(NetproofError, match=re.escape(reason)):
         slurm.topology_of(text.replace(old, new))
 
 
-def command(folder, monkeypatch, name: str, text: str) -> None:
-    """Put a command first in PATH."""
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder), prepend=":")
-
-
 @pytest.mark.parametrize(
-    ("printed", "reason"),
+    ("printed", "for_nodes", "queued"),
     [
-        ("PENDING|Resources", "Resources"),
-        ("PENDING|Priority", "Priority"),
-        (
-            "PENDING|ReqNodeNotAvail, UnavailableNodes:gige-3",
-            "ReqNodeNotAvail, UnavailableNodes:gige-3",
-        ),
-        ("PENDING|Dependency", None),
-        ("PENDING|None", None),
-        ("RUNNING|None", None),
-        ("", None),
+        ("PENDING|Resources", True, True),
+        ("PENDING|ReqNodeNotAvail, UnavailableNodes:gige-3", True, True),
+        ("PENDING|Dependency", False, True),
+        ("PENDING|BeginTime", False, True),
+        ("RUNNING|None", None, True),
+        ("COMPLETING|None", None, True),
+        ("NODE_FAIL|None", None, False),
+        ("", None, False),
     ],
 )
-def test_a_job_that_waits_for_nodes_is_told_from_others(tmp_path, monkeypatch, printed, reason):
-    command(tmp_path, monkeypatch, "squeue", f"echo '{printed}'")
-    found = slurm.pending_reason("7")
-    assert (found if found and slurm.is_for_nodes(found) else None) == reason
-
-
-@pytest.mark.parametrize(
-    ("printed", "queued"),
-    [
-        ("PENDING|BeginTime", True),
-        ("COMPLETING|None", True),
-        ("NODE_FAIL|None", False),
-        ("", False),
-    ],
-)
-def test_a_job_that_was_requeued_is_still_in_the_queue(tmp_path, monkeypatch, printed, queued):
-    command(tmp_path, monkeypatch, "squeue", f"echo '{printed}'")
-    assert slurm.is_queued("7") is queued
+def test_a_job_that_waits_for_nodes_is_told_from_others(command, printed, for_nodes, queued):
+    command("squeue", f"echo '{printed}'")
+    reason = slurm.pending_reason("7")
+    assert (reason and slurm.is_for_nodes(reason), slurm.is_queued("7")) == (for_nodes, queued)
 
 
 NEVER = """QOSNotAllowed InvalidAccount PartitionNodeLimit AssocMaxNodePerJobLimit BadConstraints
@@ -173,23 +157,18 @@ AT_LAST = """Resources Priority Licenses AssocGrpNodeLimit QOSMaxJobsPerUserLimi
 Reservation"""
 
 
-@pytest.mark.parametrize("reason", NEVER.split())
-def test_reasons_that_no_end_of_another_job_ends_are_known(reason):
-    assert slurm.never_ends(reason)
+def test_reasons_that_no_end_of_another_job_ends_are_known():
+    reasons = f"{NEVER} {AT_LAST}".split()
+    assert [one for one in reasons if slurm.never_ends(one)] == NEVER.split()
 
 
-@pytest.mark.parametrize("reason", AT_LAST.split())
-def test_other_reasons_end_at_last(reason):
-    assert not slurm.never_ends(reason)
-
-
-@pytest.mark.parametrize("allowed", [0, 1, 3, 8, 9])
-def test_the_most_nodes_of_a_job_are_those_that_sbatch_would_take(tmp_path, monkeypatch, allowed):
+@pytest.mark.parametrize("allowed", [0, 1, 8, 9])
+def test_the_most_nodes_of_a_job_are_those_that_sbatch_would_take(command, allowed):
     refusing = f"""\
 case "$*" in *"-p gige -q night"*) ;; *) exit 1 ;; esac
 for word; do case $word in --nodes=*) [ "${{word#*=}}" -le {allowed} ] && exit 0 ;; esac; done
 echo "allocation failure: Node count" >&2; exit 1"""
-    command(tmp_path, monkeypatch, "sbatch", refusing)
+    command("sbatch", refusing)
     most, refusal = slurm.most_nodes(["-p gige", "-q night"], 9)
     assert most == allowed
     assert refusal.endswith("allocation failure: Node count") is (allowed < 9)
@@ -217,12 +196,9 @@ def test_nodes_of_which_others_have_a_part_are_busy_and_those_that_save_power_ar
     [
         ("t004-009-v[7-8]", 2, "t004-009-v8"),
         ("t006-[007,009-010]", 3, "t006-010"),
-        ("d[001-032],f[001-004,006-024]", 55, "f024"),
         ("cn[9216-9217,9220-9221,9223-9273]", 55, "cn9273"),
-        ("ip-10-75-1-[42,45,62,67,105,178,233,250]", 8, "ip-10-75-1-250"),
         ("c5n-st-c5n18xlarge-[1-3],c5n-dy-c5n18xlarge-[1-2]", 5, "c5n-dy-c5n18xlarge-2"),
         ("r[1-2]i[0-1]n[08-10]", 12, "r2i1n10"),
-        ("nid[000001-000002,001000]", 3, "nid001000"),
         ("ccw-1-3-gpu-31,ccw-1-3-gpu-297", 2, "ccw-1-3-gpu-297"),
         ("node[01-02].cluster.example.org", 2, "node02.cluster.example.org"),
     ],
@@ -250,22 +226,18 @@ def test_partitions_that_drain_or_are_down_run_nothing_and_say_so():
     ]
 
 
-def test_a_job_is_asked_to_take_fewer_nodes_tasks_and_cpus(tmp_path, monkeypatch):
-    scontrol = tmp_path / "scontrol"
-    scontrol.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\n')
-    scontrol.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+def test_a_job_is_asked_to_take_fewer_nodes_tasks_and_cpus(tmp_path, command):
+    command("scontrol", f'echo "$@" >{tmp_path}/asked')
     slurm.take_fewer("7", 3)
     asked = (tmp_path / "asked").read_text()
     assert asked == "update JobId=7 NumNodes=3 NumTasks=3 NumCPUs=3\n"
 
 
-def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
+def test_a_hidden_partition_is_one_too(command):
     hides = 'case "$*" in *--all*) echo "{}" ;; esac'
     shown = "PartitionName=wide AllowGroups=ALL MaxTime=04:00:00 State=UP"
-    command(tmp_path, monkeypatch, "scontrol", hides.format(shown))
-    command(tmp_path, monkeypatch, "sinfo", hides.format("wide|cn003|idle|none"))
-    monkeypatch.delenv("SLURM_CONF", raising=False)
+    command("scontrol", hides.format(shown))
+    command("sinfo", hides.format("wide|cn003|idle|none"))
     wide = slurm.partitions()["wide"]
     assert ([*wide.nodes], wide.limit_s) == (["cn003"], 4 * 3600)
 
@@ -297,20 +269,7 @@ def test_names_that_differ_in_their_number_are_folded(names, folded):
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "",
-            ",",
-            "a,",
-            "a,,b",
-            "a b",
-            "n[1-",
-            "n[]",
-            "n[2-1]",
-            "n[1-2-3]",
-            "n[x]",
-            "n]",
-            "(null)",
-        ),
+        *("", "a,", "a,,b", "a b", "n[1-", "n[]", "n[2-1]", "n[1-2-3]", "n[x]", "n]", "(null)"),
         *("n[1-1000000]", "n[1-999][1-999]", "n[1-60000],m[1-60000]"),
     ],
 )
@@ -341,9 +300,8 @@ def why(configuration, tmp_path):
     return asked
 
 
-@pytest.mark.parametrize("system", ["tmod4", "lmod", "tmod32"])
-def test_without_modulepath_no_module_can_be_loaded_and_a_login_shell_is_the_remedy(why, system):
-    assert why(system, ["gcc/13", {"name": "mpich/4.2"}]) == (
+def test_without_modulepath_no_module_can_be_loaded_and_a_login_shell_is_the_remedy(why):
+    assert why("tmod4", ["gcc/13", {"name": "mpich/4.2"}]) == (
         "modules gcc/13, mpich/4.2 cannot be loaded: MODULEPATH is not set, as in cron's shell;"
         " use a login shell: bash -lc '…'"
     )
