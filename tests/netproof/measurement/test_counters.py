@@ -23,12 +23,8 @@ def counted(said: str, nodes=TWO) -> Counters:
     return found
 
 
-@pytest.fixture
-def healthy() -> Counters:
-    return counted(text("healthy", "tcp-inter-node-oneway"))
-
-
-def test_what_both_nodes_counted_is_read_and_what_did_not_change_is_0_and_not_stored(healthy):
+def test_what_both_nodes_counted_is_read_and_what_did_not_change_is_0_and_not_stored():
+    healthy = counted(text("healthy", "tcp-inter-node-oneway"))
     sent = healthy.value("gige-1", "interface", "eth1", "tx_bytes")
     assert sent == healthy.value("gige-2", "interface", "eth1", "rx_bytes") == 57767821
     assert healthy.value("gige-2", "tcp", "", "Tcp.RetransSegs") == 98
@@ -37,14 +33,13 @@ def test_what_both_nodes_counted_is_read_and_what_did_not_change_is_0_and_not_st
     assert healthy.value("gige-1", "tcp", "", "TcpExt.TCPTimeouts") == 0
     assert "rx_errs" not in healthy.source("gige-1", "interface", "eth1").counted
     assert len(healthy.names) == 3
-
-
-def test_what_is_not_there_is_not_known(healthy):
+    # What is not there is not known.
     assert healthy.value("gige-1", "tcp", "", "TcpExt.NoSuchCounter") is None
     assert healthy.value("gige-1", "interface", "eth7", "rx_errs") is None
     assert healthy.value("gige-9", "interface", "eth1", "rx_errs") is None
     assert "gige-9" in healthy.why("gige-9", "interface", "eth1", "rx_errs")
     assert "driver_counters" in healthy.why("gige-1", "driver", "eth1", "rx_discards_phy")
+    assert counters(Path("x.err"), (JOBS / "link-down.err").read_text(), TWO) is None
 
 
 def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
@@ -60,10 +55,6 @@ def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
     errors.write_text(said.replace("counters on gige-2\t3", "counters on gige-2\t4"))
     assert of_crash(errors) is None
     assert of_crash(tmp_path / "none.err") is None
-
-
-def test_a_step_that_recorded_none_has_none():
-    assert counters(Path("x.err"), (JOBS / "link-down.err").read_text(), TWO) is None
 
 
 def test_a_counter_that_went_back_is_not_known():

@@ -23,37 +23,32 @@ def test_every_curve_has_each_landmark_or_a_reason(points, line_rate):
         assert (getattr(found, name) is None) == bool(found.why(name))
 
 
-def test_a_bandwidth_that_is_no_multiple_of_size_over_time_has_no_asymptote():
-    one = line()
-    odd = Curve(one.sizes, one.time_us, tuple(r * (1 + n) for n, r in enumerate(one.time_us)))
-    found = landmarks(odd, 100.0)
-    assert found.asymptotic_mb_s is None
-    assert "is no constant" in found.why("asymptotic_mb_s")
-    assert found.why("line_rate_share") == found.why("asymptotic_mb_s")
-
-
-def test_an_even_number_of_launches_does_not_make_the_count_of_messages_waver():
-    several = [line(latency_us=30), line(latency_us=4000)]
-    found = landmarks(median_curve(several), None, launches=several)
-    assert found.asymptotic_mb_s == pytest.approx(100)
+ODD = Curve(POWERS, line().time_us, tuple(r * (1 + n) for n, r in enumerate(line().time_us)))
 
 
 @pytest.mark.parametrize(
-    ("one", "reason"),
+    ("one", "landmark", "reason"),
     [
-        (line(sizes=(1, 64, 65536)), "takes 4 sizes, and there are 1 from 65536 to 65536 bytes"),
-        (line(sizes=(65536, 131072, 262144)), "there are 3 from 65536 to 262144 bytes"),
-        (curve(POWERS, [30.0] * len(POWERS)), "time does not grow"),
+        (
+            line(sizes=(1, 64, 65536)),
+            "asymptotic_mb_s",
+            "takes 4 sizes, and there are 1 from 65536",
+        ),
+        (line(sizes=(65536, 131072, 262144)), "asymptotic_mb_s", "3 from 65536 to 262144 bytes"),
+        (curve(POWERS, [30.0] * len(POWERS)), "asymptotic_mb_s", "time does not grow"),
+        (ODD, "asymptotic_mb_s", "is no constant"),
+        (ODD, "line_rate_share", "is no constant"),
+        (line(latency_us=-0.005), "half_performance_bytes", "below 0"),
+        (curve((64, 128), (1, 2)), "latency_us", "1 to 63 bytes"),
+        (Curve((4, 1024), (20, 30)), "line_rate_share", "the benchmark defines no bandwidth"),
+        (Curve((4, 8), (1.0, 1.0), (0.0, 0.0)), "half_power_size", "0 at every size"),
+        (curve((1024, 16383), (10, 50)), "rate_16_kib_mb_s", "16384 bytes was not measured"),
     ],
 )
-def test_too_few_sizes_and_a_time_that_does_not_grow_make_no_asymptote(one, reason):
-    assert reason in landmarks(one, None).why("asymptotic_mb_s")
-
-
-def test_short_messages_that_cost_nothing_leave_no_half_performance_length():
-    found = landmarks(line(latency_us=-0.005), None)
-    assert found.asymptotic_mb_s == pytest.approx(100)
-    assert "below 0" in found.why("half_performance_bytes")
+def test_what_a_curve_does_not_define_has_its_reason(one, landmark, reason):
+    found = landmarks(one, 117.7)
+    assert getattr(found, landmark) is None
+    assert reason in found.why(landmark)
 
 
 def test_a_top_that_is_no_line_makes_no_asymptote_and_says_by_how_much():
@@ -79,18 +74,20 @@ def test_every_figure_of_several_launches_has_an_interval_around_it():
     assert low < 29 < 33 < high
     share = found.intervals.get("line_rate_share")
     assert share == pytest.approx([end / 117.7 for end in found.intervals.get("asymptotic_mb_s")])
-
-
-def test_of_one_launch_only_what_goes_by_pairs_of_sizes_has_an_interval():
-    found = landmarks(line(), 117.7, launches=[line()])
-    assert set(found.intervals) == {"asymptotic_mb_s", "line_rate_share"}
+    # Of one only what goes by pairs of sizes has one.
+    alone = landmarks(line(), 117.7, launches=[line()])
+    assert set(alone.intervals) == {"asymptotic_mb_s", "line_rate_share"}
 
 
 def test_a_figure_that_a_launch_does_not_define_has_no_interval():
-    several = [line(30), line(-0.005), line(40)]
+    several = [line(30), line(-0.005), line(4000)]
     found = landmarks(median_curve(several), None, launches=several)
     assert found.half_performance_bytes is not None
     assert found.intervals.get("half_performance_bytes") is None
+    # The median of an even number of launches does not make the count of messages waver.
+    several = [line(latency_us=30), line(latency_us=4000)]
+    found = landmarks(median_curve(several), None, launches=several)
+    assert found.asymptotic_mb_s == pytest.approx(100)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +103,6 @@ def test_latency_is_the_median_time_of_messages_below_64_bytes(sizes, times, lat
     assert landmarks(Curve(sizes, times), None).latency_us == latency_us
 
 
-def test_a_curve_of_large_messages_has_no_latency_and_says_so():
-    found = landmarks(curve((64, 128), (1, 2)), None)
-    assert found.latency_us is None
-    assert "1 to 63 bytes" in found.why("latency_us")
-
-
 def test_messages_that_a_token_bucket_lets_pass_may_be_kept_from_being_the_peak():
     burst = curve((1024, 65536, 131072), (5, 600, 1180))
     assert landmarks(burst, None).peak_size == 1024
@@ -119,17 +110,6 @@ def test_messages_that_a_token_bucket_lets_pass_may_be_kept_from_being_the_peak(
     assert (found.peak_size, found.half_power_size) == (131072, 1024)
     none = landmarks(burst, 117.7, peak_from=2**20)
     assert none.why("peak_mb_s") == "no message of 1048576 bytes or more was measured"
-
-
-def test_a_curve_without_bandwidth_has_none_of_its_landmarks():
-    found = landmarks(Curve((0, 4, 1024, 4096), (1, 20, 30, 60)), 117.7)
-    assert found.why("line_rate_share") == "the benchmark defines no bandwidth"
-
-
-def test_a_bandwidth_of_zero_everywhere_is_no_peak():
-    found = landmarks(Curve((4, 8), (1.0, 1.0), (0.0, 0.0)), 117.7)
-    assert found.peak_mb_s is None
-    assert "0 at every size" in found.why("half_power_size")
 
 
 def test_a_name_that_has_a_unit_has_that_of_the_table():

@@ -21,7 +21,7 @@ def curve_of(*times, sizes=(1, 64, 1024), bandwidth=None):
     return Curve(sizes, times, bandwidth)
 
 
-def test_time_and_bandwidth_are_medians_of_the_launches():
+def test_a_case_has_medians_of_the_launches_and_their_spread():
     launches = [curve_of(10, 12, 20), curve_of(11, 900, 21), curve_of(12, 13, 22)]
     assert median_curve(launches).time_us == (11, 13, 21)
     assert median_curve(launches[::2]).time_us == (11, 12.5, 21)
@@ -34,9 +34,7 @@ def test_time_and_bandwidth_are_medians_of_the_launches():
     ]
     assert median_curve(launches) == ranged((6, 8), (2, 3), (4, 5))
     assert (median_curve(launches[:1]), spread(launches[:1])) == (launches[0], (0, 0))
-
-
-def test_the_spread_is_the_unscaled_median_distance_from_the_median():
+    # The spread is the unscaled median distance from the median.
     launches = [curve_of(10, 5, 1), curve_of(13, 5, 1), curve_of(20, 5, 9)]
     assert spread(launches) == (3, 0, 0)
 
@@ -50,6 +48,10 @@ ONE = curve_of(1, 2, 3)
         ([ONE, curve_of(1, 2, sizes=(1, 1024))], "launch 2 of 2 .* lacks 64 bytes"),
         ([ONE, curve_of(1, 2, 3, sizes=(1, 64, 2048))], "lacks 1024 and also has 2048 bytes"),
         ([curve_of(1, 2, 3, bandwidth=(1.0, 2.0, 3.0)), ONE], "launch 2 of 2 has no bandwidth"),
+        (
+            [Curve((1, 64), (5, 9), None, (1, 3), (4, 5)), curve_of(5, 9, sizes=(1, 64))],
+            "launch 2 of 2 has no time of the fastest rank",
+        ),
         ([], "without a launch"),
     ],
 )
@@ -57,11 +59,6 @@ ONE = curve_of(1, 2, 3)
 def test_launches_that_measured_something_else_are_refused(statistic, launches, said):
     with pytest.raises(NetproofError, match=said):
         statistic(launches)
-
-
-def test_the_fastest_rank_is_known_of_all_launches_or_none_and_with_the_mean():
-    with pytest.raises(NetproofError, match="launch 2 of 2 has no time of the fastest rank"):
-        median_curve([ranged((5, 9), (1, 3), (4, 5)), curve_of(5, 9, sizes=(1, 64))])
     with pytest.raises(NetproofError, match="the fastest rank's time and the mean, or neither"):
         ranged((5, 9), (1, 3), None)
 
@@ -132,16 +129,13 @@ def test_a_launch_whose_time_is_of_other_than_one_message_is_compared_with_as_ma
     assert [value for value, _ in found.values()] == pytest.approx((200, 1))
 
 
-def test_a_launch_without_bandwidth_is_compared_by_its_times():
+def test_without_bandwidth_times_are_compared_and_an_empty_message_with_the_least():
     collective = Curve((4, 65536, 131072), (30.0, 1000.0, 2000.0))
     alongside = twin.alike(link(131.072), collective)
     assert alongside.sizes == (65536, 131072)
     found = twin.compared([(collective, alongside)])
     assert found["paired_share"][0] == pytest.approx(0.5)
     assert found["paired_mb_s"][0] == pytest.approx(131.072)
-
-
-def test_an_empty_message_is_compared_with_the_least():
     barrier = Curve((0,), (60.0,))
     alongside = twin.alike(Curve((1, 2, 3), (20.0, 21.0, 22.0), (1.0, 1.0, 1.0)), barrier)
     assert alongside == Curve((0,), (20.0,))
