@@ -203,14 +203,6 @@ def test_tables_of_one_test_are_told_apart_by_their_number():
     ]
 
 
-def test_a_test_that_is_not_known_leaves_the_others():
-    unknown = LATENCY.replace("MPI Latency Test", "MPI Teleport Test")
-    log = read(BW + unknown + BARRIER)
-    assert [one.tables[0].function for one in log.outputs] == ["bw", "barrier"]
-    (fault,) = log.faults
-    assert fault.startswith(f"x.log:{BW.count(chr(10)) + 1}: a test of OMB that is not read here")
-
-
 def test_rows_of_no_table_refuse_the_whole_file():
     rows = LATENCY.splitlines(keepends=True)
     for orphan in (rows[5], rows[-1]):

@@ -100,16 +100,6 @@ def test_before_the_header_anything_may_stand(shown, name, before):
     assert [one.curve() for one in output.tables] == [one.curve() for one in whole(name).tables]
 
 
-@pytest.mark.parametrize("letter", ["\u0192", "\t", "\u00e9\t", "\0"])
-def test_and_in_what_imb_says_of_its_machine_and_its_command(shown, letter):
-    name = "imb/2018/all.txt"
-    text = (DATA / name).read_text()
-    for start in ("# Machine               : ", "# Version               : ", "IMB-MPI1 "):
-        assert start in text
-        changed = text.replace(start, f"{start}{letter}", 1)
-        assert shown(changed.encode(), name) == whole(name)
-
-
 @pytest.mark.parametrize("letter", ["\r", "\u0192", "\ufeff", "\u00a0", "\0"])
 @pytest.mark.parametrize(
     "name", ["osu/5.3/bw.out", "netpipe/3.7.2/openmpi.out", "imb/2018/all.txt"]
@@ -189,13 +179,6 @@ def test_what_others_print_behind_the_rows_is_no_row_or_the_launch_is_refused(re
     if case.benchmark == "osu":
         with pytest.raises(ParseError, match="nothing may follow its rows"):
             curve(case, f"{BEGINS}{text}{GREETING}")
-
-
-def test_what_a_cluster_printed_around_imb_enters_no_curve():
-    printed = (JOBS / "printed-around" / "PingPong.1.out").read_text()
-    assert printed.count(" 999.00 ") == 4
-    found = curve(Case("s", "p", "e", "imb", "PingPong", 2, 1), printed)
-    assert (len(found.sizes), found.sizes[-1], found.time_us[-1]) == (19, 262144, 2885.22)
 
 
 def test_a_fault_names_the_line_of_the_file():

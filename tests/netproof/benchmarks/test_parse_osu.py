@@ -121,11 +121,6 @@ def test_between_two_ranks_older_releases_say_where_both_buffers_are():
     assert "the table has none: found '# Datatype: MPI_CHAR" in said
 
 
-def test_what_a_program_printed_as_it_crashed_is_named():
-    with pytest.raises(ParseError, match=r"crashed\.out:5: .* found '\[node1:1\] \*\*\* Process"):
-        recorded("7.5/bibw-cuda-crashed.out")
-
-
 class TestARateOfZero:
     """OMB prints two decimals: of a rate below 0.005 nothing is left."""
 

@@ -169,18 +169,6 @@ def test_a_damaged_line_is_a_fault(change):
     assert str(ERRORS) in str(caught.value)
 
 
-@given(cut=st.integers(min_value=1, max_value=10_000))
-def test_a_recording_that_is_cut_is_a_fault_or_has_lost_whole_lines(cut):
-    text = (DATA / "quiet-tcp.err").read_text()
-    cpu_s = job_files.cpu_by_node(text)
-    cut_text = text[: -(cut % len(text)) or None]
-    try:
-        loads = disturbance.loads(ERRORS, cut_text, cpu_s)
-    except ParseError:
-        return
-    assert loads in ((), disturbance.loads(ERRORS, text, cpu_s))
-
-
 @given(
     took=st.lists(st.integers(0, 10**9), min_size=8, max_size=10),
     wall=st.floats(0.01, 1e5),

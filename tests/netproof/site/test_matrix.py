@@ -61,17 +61,6 @@ def test_netpipe_is_expected_over_the_one_protocol_that_an_environment_has(
     assert [case.function for case in expected.cases] == 4 * [protocol]
 
 
-def test_two_rank_functions_are_expected_once_and_others_at_each_rank_count(configuration):
-    expected = matrix(configuration, "testbed", ["gige"]).cases
-    ranks = {
-        function: sorted(
-            c.ranks for c in expected if c.function == function and c.environment == "mpich"
-        )
-        for function in ("PingPong", "Alltoall", "Barrier")
-    }
-    assert ranks == {"PingPong": [2], "Alltoall": [2, 4], "Barrier": [2, 4]}
-
-
 def test_what_an_environment_lacks_is_said_and_not_expected(configuration):
     expected = matrix(configuration, "testbed", ["gige"])
     assert not [c for c in expected.cases if c.benchmark == "imb" and c.environment == "openmpi4"]

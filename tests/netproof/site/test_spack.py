@@ -79,18 +79,15 @@ def test_a_package_may_have_its_programs_in_other_folders_of_the_view(folder):
     assert said == f"there is no NPtcp in {view}/bin or {view}/libexec/np any more"
 
 
-def test_each_combination_of_the_table_is_an_environment_of_its_name(folder):
-    names = [entry["name"] for entry in spack.environments(folder)]
-    assert names == ["openmpi-gcc", "openmpi-clang", "mpich-gcc", "mpich-clang"]
-
-
-def test_kind_pmi_and_features_come_from_the_files(folder):
+def test_each_combination_is_an_environment_with_kind_pmi_and_features_of_the_files(folder):
     path = folder / "mpi" / "mpich.yaml"
     path.write_text(
         path.read_text()
         .replace("netproof_pmi: pmi2", "netproof_pmi: pmix")
         .replace("netproof_kind: mpich", "netproof_kind: other")
     )
+    names = [entry["name"] for entry in spack.environments(folder)]
+    assert names == ["openmpi-gcc", "openmpi-clang", "mpich-gcc", "mpich-clang"]
     found = environment(folder)
     assert found["extras"]["pmi"] == "pmix"
     assert found["features"] == ["mpi", "other", "imb", "netpipe-tcp", "netpipe-mpi", "osu"]
@@ -118,21 +115,17 @@ def test_one_that_is_built_is_found_through_its_view_and_tells_of_its_build(fold
 
 
 @pytest.mark.slow
-def test_the_sites_run_time_variables_are_the_environments(folder):
-    build(folder)
-    assert ["FI_PROVIDER", "tcp"] in environment(folder)["env_vars"]
-    openmpi = Combination("openmpi", "gcc")
-    build(folder, openmpi)
-    found = environment(folder, openmpi.name)
-    assert ["OMPI_MCA_mpi_yield_when_idle", "1"] in found["env_vars"]
-
-
-@pytest.mark.slow
-def test_a_path_in_the_project_is_absolute_in_a_variable(folder):
+def test_the_sites_run_time_variables_are_the_environments_and_a_path_in_the_project_absolute(
+    folder,
+):
     path = folder / "site" / "debian12" / "packages.yaml"
     path.write_text(path.read_text().replace("FI_PROVIDER: tcp", "FI_PROVIDER_PATH: ${project}/x"))
     build(folder)
     assert ["FI_PROVIDER_PATH", f"{ROOT}/x"] in environment(folder)["env_vars"]
+    openmpi = Combination("openmpi", "gcc")
+    build(folder, openmpi)
+    found = environment(folder, openmpi.name)
+    assert ["OMPI_MCA_mpi_yield_when_idle", "1"] in found["env_vars"]
 
 
 def test_one_that_is_not_built_stays_and_says_what_to_do(folder):
