@@ -70,13 +70,13 @@ def said(tmp_path, command):
     return say
 
 
-@pytest.mark.parametrize("release", ["22.05", "24.11"])
-def test_leaves_and_spines_of_a_recorded_tree(said, release):
-    said(*recorded(f"tree-{release}"))
-    leaves, parents = slurm.topology()
-    assert list(leaves) == [*(f"wide-leaf-{i}" for i in range(1, 9)), "gige"]
-    assert leaves["wide-leaf-2"] == tuple(f"wide-{i}" for i in range(9, 17))
-    assert parents == {f"wide-leaf-{i}": "wide-spine" for i in range(1, 9)}
+def test_leaves_and_spines_of_a_recorded_tree(said):
+    for release in ("22.05", "24.11"):
+        said(*recorded(f"tree-{release}"))
+        leaves, parents = slurm.topology()
+        assert list(leaves) == [*(f"wide-leaf-{i}" for i in range(1, 9)), "gige"]
+        assert leaves["wide-leaf-2"] == tuple(f"wide-{i}" for i in range(9, 17))
+        assert parents == {f"wide-leaf-{i}": "wide-spine" for i in range(1, 9)}
 
 
 def test_blocks_are_leaves_and_aggregated_ones_are_above_them(said):
