@@ -238,7 +238,9 @@ class SiteFile:
                 others = " or ".join(able) or "none"
                 yield "extras['pairs']", f"{why} has no IMB, which measures pairs; name {others}"
         if {"ranks_per_node", "nodes", "rank_counts"} <= good:
-            for reason in _ranks_that_do_not_fit(extras, _cpus(partition)):
+            processor = partition.get("processor")
+            cpus = processor.get("num_cpus") if isinstance(processor, dict) else None
+            for reason in _ranks_that_do_not_fit(extras, cpus):
                 yield "rank_counts", reason
 
     def _list(self, place: str, entry: dict[str, Any], key: str) -> list[Any]:
@@ -295,20 +297,14 @@ def _add_features(partition: dict[str, Any]) -> None:
     ]
 
 
-def _cpus(partition: dict[str, Any]) -> int | None:
-    processor = partition.get("processor", {})
-    count = processor.get("num_cpus") if isinstance(processor, dict) else None
-    return count if isinstance(count, int) else None
-
-
-def _ranks_that_do_not_fit(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
+def _ranks_that_do_not_fit(extras: dict[str, Any], cpus: object) -> Iterator[str]:
     per_node, nodes = extras["ranks_per_node"], extras["nodes"]
     if nodes > 1 and not extras["rank_counts"]:
         yield f"is empty, and nodes is {nodes}; give some, [{2 * per_node}] for instance"
     if nodes < 2 and extras["rank_counts"]:
         yield f"nodes is {nodes}, inside which NetPIPE alone is measured; give []"
         return
-    if cpus is not None and per_node > cpus:
+    if isinstance(cpus, int) and per_node > cpus:
         yield f"ranks_per_node is {per_node}, but processor.num_cpus only {cpus}"
     for count in extras["rank_counts"]:
         if count % per_node:

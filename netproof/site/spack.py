@@ -291,10 +291,12 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
     chosen = (folder / "site" / CHOSEN).resolve()
     paths = [environment, *(path for path, _ in includes(environment) if path != chosen)]
     paths.append(folder / "release.yaml")
+    # Spack reads no cache of Python, and nothing hidden, as ruff's is.
+    recipes = (path.relative_to(folder) for path in (folder / "repo").rglob("*") if path.is_file())
     paths += sorted(
-        path
-        for path in (folder / "repo").rglob("*")
-        if path.is_file() and not _of_a_tool(path.relative_to(folder / "repo"))
+        folder / path
+        for path in recipes
+        if not any(part == "__pycache__" or part.startswith(".") for part in path.parts)
     )
     if site:
         paths.append(folder / "site" / site / "packages.yaml")
@@ -302,11 +304,6 @@ def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[s
         if not path.resolve().is_relative_to(folder.resolve()):
             raise SpackFileError(environment, "include", f"{path} is not in {folder}")
     return {str(path.resolve().relative_to(folder.resolve())): _digest(path) for path in paths}
-
-
-def _of_a_tool(path: Path) -> bool:
-    """Return whether it is a cache of Python, or hidden as ruff's is: Spack reads neither."""
-    return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
 def _digest(path: Path) -> str:

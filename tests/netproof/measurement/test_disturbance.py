@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_ranks import rank
 
 from netproof import codec
 from netproof.benchmarks.fixed import BEGINS, ENDED
@@ -20,7 +19,6 @@ from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad
 from netproof.session import job_files
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "loads"
-JOB = Path(disturbance.__file__).parents[1] / "run" / "shell"
 MACHINE = "a1beef58-62b7-4b83-abc9-5e302600cd1d"
 ERRORS = Path("tcp.1.err")
 
@@ -182,27 +180,6 @@ def test_shares_are_shares_whatever_the_counters_say(took, wall, used, cpus):
         assert 0 <= share <= 1
     values = json.loads(json.dumps(codec.encode(one)))
     assert codec.decode(NodeLoad, values, "it") == one
-
-
-def rank(tmp_path: Path, *command: str, **further: str) -> subprocess.CompletedProcess[str]:
-    """A rank of a step that is run without Slurm."""
-    for script in JOB.glob("*.sh"):
-        shutil.copy(script, tmp_path)
-    return subprocess.run(
-        ["bash", "./rank.sh", *command],
-        cwd=tmp_path,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "SLURMD_NODENAME": "n1",
-            "SLURM_PROCID": "0",
-            "SLURM_LOCALID": "0",
-            **further,
-        },
-        capture_output=True,
-        text=True,
-        input="read by the rank\n",
-        check=False,
-    )
 
 
 def test_a_rank_keeps_its_status_input_and_output(tmp_path):

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import types
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_ranks import rank
 
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement import twin
@@ -144,7 +142,6 @@ def test_without_bandwidth_times_are_compared_and_an_empty_message_with_the_leas
 
 # How far the CPUs of a node are apart, as a launch's step tells it.
 
-SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 ERRORS = Path("mpi-intra-node-oneway.1.err")
 
 
@@ -211,22 +208,8 @@ def test_a_launch_inside_a_node_has_a_pace_for_both_halves(tmp_path, monkeypatch
     ],
 )
 def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, command, nodes, want):
-    for sourced in ("load.sh", "counters.sh"):
-        shutil.copy(SHELL / sourced, tmp_path)
     if command is not None:
         (tmp_path / "pace.sh").write_text(f"{command}\n")
-    slurm = {
-        "SLURMD_NODENAME": "n1",
-        "SLURM_PROCID": "0",
-        "SLURM_LOCALID": "0",
-        "SLURM_STEP_NUM_NODES": nodes,
-    }
-    ran = subprocess.run(
-        ["bash", str(SHELL / "rank.sh"), "true"],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], **slurm},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = rank(tmp_path, "true", SLURM_STEP_NUM_NODES=nodes)
+    assert ran.returncode == 0
     assert paces(ERRORS, ran.stderr) == want
