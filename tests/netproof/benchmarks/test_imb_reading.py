@@ -142,6 +142,7 @@ LAST = "# Maximum message length in bytes:   "
                 ("# PingPong\n", "# Windows\n", "no benchmark of IMB that"),
                 ("# PingPong\n", "", "PingPong is not in the list of benchmarks to run"),
                 ("# #processes = 2", "# #processes = 3", "PingPong runs between 2 ranks"),
+                (f"{LAST}16", "# Maximum: 16", "the least and the largest message length are not"),
                 (f"{LAST}16", f"{LAST}8", "past"),
                 (f"{LAST}16", f"{LAST}32", "ends"),
                 ("# All processes entering MPI_Finalize", "", "cut short"),

@@ -249,6 +249,10 @@ class TestATableWithoutItsBanner:
         (note,) = log.notes
         assert f"its columns are those of {guess}, which is a guess" in note
 
+    def test_an_impossible_row_of_one_that_is_guessed_is_refused_by_its_line(self):
+        fault = refused(self.table("PingPong", 4).replace("16           50", "17           50"))
+        assert "17 bytes after 8: IMB's sizes double" in str(fault)
+
     def test_a_collective_without_its_name_is_refused_with_what_is_missing(self):
         omb = "# Size       Avg Latency(us)\n4                       3.61\n"
         for text in (self.table("Allreduce", 4), omb):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
@@ -57,6 +58,11 @@ def bomb(*, merged: bool) -> str:
 def test_json_that_is_none_or_too_much_is_refused(text, said):
     with pytest.raises(NetproofError, match=said):
         disk.json_value(text, "x")
+
+
+def test_all_other_json_is_what_json_says():
+    text = '{"a": [1, -2.5e3, null, true, "\\u00e9\\\\"], "b": {}}'
+    assert disk.json_value(text, "x") == json.loads(text)
 
 
 @pytest.mark.slow
