@@ -23,8 +23,9 @@ from netproof.site.site import OWN_ENVIRONMENT, SiteError
 
 
 def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):
-    written(tmp_path, configuration)
+    path = written(tmp_path, configuration)
     gathered = site.gather(tmp_path)
+    assert gathered == site.load(path)
     partition = gathered["systems"][0]["partitions"][0]
     assert partition["extras"]["max_message_bytes"] == 4194304
     assert partition["extras"]["contention_domain"] == "Summit"
@@ -72,6 +73,7 @@ def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
         ("sizes", {"omb": {}}, "'omb' is no benchmark; those are netpipe, imb, osu"),
         ("sizes", {"imb": 3000}, "imb: give a dictionary of settings"),
         ("sizes", {"osu": {"also": [3000]}}, "osu: OSU measures sizes that double, and no others"),
+        ("sizes", {"imb": {"also": ["3000"]}}, "imb: also.0: "),
         ("sizes", {"imb": {"also": [2**30]}}, "imb: 1073741824 bytes is above max_message_bytes"),
         ("interface", "eno1; touch pwned", "(an interface's name: 1 to 15 characters"),
         ("interface", "-h", "no '-' first"),
