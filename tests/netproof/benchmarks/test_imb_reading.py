@@ -110,9 +110,17 @@ def test_a_failed_size_is_kept_and_makes_no_curve(name: str, function: str, word
     assert caught.value.text == failure.failure
 
 
-def test_a_size_that_imb_made_smaller_is_an_error() -> None:
-    with pytest.raises(ParseError, match="another size than it was asked for"):
-        recorded("2018/truncated.txt")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("2018/one-rank.txt", "IMB did not run PingPong"),
+        ("2018/truncated.txt", "another size than it was asked for"),
+        ("2021.11/twice.txt", "a second table of PingPong at 2 ranks"),
+    ],
+)
+def test_what_was_not_measured_as_asked_is_an_error(name: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        recorded(name)
 
 
 def test_wrong_data_make_no_curve() -> None:

@@ -81,6 +81,15 @@ def test_a_line_of_a_table_that_lacks_its_prefix_is_refused(prefix):
         assert refused("\n".join([*without, ""])).line <= number + 1
 
 
+def test_rows_of_two_ranks_are_not_one_table():
+    first = [f"[0] {line}" for line in LATENCY.splitlines()]
+    second = [f"[1] {line}" for line in LATENCY.splitlines()]
+    for place in range(3, len(first)):
+        rest = [second[place], *first[place + 1 :], ""]
+        refused("\n".join([*first[:place], *second[:1], *rest]))
+        refused("\n".join([*second[:2], *first[:place], *rest]))
+
+
 ENDINGS = [
     "\nreal\t0m2.194s\nuser\t0m0.077s\nsys\t0m0.024s".expandtabs(),
     "real 2.19\nuser 0.07\nsys 0.02",
