@@ -209,7 +209,7 @@ def _ways_of(operation: Any, argument: Any) -> float:
             return PATTERN_TEXT if inner == 1 else math.inf
         # Of two ways, 32 repeats are beyond all bounds.
         ways = min(inner, PATTERN_WAYS) ** min(most, 32)
-        return float(min(most - least, PATTERN_TEXT) + 1) * ways
+        return float((min(most - least, PATTERN_TEXT) + 1) * ways)
     if operation is _constants.BRANCH:
         return sum(map(_ways, argument[1]))
     if operation is _constants.ATOMIC_GROUP:

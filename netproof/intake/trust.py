@@ -20,8 +20,10 @@ import shlex
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from netproof.errors import NetproofError
 
@@ -189,18 +191,14 @@ def _octal(mode: int) -> str:
     return f"mode {stat.S_IMODE(mode):04o}"
 
 
-def _user(number: int) -> str:
+def _name(find: Callable[[int], Sequence[Any]], number: int) -> str:
     try:
-        return pwd.getpwuid(number).pw_name
+        return str(find(number)[0])
     except KeyError:
         return str(number)
 
 
-def _group(number: int) -> str:
-    try:
-        return grp.getgrgid(number).gr_name
-    except KeyError:
-        return str(number)
+_user, _group = partial(_name, pwd.getpwuid), partial(_name, grp.getgrgid)
 
 
 def _trusted_users(further: Sequence[str]) -> frozenset[int]:

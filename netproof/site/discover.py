@@ -80,19 +80,6 @@ class Discovered:
     questions: list[str]
 
 
-def associations_of(shown: str) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Return account, partition (empty for any) and QOS, the default first, of each association.
-
-    ``shown``: by ``sacctmgr -nP show assoc format=account,partition,qos,defaultqos``.
-    """
-    found = []
-    for line in filter(None, shown.splitlines()):
-        account, partition, several, default, *_ = (*line.split("|"), "", "", "")
-        names = [name for name in several.split(",") if name]
-        found.append((account, partition, tuple(sorted(names, key=lambda one: one != default))))
-    return found
-
-
 def plugins_of(said: str) -> list[str]:
     """Return the PMI plugins in the output of ``srun --mpi=list``, those to try first before."""
     words = re.findall(
@@ -216,16 +203,23 @@ def admitted(
 
 
 def associations() -> list[tuple[str, str, tuple[str, ...]]]:
-    """Return the user's associations as ``associations_of``; none without accounting."""
+    """Return account, partition (empty for any) and QOS, the default first, of the user's ones.
+
+    None without accounting.
+    """
     try:
-        return associations_of(
-            slurm.ask(
-                *("sacctmgr", "-nP", "show", "assoc", f"user={getpass.getuser()}"),
-                "format=account,partition,qos,defaultqos",
-            )
+        shown = slurm.ask(
+            *("sacctmgr", "-nP", "show", "assoc", f"user={getpass.getuser()}"),
+            "format=account,partition,qos,defaultqos",
         )
     except NetproofError:
         return []
+    found = []
+    for line in filter(None, shown.splitlines()):
+        account, partition, several, default, *_ = (*line.split("|"), "", "", "")
+        names = [name for name in several.split(",") if name]
+        found.append((account, partition, tuple(sorted(names, key=lambda one: one != default))))
+    return found
 
 
 def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], list[str]]:

@@ -140,13 +140,9 @@ def found(looked: Looked, **changes) -> discover.Discovered:
 
 
 class TestAnswers:
-    def test_an_associations_default_qos_comes_first(self):
+    def test_an_associations_default_qos_comes_first(self, kestrel):
         qos = ("normal", "scavenger", "small", "urgent")
-        assert discover.associations_of(said("associations.txt")) == [
-            ("chem", "", qos),
-            ("net", "", qos),
-        ]
-        assert discover.associations_of("net|batch|b,a|a\n") == [("net", "batch", ("a", "b"))]
+        assert discover.associations() == [("chem", "", qos), ("net", "", qos)]
 
     def test_pmi_plugins_are_in_the_order_to_try_them(self):
         plugins = discover.plugins_of(said("mpi.txt"))
