@@ -107,6 +107,12 @@ def test_the_sentence_says_what_the_slower_link_would_take():
     )
 
 
+def test_a_faster_link_and_none_at_all_explain_nothing():
+    slow, fast = Link(1000, 1500), Link(10_000, 9000)
+    for own, other in ((fast, slow), (None, slow), (slow, None), (None, None)):
+        assert set(explained_us(dict.fromkeys(POWERS, 1.0), other, own).values()) == {0}
+
+
 def test_time_on_the_wire_is_that_of_all_frames_and_the_first_once_more():
     # By hand: 1448 bytes of payload in a frame of 1538, at 125 bytes a µs.
     link = Link(1000, 1500)
