@@ -358,7 +358,7 @@ class TestCommand:
         monkeypatch.setenv("PATH", f"{public}:{os.environ['PATH']}")
         assert path.stat().st_mode & stat.S_IXUSR
         with pytest.raises(NetproofError, match="/tell belongs to nobody"):
-            trust.insist_on_command("tell network", "the hook")
+            trust.insist_on_command("cat | tell network", "the hook")
 
     @pytest.mark.parametrize(
         "command",
