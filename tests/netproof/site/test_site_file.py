@@ -87,6 +87,7 @@ def test_a_missing_key_of_a_partition_is_refused(tmp_path, configuration, key):
         ("baseline", "openmpi", "'openmpi' is not among its environs: mpich"),
         ("criteria", {"jumps": {}}, "'jumps' is no criterion; those are"),
         ("criteria", {"jump": {"least_size": 64}}, "'jump': least_size: unknown here; the keys"),
+        ("criteria", {"disturbance": {"others": 20}}, "found 20, expected a share of the CPUs"),
         ("retired", {"lam": " "}, "say why 'lam' is gone, in a sentence"),
         ("retired", {"mpich": "old"}, "'mpich' is among its environs"),
         ("pairs", {"environments": ["lam"]}, "'lam' is not among its environs: mpich"),
