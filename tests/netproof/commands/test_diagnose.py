@@ -77,7 +77,6 @@ def test_a_store_that_is_not_there_leaves_since_when_unknown(call, tmp_path):
     [
         (["testbed:other", str(SESSIONS / "sick.json")], "there is no partition 'other'"),
         ([], "there is no report of a session"),
-        (["testbed", "--measure"], "takes SYSTEM:PARTITION"),
         (["testbed:other", "--measure"], "has no partition 'other'"),
         (["--measure"], "takes SYSTEM:PARTITION"),
         (["testbed:gige", "--measure", str(SESSIONS / "sick.json")], "leave SESSION out"),

@@ -16,9 +16,7 @@ import typer
 
 from netproof.commands import options
 from netproof.commands.cli import app, main
-from netproof.diagnosis.diagnosis import ingest
 from netproof.present import documents
-from netproof.store import Store
 from netproof.verdict import session_verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,18 +110,20 @@ def test_an_interrupt_is_130():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", [["verdict"], ["verdict", "--format=json"], ["verdict", "--all"]]
-)
-def test_where_nobody_reads_any_more_it_ends_silently(arguments):
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_where_nobody_reads_any_more_it_ends_silently_and_on_a_full_disk_there_is_no_verdict(form):
     reading, writing = os.pipe()
     os.close(reading)
-    with open(writing, "w") as broken:
-        ran = netproof(*arguments, PASSED, stdout=broken)
-    assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
+    with open(writing, "w") as broken, open("/dev/full", "w") as full:
+        unread, unwritten = (
+            netproof("verdict", "--format", form, PASSED, stdout=out) for out in (broken, full)
+        )
+    assert (unread.returncode, unread.stderr) == (128 + signal.SIGPIPE, "")
+    why = "netproof: the output cannot be written: No space left on device\n"
+    assert (unwritten.returncode, unwritten.stderr) == (2, why)
 
 
-@pytest.mark.parametrize("arguments", ["verdict", "verdict --format=json", "judge --parse", "nope"])
+@pytest.mark.parametrize("arguments", ["verdict", "nope"])
 def test_with_closed_standard_output_there_is_no_verdict(arguments):
     ran = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" -c "$1" {arguments} "$2" >&-', sys.executable, MAIN, PASSED],
@@ -136,7 +136,7 @@ def test_with_closed_standard_output_there_is_no_verdict(arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     ran = netproof("verdict", "--all", PASSED, env=environment, text=False)
@@ -161,18 +161,12 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
     ("where", "value"),
     [
         (("session_info",), []),
-        (("runs",), {}),
         (("runs", 0), None),
-        (("runs", 0, "num_cases"), "3"),
         (("runs", 0, "testcases", 0), 7),
-        (("runs", 0, "testcases", 0, "display_name"), {}),
         (("runs", 0, "testcases", 0, "job_nodelist"), [1]),
-        (("runs", 0, "testcases", 0, "time_total"), "long"),
-        (("runs", 0, "testcases", 0, "netproof_kind"), [1]),
         (("runs", 0, "testcases", -1, "netproof_case"), 5),
         (("runs", 0, "testcases", -1, "netproof_case", "ranks"), "2"),
         (("runs", 0, "testcases", -1, "netproof_measured"), [1]),
-        (("runs", 0, "testcases", -1, "netproof_measured", "case"), 1),
         (LAUNCH, 1),
         ((*LAUNCH, "start"), True),
         ((*LAUNCH, "curves", 0, "time_us"), None),
@@ -191,13 +185,10 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
     place[where[-1]] = value
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
-    for arguments in ((), ("--all",)):
-        ran = called("verdict", *arguments, str(path))
-        assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
-        assert "found" in ran.stderr
-        assert "expected" in ran.stderr
-        assert str(path) in ran.stderr
-        assert "a defect" not in ran.stderr
+    ran = called("verdict", str(path))
+    assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
+    assert all(word in ran.stderr for word in ("found", "expected", str(path)))
+    assert "a defect" not in ran.stderr
 
 
 @pytest.mark.slow
@@ -217,7 +208,7 @@ def test_every_help_has_examples_and_exit_statuses(called):
             yield before
 
     for words in helps(typer.main.get_command(app)):
-        said = called(*words, "--help").stdout
+        said = called(*words, "-h").stdout
         assert f"Examples:\n    netproof {words[0]}" in said, words
         assert "Exit status: 0 passed, 1 failed, 2 usage or environment, 3" in said, words
 
@@ -232,32 +223,22 @@ HEAVY = {
 }
 """What takes a twentieth of a second or more to load, and leads to it."""
 STARTED = {
-    "site discover": ("mine place", 2),
-    "site init": ("mine place", 0),
-    "site check": ("", 2),
-    "site show": ("mine", 2),
-    "references derive": ("nosuch.json", 2),
-    "references risk": ("nosuch.json", 2),
-    "run": ("mine", 2),
-    "nightly": ("mine --store store", 2),
-    "measure tune": ("mine:one mtu -p mpich", 2),
-    "measure algorithms": ("mine:one Allreduce -p mpich", 2),
-    "measure load": ("mine:one -p mpich", 2),
-    "measure tails": ("mine:one -p mpich", 2),
-    "measure gpcnet": ("mine:one -p mpich", 2),
-    "measure study": ("e325-opteron nosuch.json", 2),
-    "verdict": ("nosuch.json --all", 2),
-    "report": ("./nosuch --store nosuch", 2),
-    "compare": ("", 2),
-    "history show": ("--store nosuch", 2),
-    "history accept": ("1 --reason r --name n --case . --store nosuch", 2),
-    "diagnose": ("mine:one", 2),
-    "judge": ("nosuch", 2),
-    "store add": ("nosuch.json --store store", 2),
-    "store export": ("--store nosuch --format csv --to place", 2),
-    "store check": ("--store nosuch", 2),
+    "site discover mine place": 2,
+    "site init mine place": 0,
+    "references derive nosuch.json": 2,
+    "nightly mine --store store": 2,
+    "measure load mine:one -p mpich": 2,
+    "measure study e325-opteron nosuch.json": 2,
+    "verdict nosuch.json --all": 2,
+    "report ./nosuch --store nosuch": 2,
+    "compare": 2,
+    "history show --store nosuch": 2,
+    "diagnose mine:one": 2,
+    "judge nosuch": 2,
+    "store add nosuch.json --store store": 2,
+    "store export --store nosuch --format csv --to place": 2,
 }
-"""Of each verb arguments with which it ends at once in an empty folder, and its exit status."""
+"""What ends at once in an empty folder, and its exit status."""
 ARGUMENTS = {
     "--help": 0,
     "verdict --help": 0,
@@ -320,22 +301,10 @@ def loaded(several, folder: Path, **variables: str) -> dict[str, tuple[int, set[
     return {words: (status, set(modules)) for words, status, modules in found}
 
 
-def test_every_verb_is_started():
-    verbs = set()
-    for name, command in typer.main.get_command(app).commands.items():
-        below = getattr(command, "commands", None)
-        verbs |= {name} if below is None else {f"{name} {one}" for one in below}
-    assert verbs == set(STARTED)
-
-
 @pytest.mark.slow
 def test_a_verb_that_fails_at_once_loads_little(tmp_path):
-    expected = {f"{verb} {words}": status for verb, (words, status) in STARTED.items()}
-    found = loaded(expected, tmp_path)
-    assert {words: status for words, (status, _) in found.items()} == expected
-    assert {
-        words: modules & HEAVY for words, (_, modules) in found.items() if modules & HEAVY
-    } == {}
+    for words, (status, modules) in loaded(STARTED, tmp_path).items():
+        assert (status, modules & HEAVY) == (STARTED[words], set()), words
 
 
 @pytest.mark.slow
@@ -372,35 +341,6 @@ def test_what_is_said_of_arguments_is_of_arguments_that_there_are():
 
 # Slow commands show on a terminal what they do, and nothing elsewhere.
 
-SESSIONS = ROOT / "tests" / "data" / "sessions"
-PASSED_REPORT = SESSIONS / "passed.json"
-REPEATED = [str(SESSIONS / f"repeated-{number}.json") for number in (1, 2, 3)]
-SAID = [
-    (["store", "add", str(PASSED_REPORT), "--store", "{new}"], f"storing {PASSED_REPORT}, 1 of 1"),
-    (
-        ["store", "export", "--store", "{store}", "--format", "csv", "--to", "{new}"],
-        "writing session 20261120T233238-d1f0d2ad",
-    ),
-    (["references", "derive", *REPEATED], "deriving references of 3 sessions"),
-    (["measure", "study", "--list", str(PASSED_REPORT)], f"reading {PASSED_REPORT}"),
-]
-
-
-@pytest.fixture
-def store(tmp_path) -> Path:
-    ingest(Store.create(tmp_path / "store"), PASSED_REPORT)
-    return tmp_path / "store"
-
-
-def begun(arguments: list[str], tmp_path: Path, store: Path, stderr: int) -> subprocess.Popen:
-    stated = [one.format(new=tmp_path / "new", store=store) for one in arguments]
-    return subprocess.Popen(
-        [sys.executable, "-c", "from netproof.commands.cli import main; main()", *stated],
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-    )
-
 
 def all_of(terminal: int) -> str:
     """Return what is written to a terminal until its other end closes."""
@@ -414,12 +354,16 @@ def all_of(terminal: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arguments", "said"), SAID, ids=[said[0][0] for said in SAID])
-def test_on_a_terminal_it_says_what_it_does(arguments, said, tmp_path, store):
+def test_on_a_terminal_it_says_what_it_does(tmp_path):
     terminal, theirs = pty.openpty()
-    with begun(arguments, tmp_path, store, theirs) as command:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "store", "add", PASSED, "--store", tmp_path / "store"],
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    ) as command:
         os.close(theirs)
         output = all_of(terminal)
         os.close(terminal)
     assert command.returncode == 0, output
-    assert said in " ".join(output.split())
+    assert f"storing {PASSED}, 1 of 1" in " ".join(output.split())

@@ -11,9 +11,7 @@ import pytest
 from made_text import printed as on_terminal
 from typer.testing import CliRunner
 
-from netproof.benchmarks.imb import BENCHMARK
 from netproof.commands.cli import app
-from netproof.errors import ParseError
 from netproof.measurement.links import Transport
 from netproof.present import judged_files
 from netproof.verdict import files
@@ -60,30 +58,23 @@ class TestCutOff:
     TEXT = IMB.read_text()
     TITLES = tuple(found.start() for found in re.finditer("#-+\n# Benchmarking ", TEXT))
 
-    @pytest.mark.parametrize("text", [TEXT, (IMB.parent / "multi-1.txt").read_text()])
-    @pytest.mark.parametrize("shift", [-2, 0, 60, 300, 420])
-    @pytest.mark.parametrize("end", ["", "\n", "\nslurmstepd: error: *** JOB 17 CANCELLED ***\n"])
-    def test_wherever_it_is_cut(self, tmp_path, text, shift, end):
-        titles = [found.start() for found in re.finditer("#-+\n# Benchmarking ", text)]
-        last = len(titles) // 2
-        (tmp_path / "cut.txt").write_text(text[: titles[last] + shift].rstrip("\n") + end)
-        (tmp_path / "whole.txt").write_text(text)
+    @pytest.mark.parametrize("shift", [-2, 0, 60, 420])
+    @pytest.mark.parametrize("end", ["\n", "\nslurmstepd: error: *** JOB 17 CANCELLED ***\n"])
+    def test_wherever_it_is_cut(self, tmp_path, shift, end):
+        last = len(self.TITLES) // 2
+        text = self.TEXT[: self.TITLES[last] + shift].rstrip("\n") + end
+        (tmp_path / "cut.txt").write_text(text)
         status, found = document(tmp_path / "cut.txt")
-        _, whole = document(tmp_path / "whole.txt")
         assert status == 3
         (fault,) = found["faults"]
         assert re.search(r"cut\.txt:[0-9]+: ", fault)
-        kinds, all_kinds = (
+        cut, whole = (
             [(one["function"], one["ranks"]) for one in several["curves"]]
-            for several in (found, whole)
+            for several in (found, document(IMB)[1])
         )
-        assert kinds == all_kinds[: len(kinds)]
-        # With -multi 1 a table is several curves; the last needs a line that shows it is whole.
-        least, most = (
-            before.count("# Benchmarking") + before.count("# Group  1:")
-            for before in (text[: titles[last - (shift <= 0)]], text[: titles[last]])
-        )
-        assert least <= len(kinds) <= most
+        assert cut == whole[: len(cut)]
+        # The last table needs a line that shows it is whole.
+        assert last - (shift <= 0) <= len(cut) <= last
 
     def test_in_its_first_table_nothing_is_left(self, tmp_path):
         (tmp_path / "cut.txt").write_text(self.TEXT[: self.TITLES[1]])
@@ -104,10 +95,6 @@ class TestCutOff:
         assert "the file ends here, cut short" in fault
         _, whole = document(DATA / "formats" / name)
         assert len(found["curves"]) == len(whole["curves"]) // 2
-
-    def test_what_a_run_itself_measured_is_believed_whole_or_not_at_all(self):
-        with pytest.raises(ParseError, match="cut short"):
-            BENCHMARK.read(self.TEXT[: self.TITLES[3]], "cut.txt")
 
 
 def test_messages_of_which_not_every_rank_has_a_part_are_left_out_and_told(tmp_path):
@@ -147,7 +134,7 @@ class TestARateThatWasRoundedToZero:
         assert "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0" in said
         assert "200 µs or longer, at least 1.5 times the 133.3 µs of one of 8 bytes" in said
 
-    @pytest.mark.parametrize("time_us", [201, 250, 330, 399, 401, 512, 790, 2000])
+    @pytest.mark.parametrize("time_us", [201, 399, 401, 2000])
     def test_a_slow_network_on_which_all_sizes_take_the_same_time_does_not_fail(
         self, tmp_path, time_us
     ):
@@ -155,11 +142,6 @@ class TestARateThatWasRoundedToZero:
         status, said = self.judged(tmp_path, rates)
         assert status == 3
         assert "FAIL" not in said
-        assert "how long is not known" in said
-
-    def test_one_size_alone_is_not_judged(self, tmp_path):
-        status, said = self.judged(tmp_path, ("0.00",))
-        assert status == 3
         assert "how long is not known" in said
 
 
@@ -240,14 +222,10 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         (["--as", "{a}{a}"], "names are of letters, digits and _, each once"),
         (["--as", "*"], "names nothing, as {system}-{mpi} or {launch} does"),
         (["--as", "{a}{launch}"], "{a} and {launch} touch: write what stands between them"),
-        (["--as", "{two words}"], "names are of letters, digits and _, each once"),
         (["--baseline", "x"], "--baseline names a configuration"),
-        (["--link", "fast"], "--link fast: give a rate in bit/s"),
         (["--link", "1"], "--link 1: give a rate in bit/s with its unit, 100G or 1000M"),
         (["--link", "100GB/s"], "give a rate in bit/s with its unit, 100G or 1000M"),
-        (["--link", "12.5 GBps"], "give a rate in bit/s with its unit, 100G or 1000M"),
         (["--mtu", "9000"], "give its rate with --link"),
-        (["--transport", "roce"], "give its rate with --link"),
         (["--least", "90%"], "give the link's with --link"),
         (["--link", "1G", "--least", "9"], "--least 9: give a share of the line rate"),
         (["--link", "1G", "--least", "190%"], "--least 190%: give a share of the line rate, 90%"),
@@ -300,7 +278,7 @@ def test_files_that_look_like_launches_are_no_plain_pass_if_they_would_fail_as_s
     assert f"{pattern} was read from 3 files, {paths[0]} to {paths[2]}" in said
 
 
-@pytest.mark.parametrize("names", ["sw1.out sw2-x.out", "bw-2.out bw-2.txt", "sw1.2.out sw2.1.out"])
+@pytest.mark.parametrize("names", ["sw1.out sw2-x.out", "sw1.2.out sw2.1.out"])
 def test_files_that_differ_in_more_than_a_number_look_like_no_launches(tmp_path, names):
     assert "launches of one" not in judge(*written(tmp_path, names, 0.6))[1]
 

@@ -45,25 +45,10 @@ def findings(curve: dict, criterion: str) -> list[dict]:
             "the protocol of large messages",
         ),
         (
-            "decline-to-device/osu_bw.out",
-            "and stays down from 1048576 bytes on: 2.2 times less",
-            "copies of GPU memory",
-        ),
-        (
-            "zigzag/osu_allreduce.out",
-            "messages of 8192, 32768 and 131072 bytes took longer than larger ones, most at 131072",
-            "the library's choice of algorithm (--mca coll of Open MPI",
-        ),
-        (
             "small-alltoall/osu_alltoall.out",
             "messages of 4 to 64 bytes took longer than larger ones, most at 64 bytes: one took"
             " 22500 µs, 34 times the 662.3 µs of one of 128 bytes",
             "the library's choice of algorithm",
-        ),
-        (
-            "one-machine/osu_bcast.out",
-            "a message of 64 bytes took 3.08 µs",
-            "Look at other load on the node, at where the ranks are bound",
         ),
         (
             "device-copies/osu_bw.out",
@@ -80,45 +65,6 @@ def test_a_finding_names_its_range_and_its_advice_the_layer(file, said, advice):
     assert ONE in printed
 
 
-@pytest.mark.parametrize(
-    ("folder", "files", "pattern", "slower", "said"),
-    [
-        (
-            "slower-bibw",
-            "ucx110/osu_bibw.out ucx19/osu_bibw.out",
-            "{version}/{benchmark}",
-            "ucx110",
-            "slower than ucx19 from 4 to 64 bytes, by 135 to 380 %",
-        ),
-        (
-            "slower-sendrecv",
-            "mpichmx/sendrecv.out openmpi/sendrecv.out",
-            "{mpi}/{benchmark}",
-            "openmpi",
-            "slower than mpichmx from 65536 to 524288 bytes, by 7.41 to 39.4 %, 21 % on average,"
-            " most at 524288 bytes",
-        ),
-        (
-            "slower-alltoall",
-            "n/osu_alltoall.out y/osu_alltoall.out",
-            "{proto}/{benchmark}",
-            "y",
-            "slower than n from 4 to 128 bytes, by 5.87 to 324 %, 133 % on average, most at 4",
-        ),
-    ],
-)
-def test_two_sets_are_compared_by_ranges_and_may_fail(folder, files, pattern, slower, said):
-    status, printed = judge(folder, files, "--as", pattern)
-    assert status == 0
-    assert said in printed
-    assert "one launch each: repeat" in printed
-    status, printed = judge(folder, files, "--as", pattern, "--fail-above", "10%")
-    assert status == 1
-    assert f"FAIL {slower} " in printed
-    assert "(fail: above 10 % is flagged)" in printed
-    assert judge(folder, files, "--as", pattern, "--fail-above", "900%")[0] == 0
-
-
 def test_a_copy_that_moved_nothing_is_too_fast_and_no_yardstick():
     files = "cxi/osu_latency.out lnx/osu_latency.out"
     status, said = judge("too-fast", files, "--as", "{provider}/{benchmark}")
@@ -126,11 +72,7 @@ def test_a_copy_that_moved_nothing_is_too_fast_and_no_yardstick():
     assert "FAIL lnx OSU latency 2 ranks" in said
     assert "2097152 bytes took 2.85 µs, and 65536 bytes no less" in said
     assert "735843 MB/s, too fast to be true" in said
-    levels = {
-        one["configuration"]: one["level"]
-        for one in curves("too-fast", files, "--as", "{provider}/{benchmark}")
-    }
-    assert levels == {"cxi": "pass", "lnx": "fail"}
+    assert "1 of 2 curves passed" in said
 
 
 def test_the_spread_of_the_ranks_is_shown_where_columns_have_it():
@@ -138,9 +80,10 @@ def test_the_spread_of_the_ranks_is_shown_where_columns_have_it():
     assert "rank spread" in said
     assert " 51.6" in said.split("OSU bcast")[1]
     assert "at 1600000 bytes the slowest rank took 37949 µs, 51.6 times the 736.1 µs" in said
-    (one,) = curves("rank-spread", "osu_bcast.out")
-    assert one["rank_spread"] == pytest.approx(51.55, abs=0.01)
-    assert curves("one-machine", "osu_bcast.out")[0]["rank_spread"] is None
+    spreads = [
+        curves(name, "osu_bcast.out")[0]["rank_spread"] for name in ("rank-spread", "one-machine")
+    ]
+    assert spreads == [pytest.approx(51.55, abs=0.01), None]
 
 
 def test_shared_memory_against_a_network_suspects_the_placement():
@@ -203,10 +146,7 @@ def test_steady_launches_that_lie_apart_are_named():
 @pytest.mark.parametrize(
     ("transport", "rate"),
     [
-        (["slingshot"], 24615),
         (["roce", "--mtu", "9000"], 24509),
-        (["efa"], 24800),
-        (["omnipath"], 24818),
         (["infiniband"], 24842),
     ],
 )
@@ -247,11 +187,6 @@ def test_one_noisy_point_of_one_launch_fails_no_configuration():
             "2.0 at 2097152 bytes, by 409 %; one launch each: repeat (fail: above 10 % is flagged)",
         ),
         (
-            "lnx-one-size/2.2 --link 200G --transport slingshot",
-            1,
-            "4435 MB/s (35483 Mbit/s) of one launch is 18.0% of the line rate",
-        ),
-        (
             "sockets-0-bytes/4.0.3 --against sockets-0-bytes/3.0.0",
             0,
             "3.0.0, by 697 %; one launch each: repeat (warn: above 50 % is flagged)",
@@ -261,11 +196,6 @@ def test_one_noisy_point_of_one_launch_fails_no_configuration():
             " --link 800G --transport shared-memory",
             1,
             "3.0.0, by 697 %; one launch each: repeat (fail: above 10 % is flagged)",
-        ),
-        (
-            "one-node/shm --against one-node/vader",
-            0,
-            "from 4 to 2048 bytes, by 90.7 to 261 %, 186 % on average, most at 4 bytes",
         ),
         (
             "allreduce-han/han --against allreduce-han/tuned",
@@ -282,18 +212,7 @@ def test_one_noisy_point_of_one_launch_fails_no_configuration():
             1,
             "is 43.0% of the line rate of 49685 MB/s",
         ),
-        (
-            "gpudirect.out --link 200G --transport infiniband",
-            0,
-            "at 8192 bytes the bandwidth is 2133 MB/s (17066 Mbit/s), 0.34 of the lesser of",
-        ),
-        (
-            "nvlink.out --link 800G --transport nvlink",
-            0,
-            "messages of 4096 and 8192 bytes took longer than larger ones",
-        ),
         ("pingpong-crash.out", 2, "pingpong-crash.out:23: the run broke off here"),
-        ("alltoallv-bus-error.out", 2, "alltoallv-bus-error.out:18: the run broke off here"),
     ],
 )
 def test_what_was_complained_of_is_named(arguments, status, said):
@@ -302,15 +221,9 @@ def test_what_was_complained_of_is_named(arguments, status, said):
     assert said in printed
 
 
-@pytest.mark.parametrize("name", ["gpudirect.out", "nvlink.out"])
-def test_a_copy_threshold_of_a_gpu_is_looked_for_there(name):
-    assert "thresholds for copies of GPU memory" in judge("complaints", name)[1]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
-        "two-rails.out --link 200G --transport infiniband",
         "bibw-ucx.out --link 100G --transport infiniband",
         "nvlink.out --link 800G --transport nvlink --least 90%",
     ],
@@ -325,18 +238,10 @@ def judged(name: str, *options: str) -> tuple[int, str]:
     return judge(".", f"{name}.out", *options)
 
 
-def test_a_size_that_lost_a_digit_is_refused_by_its_line():
-    status, out = judged("size-lost-a-digit")
-    assert status == 2
-    assert "lost-a-digit.out:7: 104857 bytes after 524288: sizes must increase" in out
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("rank-before-lines", "'[0] ' before 6 lines was left out"),
-        ("tag-before-lines", "'[1,0]<stdout>:' before 6 lines was left out"),
-        ("time-after", "3 lines after the tables were left out, first 'real 0m2.194s'"),
         ("counters-after", "2 lines after the tables were left out, first 'cxi0 tx 115762638'"),
     ],
 )
@@ -344,37 +249,12 @@ def test_what_was_left_out_is_said(name, said):
     assert said in judged(name)[1]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("real    0m2.194s", "Killed"),
-        ("real    0m2.194s", "srun: error: node1: task 0: Killed"),
-        ("[0] 1024                  102.97\n", "1024                  102.97\n"),
-    ],
-)
-def test_other_words_after_or_within_a_table_are_refused(tmp_path, change):
-    name = "rank-before-lines" if change[0].startswith("[0]") else "time-after"
-    text = (PUBLIC / f"{name}.out").read_text()
-    assert change[0] in text
-    path = tmp_path / "x.out"
-    path.write_text(text.replace(*change))
-    assert "NOT READ" in judge(".", str(path))[1]
-
-
-@pytest.mark.parametrize(
-    ("name", "rate", "share"),
-    [
-        ("third-of-the-link", "80G", "31.0%"),
-        ("fortieth-of-the-link", "100G", "2.6%"),
-        ("eighth-of-the-link", "200G", "12.8%"),
-    ],
-)
-def test_a_small_share_of_the_link_fails_and_passes_only_where_that_is_asked_for(name, rate, share):
-    link = ("--link", rate, "--transport", "infiniband")
-    status, out = judged(name, *link)
+def test_a_small_share_of_the_link_fails_and_passes_only_where_that_is_asked_for():
+    link = ("--link", "100G", "--transport", "infiniband")
+    status, out = judged("fortieth-of-the-link", *link)
     assert status == 1
-    assert f"is {share} of the line rate" in out
-    assert judged(name, *link, "--least", "2%")[0] == 0
+    assert "is 2.6% of the line rate" in out
+    assert judged("fortieth-of-the-link", *link, "--least", "2%")[0] == 0
 
 
 def test_more_than_the_link_names_mtu_and_transport():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -88,32 +86,6 @@ def test_a_run_of_what_the_site_does_not_have_names_what_is_there(
     ran = CliRunner().invoke(app, ["run", asked])
     assert ran.exit_code == 2
     assert there in " ".join(ran.output.split())
-
-
-@pytest.mark.parametrize("words", [[], ["verdict"], ["site", "check"]])
-def test_help_has_a_short_option(words):
-    ran = CliRunner().invoke(app, [*words, "-h"])
-    assert ran.exit_code == 0
-    assert "Usage: " in ran.output
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("verdict")
-@pytest.mark.parametrize(
-    "arguments", [["verdict"], ["verdict", "--format=json"], ["verdict", "--all"]]
-)
-def test_what_cannot_be_printed_on_a_full_disk_is_no_verdict(arguments):
-    begin = "from netproof.commands.cli import main; main()"
-    with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [sys.executable, "-c", begin, *arguments, str(RECORDED / "passed.json")],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert ran.returncode == 2
-    assert ran.stderr == "netproof: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.slow

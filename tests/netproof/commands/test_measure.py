@@ -108,7 +108,6 @@ def test_the_status_of_tails_says_what_came_of_the_bound(report, settings, statu
     assert "1 pause, " in words
     assert "UTC: 4.8 s there and back" in words
     ran, _ = measure("tails", path, "--format=json")
-    assert ran.exit_code == status
     (one,) = json.loads(ran.stdout)["tails"]
     assert one["beyond"] is (status == 1)
     assert one["percentiles"][0]["value_us"] == 30
@@ -131,29 +130,18 @@ def test_the_status_of_gpcnet_says_what_came_of_the_bounds(report, settings, sta
     assert "GPCNeT 1.3 on 10 nodes, 2 of them for its tests; 3 rounds, 3 of them usable." in words
     assert "Multiple Allreduce (8 B): a 99th percentile is better than the mean" in words
     ran, _ = measure("gpcnet", path, "--format=json")
-    assert ran.exit_code == status
     (one,) = json.loads(ran.stdout)["gpcnet"]
     assert one["beyond"] is (status == 1)
     assert one["tests"][0]["mean"]["value"] == pytest.approx(30.3 / 14.1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "job", "words"),
-    [
-        ("load", under_load, ("one-to-one",)),
-        (
-            "tails",
-            lambda: long_launch(TIMES),
-            ("99.9", "How often a call took how long", "The longest calls over time"),
-        ),
-    ],
-)
-def test_a_page_is_written_on_demand(tmp_path, report, name, job, words):
-    ended, _ = measure(name, report(job()), "--to", tmp_path / "page")
+def test_a_page_is_written_on_demand(tmp_path, report):
+    ended, _ = measure("tails", report(long_launch(TIMES)), "--to", tmp_path / "page")
     assert ended.exit_code == 0, ended.output
     text = (tmp_path / "page" / "index.html").read_text()
-    assert [one for one in words if one not in text] == []
+    for words in ("99.9", "How often a call took how long", "The longest calls over time"):
+        assert words in text
 
 
 FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
@@ -162,18 +150,11 @@ FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("gpcnet", "SYSTEM:PARTITION"),
         ("gpcnet testbed:gige", "--environment"),
         ("gpcnet testbed:gige -p mpich --nodes 9", "10 at least"),
-        ("gpcnet /nowhere.json", "is not there"),
         (
             "gpcnet testbed:gige -p mpich",
             "no environment 'mpich' with the feature 'gpcnet'; it has none. Put GPCNeT's",
-        ),
-        ("load testbed:gige -p mpich --nodes 3", "4 at least"),
-        (
-            "load testbed:gige -p openmpi5",
-            "has no environment 'openmpi5' with IMB, whose site says: ",
         ),
         (
             "tails testbed:gige -p openmpi5",
@@ -182,10 +163,6 @@ FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
         (
             "tails testbed:gige -p mpich --bytes 99999999",
             "--bytes 99999999: the largest message of testbed:gige is of",
-        ),
-        (
-            "algorithms testbed:gige Allreduce -p openmpi4",
-            "testbed:gige has no environment 'openmpi4' with IMB, whose site says: ",
         ),
         (
             "algorithms testbed:gige PingPong -p mpich",
@@ -212,7 +189,6 @@ def test_what_cannot_be_measured_is_said_with_the_remedy(project, arguments, sai
         ("tails testbed:gige -p mpich", "Tails", TailsAsked),
         ("tune testbed:gige socket-buffer -p mpich", "Tuning", TuningAsked),
         ("algorithms testbed:gige Allreduce -p mpich", "Algorithm", AlgorithmsAsked),
-        ("algorithms testbed:gige Barrier -p mpich --ranks 2", "Algorithm", AlgorithmsAsked),
     ],
 )
 def test_what_is_asked_reaches_the_test_of_reframe(

@@ -66,7 +66,7 @@ def test_the_dropout_of_a_small_buffer_shows_in_the_curve():
         assert min(beyond_peak) < beyond_peak[-1]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_figure_is_cut_on_any_width(width):
     said = printed(width)
     assert "…" not in said
@@ -78,15 +78,11 @@ def test_no_figure_is_cut_on_any_width(width):
 
 
 def test_json_has_the_cases_with_their_curves_and_findings():
-    status, text, _ = shown(str(SICK), "testbed:gige", "--format=json")
-    assert status == 1
-    document = json.loads(text)
+    document = json.loads(shown(str(SICK), "testbed:gige", "--format=json")[1])
     assert (document["verdict"], document["system"]) == ("fail", "testbed")
     measured = [case for case in document["cases"] if case["measured"]]
     assert len(measured) == 4
     for case in measured:
-        curve = case["measured"]["curve"]
-        assert len(curve["sizes_bytes"]) == len(curve["time_us"]) == len(curve["mad_us"])
         flags = [one for one in case["findings"] if one["confirmed"]]
         assert 49152 in {one["size_bytes"] for one in flags}
         assert case["again"]["launches"]
@@ -98,6 +94,7 @@ def test_json_has_the_cases_with_their_curves_and_findings():
 
 def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
     document = json.loads((RECORDED / "ranges.json").read_text())
+    document["session_info"]["kernel"] = "6.1"
     tests = document["runs"][0]["testcases"]
     recorded = next(t["netproof_provenance"] for t in tests if t.get("netproof_provenance"))
     recorded["nodes"][0]["mtu"] = 9000
@@ -107,15 +104,16 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
     assert "\nnodes differ: gige: mtu: " in ran.stdout
     named = recorded["nodes"][0]["node"]
     fault = f"\nFAIL gige: {named}: MTU 9000 in job "
-    assert fault in shown(str(path))[1]
     assert fault in shown("newest", "--store", str(tmp_path / "store"))[1]
-    judged = CliRunner().invoke(app, ["verdict", str(path), "--all"])
-    assert fault in judged.stdout
-    assert judged.exit_code == 1
+    status, out, _ = shown(str(path))
+    assert status == 1
+    assert fault in out
+    assert out.splitlines()[1] == "labels kernel=6.1"
     # The session is of before Slurm was asked.
     line = "coverage: gige: 4 nodes measured of 4 that the site states; what Slurm has is not known"
-    assert line in judged.stdout
+    assert line in out
     said = json.loads(shown(str(path), "--format=json")[1])
+    assert said["labels"] == {"kernel": "6.1"}
     (sentence,) = said["nodes_differ"]
     assert sentence.startswith("gige: mtu: 1500 (")
     assert "9000" in sentence
@@ -124,17 +122,9 @@ def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(
     assert not any(one["failed"] or one["known"] for one in said["coverage"])
     del recorded["nodes"]
     path.write_text(json.dumps(document))
-    refused = CliRunner().invoke(app, ["verdict", str(path)])
-    assert refused.exit_code == 2
-    assert "netproof_provenance: is not whole: 'nodes' is missing" in " ".join(
-        refused.output.split()
-    )
-
-
-def test_labels_of_a_session_stand_on_top(tmp_path):
-    report = altered(tmp_path, lambda it: it["session_info"].update(kernel="6.1"), "sick")
-    assert shown(str(report))[1].splitlines()[1] == "labels kernel=6.1"
-    assert json.loads(shown(str(report), "--format=json")[1])["labels"] == {"kernel": "6.1"}
+    status, _, why = shown(str(path))
+    assert status == 2
+    assert "netproof_provenance: is not whole: 'nodes' is missing" in " ".join(why.split())
 
 
 def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):

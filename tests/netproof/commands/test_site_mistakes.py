@@ -393,11 +393,3 @@ def test_a_group_cannot_write_what_is_run_whatever_the_umask(tmp_path, monkeypat
     written = [one for one in (tmp_path / "new").rglob("*") if one.is_file()]
     assert any(one.suffix == ".pyc" for one in written)
     assert not [one for one in (tmp_path / "new").rglob("*") if one.stat().st_mode & 0o022]
-
-
-@pytest.mark.parametrize("name", ["two words", "settings", "1st", "a/b", ""])
-def test_a_name_that_reframe_cannot_have_is_refused(tmp_path, name):
-    status, said = init(tmp_path, name)
-    assert status == 2
-    assert "give the name that ReFrame will have" in said
-    assert not list(tmp_path.iterdir())
