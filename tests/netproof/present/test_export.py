@@ -155,14 +155,11 @@ def test_nothing_is_written_over_and_a_session_that_is_not_there_is_named(stored
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_text_that_a_spreadsheet_takes_for_a_formula_is_marked_as_text(text):
-    assert csv_cell(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("value", ["gige-1", "", -1.5, -3, None, "a=b"])
-def test_numbers_and_other_text_of_a_cell_stay(value):
-    assert csv_cell(value) == value
+def test_text_that_a_spreadsheet_takes_for_a_formula_is_marked_as_text_and_numbers_stay():
+    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"):
+        assert csv_cell(text) == f"'{text}"
+    for value in ("gige-1", "", -1.5, None, "a=b"):
+        assert csv_cell(value) == value
 
 
 # The documents of ``--format json``: docs/reference/json.md describes every key.
@@ -215,11 +212,6 @@ def written(document: dict) -> dict:
 def test_a_verdict_is_as_the_schema_in_the_wheel_says(judge, name):
     document = written(documents.of_judged(judge(name)))
     assert [f"{one.json_path}: {one.message}" for one in SCHEMA.iter_errors(document)] == []
-
-
-def test_the_schema_refuses_a_key_that_it_does_not_have_and_one_that_is_missing(judge):
-    document = written(documents.of_judged(judge("sick.json", "testbed:gige")))
-    document["cases"][0]["told"] = "x"
-    del document["cases"][1]["findings"]
-    wrong = {one.json_path for one in SCHEMA.iter_errors(document)}
-    assert wrong == {"$.cases[0]", "$.cases[1]"}
+    del document["cases"][0]["findings"]
+    document["cases"][1]["told"] = "x"
+    assert {one.json_path for one in SCHEMA.iter_errors(document)} == {"$.cases[0]", "$.cases[1]"}

@@ -45,14 +45,6 @@ def test_what_is_not_known_is_a_dash_and_its_reason_is_counted():
     assert "not known of 3 cases: nobody looked" in said
 
 
-def test_a_narrow_terminal_keeps_what_matters_most():
-    rows = (((TCP, COST, 3.5),), {})
-    said = printed(blocks(rows), 90).splitlines()
-    (head,) = (line for line in said if line.startswith("partition"))
-    assert "s/GB" in head
-    assert "irq" not in head
-
-
 OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
 UNKNOWN = NodeCost("gige-1", 1, 1, absent={"cpu_s": NO_STARTS})
 

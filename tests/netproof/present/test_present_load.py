@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from made_text import printed
 
 from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded
-from netproof.present import documents
 from netproof.present import loads as shown
 from netproof.present.html.folder import page_of
 
@@ -129,13 +127,3 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     assert str(conclusion(one)[1]).startswith(words)
     assert "Inconclusive: slow ports: why." in shown.load_answer(one)[1][2].sentences
     assert words in html.unescape(page_of("Under load", [("answer", *shown.load_answer(one))]))
-
-
-def test_plain_values_have_every_factor(recorded):
-    one = bounded(recorded, most=1.5)
-    session = json.loads(json.dumps(documents.plain(one)))
-    assert session["beyond"] is True
-    across = next(found for found in session["factors"] if found["where"] == "across leaves")
-    assert across["mean"]["side"] == "beyond"
-    assert across["median"]["value"] > 3
-    assert across["99th percentile"]["value"] is None

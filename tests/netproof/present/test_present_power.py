@@ -6,7 +6,6 @@ import pytest
 from made_text import printed
 
 from netproof.measurement.case import Case
-from netproof.present import documents
 from netproof.present import verdict as present
 from netproof.verdict.power import Degradation, Smallest
 
@@ -19,7 +18,6 @@ CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "o
         (None, "-"),
         (Smallest(Degradation.BANDWIDTH, None), "nothing fails"),
         (Smallest(Degradation.BANDWIDTH, 1.2, "reference", 1.25), "20% less"),
-        (Smallest(Degradation.BANDWIDTH, 1.25, "reference"), "about 20% less"),
         (Smallest(Degradation.LATENCY, 1.3, "reference", 1.34), "34% more"),
         (Smallest(Degradation.LATENCY, 12.0, "envelope"), "about 12 times"),
         (Smallest(Degradation.SPIKE, 100.0, "jump", 101.0, 3072), "101 times at 3072 bytes"),
@@ -41,13 +39,3 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
     assert "1 case has a single launch" in text
     assert "nothing fails: 1 case has no bound" in text
     assert "no case passed" in printed(present.power_blocks([(CASE, 3, ())]))
-
-
-def test_as_plain_values():
-    found = (CASE, 3, (Smallest(Degradation.SPIKE, 4.0, "jump", 4.4, 512),))
-    assert present.of_power(found) == documents.plain(CASE) | {
-        "launches": 3,
-        "changes": [
-            {"change": "one size", "factor": 4.0, "sure": 4.4, "size": 512, "criterion": "jump"}
-        ],
-    }
