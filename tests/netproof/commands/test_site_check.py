@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof.benchmarks import registry
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,22 +52,6 @@ def reframe(monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(ROOT / ".venv" / "bin"))
 
 
-@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)])
-def with_reframe(request, folders) -> bool:
-    """Whether ReFrame checks the site too."""
-    if request.param:
-        request.getfixturevalue("reframe")
-    return request.param
-
-
-def insist_on_reframes_word(said: str, system: str, *, asked: bool) -> None:
-    """Check that ReFrame takes the site; without Lmod it cannot say for one with Lmod."""
-    not_asked = "not checked: whether ReFrame takes the file: reframe is not in PATH"
-    assert (not_asked in said) is not asked
-    if asked and system == "testbed":
-        assert "ReFrame takes the configuration" in said
-
-
 def changed(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
@@ -89,20 +72,15 @@ def faults(*arguments: str) -> list[dict[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["testbed", "example"])
 @pytest.mark.parametrize("full", [(), ("--full",)])
-def test_the_systems_that_come_with_the_project_lack_nothing(folders, with_reframe, system, full):
+def test_the_systems_that_come_with_the_project_lack_nothing(folders, system, full):
     status, said, _ = checked(system, *full)
-    insist_on_reframes_word(said, system, asked=with_reframe)
+    assert "not checked: whether ReFrame takes the file: reframe is not in PATH" in said
+    assert "not checked: partitions, nodes and time limits: no Slurm here" in said
+    programs = f"{'openmpi-gcc gcc/13,' if system == 'example' else 'openmpi4'}"
+    assert f"not checked: what only a job sees (--job), that nodes have: {programs}" in said
     assert (status, said.splitlines()[-1]) == (0, f"{system}: ready")
     assert f"reference-values/{system}.yaml: has references for every case; in " in said
     assert "no time and no rate is bounded, so the criteria alone judge these" in said
-
-
-@pytest.mark.slow
-def test_what_cannot_be_seen_from_here_is_said(folders):
-    _, said, _ = checked("example")
-    assert "not checked: partitions, nodes and time limits: no Slurm here" in said
-    assert "not checked: what only a job sees (--job), that nodes have: openmpi-gcc gcc/13," in said
-    assert f", {', '.join(registry.PROGRAMS)}; mpich-gcc " in " ".join(said.split())
 
 
 def test_modules_that_this_shell_cannot_load_are_a_fault_where_slurm_is(folders, monkeypatch):
@@ -118,28 +96,24 @@ def test_modules_that_this_shell_cannot_load_are_a_fault_where_slurm_is(folders,
     assert "use a login shell: bash -lc" in fault["reason"]
 
 
-def third_of_testbed(folders: Path, monkeypatch) -> None:
-    """Add one switch to the topology."""
-    path = folders / "topology.yaml"
-    path.write_text((ROOT / "ci/testbed/topology.yaml").read_text() + THIRD_OF_TESTBED)
-    monkeypatch.setenv("NETPROOF_TOPOLOGY", str(path))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["example", "testbed"])
 def test_another_switch_is_one_more_dictionary_and_nothing_else(
-    folders, with_reframe, system, monkeypatch
+    folders, reframe, system, monkeypatch
 ):
     before = json.loads(checked(system, "--format=json")[1])["right"][0]
     if system == "example":
         changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, THIRD_OF_EXAMPLE)
     else:
-        third_of_testbed(folders, monkeypatch)
+        path = folders / "topology.yaml"
+        path.write_text((ROOT / "ci/testbed/topology.yaml").read_text() + THIRD_OF_TESTBED)
+        monkeypatch.setenv("NETPROOF_TOPOLOGY", str(path))
     status, said, _ = checked(system, "--full")
     assert (status, said.splitlines()[-1]) == (0, f"{system}: ready")
     assert "2 partitions" in before
     assert "3 partitions" in said
-    insist_on_reframes_word(said, system, asked=with_reframe)
+    # Without Lmod it cannot say for a site with Lmod.
+    assert ("ReFrame takes the configuration" in said) is (system == "testbed")
     assert checked(f"{system}:{'nexus-fc' if system == 'example' else 'gige3'}")[0] == 0
 
 
@@ -157,46 +131,6 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     assert said.splitlines()[-1] == "example: 3 things are wrong"
 
 
-@pytest.mark.slow
-def test_a_partition_without_references_is_named_with_what_to_write(folders, monkeypatch):
-    changed(
-        folders / "reference-values" / "testbed.yaml", "'testbed:.*'", "'testbed:(gige|fast.*)'"
-    )
-    third_of_testbed(folders, monkeypatch)
-    (fault,) = faults("testbed")
-    assert fault["file"] == str(folders / "reference-values" / "testbed.yaml")
-    assert fault["place"].startswith("NetpipeTcp, NetpipeMpi, ImbPingPong, ImbSendrecv, ")
-    assert fault["key"] == "testbed:gige3"
-    assert fault["reason"] == (
-        "is not there, so 50 cases on gige3 (openmpi4, openmpi5, mpich, intelmpi) at 2, 4 ranks"
-        " would fail; write testbed:gige3: alongside testbed:(gige|fast.*), or make one of these an"
-        " expression that fits it"
-    )
-
-
-@pytest.mark.slow
-def test_a_rank_count_without_references_is_named(folders):
-    changed(folders / "site-config" / "testbed.py", "for count in (2, 4)", "for count in (2, 3)")
-    (fault,) = faults("testbed:gige")
-    assert (fault["key"], fault["reason"]) == (
-        "3",
-        "is not there, so 14 cases on gige (mpich, intelmpi) at 3 ranks would fail; write 3:"
-        " alongside 2, 4",
-    )
-
-
-@pytest.mark.slow
-def test_a_landmark_without_an_entry_is_named_for_the_functions_that_define_it(folders):
-    path = folders / "reference-values" / "testbed.yaml"
-    changed(path, "  rate_1_kib_mb_s: [0, null, null, MB/s]\n", "")
-    found = faults("testbed")
-    assert [fault["place"] for fault in found] == [
-        *("NetpipeTcp", "NetpipeMpi", "ImbPingPong", "ImbSendrecv")
-    ]
-    assert {fault["key"] for fault in found} == {"rate_1_kib_mb_s"}
-    assert "add rate_1_kib_mb_s: [0, null, null, MB/s]" in found[0]["reason"]
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [(None, "is not there; copy "), ("NetpipeTcp: [", "no YAML"), ("NetpipeTcp: {}\n", "$index")],
@@ -207,6 +141,52 @@ def test_a_file_of_references_that_is_none_is_told(folders, text, reason):
     found = faults("testbed")
     assert {fault["file"] for fault in found} == {str(path)}
     assert reason in found[0]["reason"]
+
+
+SITE, REFERENCES = "site-config/testbed.py", "reference-values/testbed.yaml"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "old", "new", "asked", "place", "key", "reason"),
+    [
+        (
+            *(REFERENCES, "'testbed:.*'", "'testbed:gige'", "testbed"),
+            *("NetpipeTcp, NetpipeMpi, ImbPingPong, ImbSendrecv, ", "testbed:fast-ethernet"),
+            "is not there, so 50 cases on fast-ethernet (openmpi4, openmpi5, mpich, intelmpi) at 2,"
+            " 4 ranks would fail; write testbed:fast-ethernet: alongside testbed:gige, or make one"
+            " of these an expression that fits it",
+        ),
+        (
+            *(SITE, "for count in (2, 4)", "for count in (2, 3)", "testbed:gige", "Imb", "3"),
+            "is not there, so 14 cases on gige (mpich, intelmpi) at 3 ranks would fail; write 3:"
+            " alongside 2, 4",
+        ),
+        (
+            *(REFERENCES, "  rate_1_kib_mb_s: [0, null, null, MB/s]\n", "", "testbed"),
+            *("NetpipeTcp", "rate_1_kib_mb_s", "add rate_1_kib_mb_s: [0, null, null, MB/s]"),
+        ),
+        (
+            *(SITE, '"access"', '"acess"', "testbed", "system testbed", "ReFrame"),
+            "'acess' was unexpected",
+        ),
+        (
+            *(SITE, '"pmi": pmi,', '"pmi": pmi, "unusable": "not built",', "testbed"),
+            *("environment mpich", "extras['unusable']", "not built"),
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_what_to_write(
+    folders, reframe, file, old, new, asked, place, key, reason
+):
+    changed(folders / file, old, new)
+    found = faults(asked)
+    assert [
+        one
+        for one in found
+        if (one["key"], reason in one["reason"], one["place"].startswith(place))
+        == (key, True, True)
+    ], found
 
 
 @pytest.mark.slow
@@ -222,27 +202,6 @@ def test_a_copied_partition_that_would_measure_the_same_switch_is_told(folders):
     assert fault["reason"].startswith("is that of summit, and so are env_vars, ")
     changed(folders / "site-config" / "example.py", "Nexus 9300", "Summit X450")
     assert checked("example")[0] == 0
-
-
-@pytest.mark.slow
-def test_what_only_reframe_knows_of_is_refused_in_its_words(folders, reframe):
-    changed(folders / "site-config" / "testbed.py", '"access"', '"acess"')
-    found = faults("testbed")
-    assert (found[-1]["place"], found[-1]["key"]) == ("system testbed", "ReFrame")
-    assert "'acess' was unexpected" in found[-1]["reason"]
-
-
-@pytest.mark.slow
-def test_an_environment_that_cannot_be_used_is_told(folders):
-    changed(
-        folders / "site-config" / "testbed.py",
-        '"pmi": pmi,',
-        '"pmi": pmi, "unusable": "not built" if name == "mpich" else "",',
-    )
-    (fault,) = faults("testbed")
-    assert (fault["place"], fault["key"], fault["reason"]) == (
-        *("environment mpich", "extras['unusable']", "not built"),
-    )
 
 
 @pytest.mark.slow

@@ -34,10 +34,6 @@ def _figure(judged, name):
     return made.figure(next(group for group in made.groups if group.name == name))
 
 
-def _flags(group):
-    return [row for judged in group.members for row in figures.flags(judged)]
-
-
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
     members = _group(sick, "netpipe-tcp-inter-node-oneway").members
     failed = next(one for one in members if one.result is not None and not one.passed)
@@ -67,23 +63,6 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
     expected = slower.envelope(curves, settings)
     rows = _figure(two_switches, "imb-sendrecv-2-ranks").data["envelope"]
     assert {row["size_bytes"]: (row["time_us"], row["fastest"]) for row in rows} == expected
-
-
-def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
-    group = _group(sick, "netpipe-tcp-inter-node-oneway")
-    marks = {
-        (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
-        for row in _flags(group)
-    }
-    ruled = {
-        (content.configuration(one.case), finding.size, finding.criterion, mark)
-        for one in group.members
-        for level, mark in ((Level.FAIL, "failed"), (Level.WARN, "warning"))
-        for finding in one.findings
-        if finding.level is level and finding.criterion in ("inversion", "jump", "dropout")
-    }
-    assert ruled
-    assert ruled <= marks
 
 
 def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again(sick):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
+from made_text import Outline
 
 from netproof.present import html
 from netproof.present.document import EVERY, Cell, DataTable, Headline, Sentences
@@ -47,23 +47,6 @@ def made(source: str, **values: object) -> str:
     return environment().from_string(importing + source).render(**values)
 
 
-class Outline(HTMLParser):
-    """Elements with their attributes, and the text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.text += data
-
-
 @pytest.mark.parametrize(
     ("source", "values"),
     [
@@ -92,7 +75,7 @@ def test_text_is_text_wherever_it_stands(source, values):
     page = Outline(made(source, x=HOSTILE, **values))
     shown = HOSTILE.replace("\u2028", "\\u2028")
     assert shown in page.text
-    assert "script" not in [tag for tag, _ in page.elements]
+    assert "script" not in page.tags
     attributes = [given for _, given in page.elements]
     assert not [name for given in attributes for name in given if name.startswith("on")]
     for given in attributes:

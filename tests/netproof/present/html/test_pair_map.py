@@ -60,21 +60,14 @@ def _scale(figure):
     return figure.chart["layer"][0]["encoding"]["color"]["scale"]
 
 
-def test_what_is_slow_is_dark_and_noise_is_not(made):
+def test_what_is_slow_is_dark_and_first_in_the_table_and_noise_is_not(made):
     rate, latency = pair_map.of_rounds(made)
     assert [_scale(one)["reverse"] for one in (rate, latency)] == [False, True]
     even = rounds((measured(("a", "b"), 50, 1000), measured(("c", "d"), 50, 1010)))
     low, high = _scale(pair_map.of_rounds(even)[0])["domain"]
     assert low < 0.75 * high
-
-
-def test_table_and_file_have_the_slowest_pair_first_and_what_is_said_below_the_chart(made):
-    rate, latency = pair_map.of_rounds(made)
     assert [row[0] for row in rate.table.rows] == ["c – d", "a – b"]
     assert [row[0] for row in latency.table.rows] == ["a – b", "c – d"]
-    title = rate.for_file()["title"]
-    assert "tree mpich" in title["text"]
-    assert "Dark is slow." in title["subtitle"][0]
 
 
 def test_many_nodes_have_no_names_and_no_figures_in_their_cells():

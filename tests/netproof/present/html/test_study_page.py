@@ -78,11 +78,3 @@ def test_a_sweep_that_was_measured_stands_in_its_part(gathered):
     part = made[made.index("<h2>Socket buffers</h2>") : made.index("<h2>Interrupt coalescing</h2>")]
     assert "128 KiB" in part
     assert "no sweep of socket-buffer" not in made
-
-
-@pytest.mark.slow
-def test_what_the_session_does_not_have_is_one_line_and_no_empty_chart(gathered):
-    _, made = page(gathered, "gige-synthetic")
-    part = made[made.index("<h2>Alltoall</h2>") : made.index("<h2>Allreduce</h2>")]
-    assert "IMB Alltoall 4 ranks: time against message size: the session has no curve" in part
-    assert "<figure>" not in part

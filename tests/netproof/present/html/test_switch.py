@@ -11,11 +11,7 @@ from made_reports import altered, another
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.comparison.comparison import compare, sides
 from netproof.diagnosis.diagnosis import ingest
-from netproof.present import compared as sides_page
-from netproof.present.html.folder import page_of
-from netproof.session import session
 from netproof.store import Store
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -104,15 +100,3 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
         ran = CliRunner().invoke(app, ["report", *arguments, *out, "--switch", switch])
         assert ran.exit_code == 2
         assert reason in " ".join(ran.stderr.split())
-
-
-@pytest.mark.slow
-def test_any_two_sides_have_a_page_with_plots_of_where_the_second_is_slower():
-    recorded = session.load(BOTH)
-    compared = compare(*sides(recorded, partitions=("gige", "fast-ethernet")))
-    page = page_of("", [*sides_page.parts([compared], {}, every=False, drawn=True)])
-    assert "IMB Sendrecv 2 ranks" in charts(page)
-    assert '"configuration":"gige mpich"' in page
-    other = compare(*sides(recorded, partitions=("fast-ethernet", "gige")))
-    page = page_of("", [*sides_page.parts([other], {}, every=False, drawn=True)])
-    assert "IMB Sendrecv 2 ranks" not in charts(page)
