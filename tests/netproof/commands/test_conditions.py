@@ -76,12 +76,7 @@ class TestNodesThatDoNotAnswer:
         ) in why
 
     @pytest.mark.parametrize(
-        ("listed", "state"),
-        [
-            (RESUMED, "DOWN"),
-            (RESUMED.replace("idle*", "down*"), "UP"),
-            (RESUMED.replace("idle*", "drained*"), "UP"),
-        ],
+        ("listed", "state"), [(RESUMED, "DOWN"), (RESUMED.replace("idle*", "down*"), "UP")]
     )
     def test_what_would_not_run_with_them_is_not_waited_for(self, cannot_run, listed, state):
         assert cannot_run(listed, listed.replace("*", ""), state=state, wait_s=1e9)
@@ -166,6 +161,8 @@ def each(several, seconds: float | None) -> dict[PlannedJob, Expected]:
 
 def test_what_waited_longest_runs_first_and_never_is_longest(expected):
     several = list(jobs(expected))[:4]
+    # The first night measures all.
+    assert left_for_another_night(each(several, None), Past(), expected, 60) == {}
     past = after([several[2], several[0], several[3]])
     left = left_for_another_night(each(several, 60), past, expected, 120)
     assert set(several) - set(left) == {several[1], several[2]}
@@ -194,12 +191,6 @@ def test_what_fits_into_a_night_runs(expected, seconds, order, runs):
     assert set(left) == {job for number, job in enumerate(several) if number not in runs}
     unknown = {why.partition("; ")[2] for why, _ in left.values()}
     assert (unknown == {"nobody knows yet how long it takes"}) is (None in seconds)
-
-
-def test_the_first_night_measures_all(expected):
-    several = list(jobs(expected))
-    assert left_for_another_night(each(several, None), Past(), expected, 60) == {}
-    assert left_for_another_night(each(several, None), after([several[0]]), expected, 60)
 
 
 def test_every_contention_domain_has_all_of_the_budget(expected):
@@ -233,7 +224,8 @@ SINCE = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 
 
 def test_a_second_night_is_refused_and_told_who_runs_since_when(tmp_path):
-    path = tmp_path / "lock"
+    path = night.lock_of(tmp_path / "store", "one")
+    assert path == tmp_path / "store.one.lock"
     with (
         night.held(path, SINCE),
         pytest.raises(NetproofError, match=rf"process {os.getpid()} on \S+ since 2026-11-21 02:00"),
@@ -254,12 +246,6 @@ def test_what_inherits_the_lock_holds_it_too(tmp_path):
     child.wait()
     with night.held(path, SINCE):
         pass
-
-
-def test_systems_of_one_store_have_locks_of_their_own():
-    store = Path("/shared/netproof")
-    assert night.lock_of(store, "one") == Path("/shared/netproof.one.lock")
-    assert night.lock_of(store, "two") != night.lock_of(store, "one")
 
 
 # ReFrame ends with the command that started it, and has time to cancel its jobs.

@@ -31,18 +31,22 @@ def document(*arguments: str | Path) -> tuple[int, dict]:
     return ran.exit_code, json.loads(ran.stdout)
 
 
-def row(size: int, seconds: float) -> str:
-    """Return a row of the file that NetPIPE 3.7.2 writes: bytes, Mbps of 2^20 bit/s, seconds."""
-    printed_s = float(f"{seconds:.8f}")
-    return f"{size:8d} {8 * size / printed_s / 2**20:f} {printed_s:12.8f}\n"
+def slowed(text: str, factor: float) -> str:
+    """Return the file that NetPIPE 3.7.2 writes, with its Mbps of 2^20 bit/s, slower."""
+    rows = []
+    for size, _, seconds in map(str.split, text.splitlines()):
+        printed_s = float(f"{float(seconds) * factor:.8f}")
+        rows.append(f"{size:>8} {8 * int(size) / printed_s / 2**20:f} {printed_s:12.8f}\n")
+    return "".join(rows)
 
 
-def slowed(text: str, factor: float, size: int | None = None) -> str:
-    """Return a NetPIPE file, one size or all of them ``factor`` times as slow."""
-    rows = [(int(line.split()[0]), float(line.split()[2])) for line in text.splitlines()]
-    return "".join(
-        row(there, seconds * (factor if size in (None, there) else 1)) for there, seconds in rows
-    )
+def osu(path: Path, values: dict[int, str], test: str = "Latency") -> Path:
+    """Write what an OSU benchmark prints: µs, or MB/s of a bandwidth, by size."""
+    column = "Latency (us)" if "Latency" in test else "Bandwidth (MB/s)"
+    rows = "".join(f"{size:<10}{value:>18}\n" for size, value in values.items())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"# OSU MPI {test} Test v5.8\n{'# Size':<10}{column:>18}\n{rows}")
+    return path
 
 
 def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
@@ -120,13 +124,10 @@ def test_messages_of_which_not_every_rank_has_a_part_are_left_out_and_told(tmp_p
 class TestARateThatWasRoundedToZero:
     """Its time is at least what the rounding allows, and otherwise unknown."""
 
-    def judged(self, tmp_path, *launches):
-        """Judge launches of osu_bw from 1 byte on, from their MB/s."""
-        for number, rates in enumerate(launches, 1):
-            rows = "".join(f"{2**at:<10}{rate:>18}\n" for at, rate in enumerate(rates))
-            head = f"# OSU MPI Bandwidth Test v5.8\n{'# Size':<10}{'Bandwidth (MB/s)':>18}\n"
-            (tmp_path / f"bw.{number}.out").write_text(head + rows)
-        return judge(*sorted(tmp_path.glob("*.out")), "--as", "{dir}/{benchmark}.{launch}")
+    def judged(self, tmp_path, rates):
+        """Judge a launch of osu_bw from 1 byte on, from its MB/s."""
+        values = {2**at: rate for at, rate in enumerate(rates)}
+        return judge(osu(tmp_path / "bw.1.out", values, "Bandwidth"))
 
     def test_a_larger_message_that_took_less_fails_it(self, tmp_path):
         status, said = self.judged(tmp_path, ("0.00", "0.01", "0.02", "0.06", "0.11"))
@@ -248,13 +249,10 @@ def test_what_cannot_be_meant_is_refused_with_the_remedy(arguments, said):
 
 def written(folder: Path, names: str, dip: float = 1) -> list[Path]:
     """Write a file of osu_bw for each name, at 64 KiB with that share of its rate."""
-    head = f"# OSU MPI Bandwidth Test v5.8\n{'# Size':<10}{'Bandwidth (MB/s)':>18}\n"
     for number, name in enumerate(names.split()):
         rates = {size: size / (2 + size / 12000) for size in (2**power for power in range(23))}
         rates[65536] *= dip + number / 200
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(head + "".join(f"{size:<10}{rates[size]:>18.2f}\n" for size in rates))
+        osu(folder / name, {size: f"{rate:.2f}" for size, rate in rates.items()}, "Bandwidth")
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -362,11 +360,7 @@ class TestAgainst:
     """Two sets: files that measured the same are compared, and the first is judged."""
 
     def write(self, path, factor=1.0, name="Latency"):
-        head = f"# OSU MPI {name} Test v5.8\n{'# Size':<10}{'Latency (us)':>18}\n"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows = "".join(f"{size:<10}{3.17 * factor:>18.2f}\n" for size in (4, 8, 16, 32))
-        path.write_text(head + rows)
-        return path
+        return osu(path, dict.fromkeys((4, 8, 16, 32), f"{3.17 * factor:.2f}"), name)
 
     def test_folders_and_files_are_compared_whatever_their_names(self, tmp_path):
         new = self.write(tmp_path / "new" / "a.txt", 2)
@@ -375,9 +369,7 @@ class TestAgainst:
             status, said = judge(*arguments, "--fail-above", "10%")
             assert status == 1
             sets = f"{arguments[0]} OSU latency 2 ranks: slower than {arguments[2]}"
-            assert f"FAIL {sets} from" in said
-            assert "from 4 to 32 bytes, by 100 to 100 %" in said
-            assert "one launch each: repeat (fail: above 10 % is flagged)" in said
+            assert f"FAIL {sets} from 4 to 32 bytes, by 100 to 100 %" in said
             assert judge(*arguments)[0] == 0
 
     def test_a_second_set_that_is_slower_or_sick_fails_nothing(self, tmp_path):
@@ -448,17 +440,16 @@ class TestWithinAConfiguration:
         times = {2**power: 3 + 2**power / 1e4 for power in range(23)}
         rule = f"#{'-' * 51}"
         for launch in (1, 2, 3):
-            omb = f"# OSU MPI Latency Test v5.8\n{'# Size':<10}{'Latency (us)':>18}\n"
-            imb = f"{rule}\n# Benchmarking PingPong \n# #processes = 2 \n{rule}\n"
-            imb += "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
-            for size, time in times.items():
-                omb += f"{size:<10}{time * (1 + launch / 99):>18.2f}\n"
-                slow = 3 * time * (1 + launch / 99)
-                imb += f"{size:>13}{1000:>13}{slow:>13.2f}{size / slow:>13.2f}\n"
-            for name, text in (("omb", omb), ("imb", imb)):
-                path = tmp_path / "site" / f"{name}{launch}.out"
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(text)
+            here = {size: time * (1 + launch / 99) for size, time in times.items()}
+            path = tmp_path / "site" / f"imb{launch}.out"
+            osu(path.with_stem(f"omb{launch}"), {at: f"{time:.2f}" for at, time in here.items()})
+            rows = (
+                f"{size:>13}{1000:>13}{3 * time:>13.2f}{size / time / 3:>13.2f}\n"
+                for size, time in here.items()
+            )
+            head = f"{rule}\n# Benchmarking PingPong \n# #processes = 2 \n{rule}\n"
+            head += "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+            path.write_text(head + "".join(rows))
         given = [*sorted(tmp_path.rglob("*.out")), "--as", "{site}/*"]
         assert "which sends the same" not in judge(*given)[1]
         status, said = judge(*given, "--link", "100G", "--transport", "infiniband")

@@ -9,15 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_rounds import BUSY, PARTITION, recorded
 from typer.testing import CliRunner
 
 from netproof.commands import night as command
 from netproof.commands.cli import app
 from netproof.commands.night import Night
 from netproof.criteria import Level
-from netproof.pairs import verdict as pairs
-from netproof.pairs.verdict import PairsVerdict
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site import site
@@ -105,15 +102,6 @@ def test_a_failure_has_its_reasons(faulty):
     assert "Barrier.1 was ended at its limit of 6 s" in barrier.get("message")
 
 
-def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
-    left = changed(passed, "PingPong", result="skip", measured=None, **TURN)
-    left = changed(left, "tcp", result="skip", measured=None, **DOWN)
-    suite = suite_of(night_of(left))
-    assert [one.get("message") for one in suite.iter("skipped")] == [TURN["skipped"]]
-    assert {one.get("message") for one in suite.iter("error")} == {DOWN["skipped"]}
-    assert len(suite) == 4
-
-
 def test_faults_and_changes_beyond_cases_have_test_cases_of_their_own(passed):
     broken = dataclasses.replace(
         passed,
@@ -154,10 +142,13 @@ def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
     assert "netproof testbed: NOT JUDGED (" in command.headline(a_night(faults=["no"]))
     assert night_of(faulty, faults=["/store: is full"]).status == FAILED
     assert night_of(passed, worse=("slower",)).status == FAILED
-    left = changed(passed, "tcp", result="skip", measured=None, **DOWN)
-    assert night_of(left).status == INCONCLUSIVE
-    left = changed(passed, "tcp", result="skip", measured=None, **TURN)
-    assert night_of(left).status == PASSED
+    down, turn = (
+        night_of(changed(passed, "tcp", result="skip", measured=None, **why))
+        for why in (DOWN, TURN)
+    )
+    assert (down.status, turn.status) == (INCONCLUSIVE, PASSED)
+    assert {one.get("message") for one in suite_of(down).iter("error")} == {DOWN["skipped"]}
+    assert {one.get("message") for one in suite_of(turn).iter("skipped")} == {TURN["skipped"]}
 
 
 @pytest.mark.slow
@@ -226,26 +217,6 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     ] == [line]
     (warning,) = suite.findall("testcase[@classname='testbed.nodes']")
     assert warning.findtext("system-out") == "gige: gige-2: driver not known"
-
-
-def of_two_nodes() -> PairsVerdict:
-    """Recorded rounds of pairs as those of a job of two of its nodes."""
-    first, *_ = recorded().launches
-    one = dataclasses.replace(first, pairs=first.pairs[:1], curves=first.curves[:1])
-    rounds = recorded(nodes=first.pairs[0], launches=(one,))
-    return pairs.judge(rounds, PARTITION.pair_settings(), BUSY)
-
-
-def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):
-    of = judged(passed)
-    verdict = dataclasses.replace(of.verdict, pairs=(of_two_nodes(),))
-    night = a_night(dataclasses.replace(of, verdict=verdict))
-    assert night.status == PASSED
-    assert "PASSED, 3 of 3 cases passed (" in command.headline(night)
-    told = command.summary(night)
-    assert "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); " in told
-    assert "INCONCLUSIVE" not in told
-    assert suite_of(night).get("errors") == "0"
 
 
 def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
