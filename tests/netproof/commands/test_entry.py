@@ -16,7 +16,6 @@ import typer
 
 from netproof.commands import options
 from netproof.commands.cli import app, main
-from netproof.present import documents
 from netproof.verdict import session_verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -147,16 +146,6 @@ def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
 
 
 @pytest.mark.slow
-def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
-    of_judged = documents.of_judged
-    endless = {"z": float("nan")}
-    monkeypatch.setattr(documents, "of_judged", lambda judged: of_judged(judged) | endless)
-    ran = called("verdict", "--all", PASSED, "--format=json")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "not JSON compliant" in ran.stderr
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "value"),
     [
@@ -250,15 +239,6 @@ ARGUMENTS = {
     "compare --by partition one another": 2,
 }
 """Help and wrong arguments, and the exit status."""
-OF_A_SITE = {
-    "site show testbed": (0, set()),
-    "site show absent": (2, set()),
-    # They read references, which ruamel edits.
-    "site check absent": (2, {"ruamel.yaml"}),
-    "references derive absent": (2, {"ruamel.yaml"}),
-    "references risk absent": (2, {"ruamel.yaml"}),
-}
-"""What reads a site, its exit status, and what it may load."""
 RUN = """
 import json, os, sys
 import netproof.commands.cli
@@ -313,18 +293,6 @@ def test_help_and_wrong_arguments_load_not_even_what_prints(tmp_path):
         assert status == ARGUMENTS[words], words
         assert {"netproof", "typer"} <= modules
         assert {name.partition(".")[0] for name in modules} & {*HEAVY, "rich", "yaml"} == set()
-
-
-@pytest.mark.slow
-def test_reading_a_site_loads_little(tmp_path):
-    site = {
-        "RFM_CONFIG_PATH": str(ROOT / "site-config"),
-        "RFM_REFERENCE_PREFIX": str(ROOT / "reference-values"),
-        "NETPROOF_SPACK_BUILDS": str(tmp_path),
-    }
-    for words, (status, modules) in loaded(OF_A_SITE, tmp_path, **site).items():
-        ends, allowed = OF_A_SITE[words]
-        assert (status, modules & HEAVY - allowed) == (ends, set()), words
 
 
 def test_what_is_said_of_arguments_is_of_arguments_that_there_are():

@@ -42,8 +42,9 @@ def test_what_was_read_has_names_and_units() -> None:
 
 
 def test_both_directions_are_named() -> None:
-    code, [entry], _ = run("--bidirectional", BOTH_WAYS)
-    assert code == 0
+    code, [entry], faults = run("--bidirectional", BOTH_WAYS, LARGE)
+    assert code == 2
+    assert "IMB's output has no direction" in faults
     assert entry["sizes_bytes"][0] == 1
     assert entry["bandwidth_both_ways_mb_s"][-1] == 2 * entry["bandwidth_mb_s"][-1]
 
@@ -70,16 +71,3 @@ def test_a_measurement_that_failed_is_shown_and_exits_2() -> None:
     assert alltoall["sizes_bytes"] == [0, 65536, 131072, 262144]
     assert barrier["failures"] == []
     assert f"{BARRIER}:40: Alltoall at 4 ranks failed at 524288 bytes" in faults
-
-
-def test_what_is_no_benchmark_is_refused() -> None:
-    code, entries, faults = run(DATA / "imb/NOTES.md", __file__)
-    assert (code, entries) == (2, [])
-    for name in ("NOTES.md", "test_parse_command.py"):
-        assert f"{name}:1: expected the output of NetPIPE, of IMB-MPI1" in faults
-
-
-def test_a_direction_is_not_asked_of_imb() -> None:
-    code, entries, faults = run("--bidirectional", LARGE)
-    assert (code, entries) == (2, [])
-    assert "IMB's output has no direction" in faults

@@ -14,7 +14,6 @@ from netproof.commands.cli import app
 from netproof.present.document import Cell
 from netproof.present.html.report import Report
 from netproof.present.session import whole
-from netproof.present.wording import BLOCKS
 from netproof.session import session
 from netproof.verdict import session_verdict
 
@@ -55,15 +54,6 @@ def test_an_absent_benchmark_is_blank_in_the_matrix_and_named_below():
     _, said, _ = shown(str(SICK), "testbed:gige")
     why = "not available: gige openmpi4, openmpi5 Intel MPI Benchmarks (IMB-MPI1): Open MPI has no"
     assert said.count(why) == 1
-
-
-def test_the_dropout_of_a_small_buffer_shows_in_the_curve():
-    rows = [line for line in printed(200).splitlines() if "  gige " in line and "▁" in line]
-    assert len(rows) == 4
-    for row in rows:
-        heights = [BLOCKS.index(block) for block in row.split()[-1]]
-        beyond_peak = heights[heights.index(max(heights)) :]
-        assert min(beyond_peak) < beyond_peak[-1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -141,11 +131,3 @@ def test_scores_against_a_disturbed_baseline_are_marked(tmp_path):
     assert [cell for cell in four if cell.startswith("~")]
     assert not [cell for cell in two if cell.startswith("~")]
     assert "~ of disturbed launches" in text
-    _, out, _ = shown(str(path), "testbed", "--format=json")
-    scores = {
-        (case["function"], case["ranks"], case["partition"], case["environment"]): case["score"]
-        for case in json.loads(out)["cases"]
-    }
-    noise = ["gige-1: others used 40 % of the CPUs"]
-    assert scores["Sendrecv", 4, "fast-ethernet", "mpich"]["disturbed"] == noise
-    assert scores["Sendrecv", 2, "fast-ethernet", "mpich"]["disturbed"] == []

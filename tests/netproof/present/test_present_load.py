@@ -62,17 +62,9 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     assert "Not known: a launch has 16 repetitions, and a 99th percentile takes 100." in text
 
 
-@pytest.mark.parametrize(
-    ("alone_us", "loaded_us", "words"),
-    [
-        (17.42, 34.81, "17.4 µs → 34.8 µs"),
-        (300.4, 1320.0, "300 µs → 1.32 ms"),
-        (14000.0, 2.1e6, "14 ms → 2.1 s"),
-    ],
-)
-def test_a_time_has_the_unit_that_fits_it(alone_us, loaded_us, words):
-    factor = Factor(2.0, (1.0, 3.0), None, "", alone_us, loaded_us)
-    assert shown.time_in_words(factor) == words
+def test_a_time_has_the_unit_that_fits_it():
+    factor = Factor(2.0, (1.0, 3.0), None, "", 300.4, 1320.0)
+    assert shown.time_in_words(factor) == "300 µs → 1.32 ms"
 
 
 @pytest.mark.parametrize(

@@ -139,14 +139,6 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
 
 
 @pytest.mark.slow
-def test_a_file_says_what_its_page_says_below_the_chart(two_switches):
-    figure = _figure(two_switches, "netpipe-tcp-inter-node-oneway")
-    below = " ".join(figure.for_file()["title"]["subtitle"])
-    assert all(sentence in below for sentence in figure.sentences)
-    assert "Not drawn: gige openmpi4; fast-ethernet openmpi4." in below
-
-
-@pytest.mark.slow
 def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(sick):
     figure = _figure(sick, "netpipe-tcp-inter-node-oneway")
     # Every value of the declared chart is filled in.
