@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from netproof.present.document import Part
     from netproof.session.session import Session
 
-_PAGES = {"load": "Under load", "tails": "Single calls", "sweeps": "Tuning"}
-"""Beginnings of the titles of pages."""
-
 STUDIES = "studies"
 """Folder of reports of studies in the folder of reports: no verdict reads it."""
 
@@ -89,14 +86,14 @@ def _answered(
         report = _measured(Where.of(where or "", environment, full=True), asked())
     from netproof.present.loads import ANSWERS
 
-    of_report, answer = ANSWERS[key]
+    begins, of_report, answer = ANSWERS[key]
     several = of_report(report)
 
     answers = [*map(answer, several)]
     parts: list[Part] = [(file_name(title), title, shown) for title, shown in answers]
     parts.append(("report", "", [f"report {report}"]))
     more = f" and {len(answers) - 1} more" if len(answers) > 1 else ""
-    page_title = f"{_PAGES.get(key, key)}: {answers[0][0]}{more}"
+    page_title = f"{begins}: {answers[0][0]}{more}"
     printed(form, lambda: {key: documents.plain(several)}, lambda _: parts, folder, page_title)
     if any(getattr(one, "beyond", False) for one in several):
         return FAILED

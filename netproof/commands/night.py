@@ -118,13 +118,6 @@ class Night:
             return CANNOT
         return self.judged.verdict.status
 
-    @property
-    def inconclusive(self) -> bool:
-        """Whether it was judged, and ends with 3 only for inconclusive cases."""
-        if self.judged is None or self.faults or self.status != INCONCLUSIVE:
-            return False
-        return self.judged.verdict.inconclusive
-
 
 def run(night: Night) -> int:
     """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged, 3
@@ -186,10 +179,12 @@ def summary(night: Night) -> str:
 def headline(night: Night) -> str:
     """Return the night in a line: system, outcome, how many cases, when."""
     took = duration((night.ended - night.started).total_seconds())
-    word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
+    word = WORDS[night.status]
     if night.judged is not None:
         from netproof.present.verdict import outcome
 
+        if night.status == INCONCLUSIVE and night.judged.verdict.inconclusive:
+            word = "INCONCLUSIVE"
         word += f", {outcome(night.judged.verdict, len(night.worse))}"
     return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
 

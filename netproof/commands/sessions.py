@@ -73,7 +73,7 @@ def verdict(
     if power and form is VerdictForm.JUNIT:
         raise typer.BadParameter("--power is not part of JUnit's XML")
     session, system = session_and_system(arguments, store, newest=True)
-    from netproof.present.verdict import brief, changes, junit, of_power, power_blocks
+    from netproof.present.verdict import brief, changes, junit, power_blocks
     from netproof.verdict import session_verdict
 
     as_json = form is VerdictForm.JSON
@@ -99,8 +99,11 @@ def verdict(
             powers = session_verdict.power_of(judged)
 
     def document() -> dict[str, Any]:
-        more = {"power": list(map(of_power, powers))} if power else {}
-        return {**documents.of_judged(judged), **more}
+        changed = [
+            {**documents.plain(case), "launches": launches, "changes": documents.plain(smallest)}
+            for case, launches, smallest in powers
+        ]
+        return {**documents.of_judged(judged), **({"power": changed} if power else {})}
 
     def parts(_: bool) -> Iterator[Part]:
         if everything:

@@ -28,7 +28,8 @@ class ShownMatrix:
     """The matrix of a system or of one partition, its jobs, and how long each should take.
 
     ``unknown``: why no time is known, None if a store was read: one that is missing or cannot be
-    read leaves times unknown. Raises NetproofError for an unknown system or partition.
+    read leaves times unknown; ``seconds``: how long all should take, None where the time of a job
+    is not known. Raises NetproofError for an unknown system or partition.
     """
 
     def __init__(self, asked: str | None, store: Path | None, *, full: bool) -> None:
@@ -53,17 +54,11 @@ class ShownMatrix:
                     self.unknown = f"{store}: holds no session of {self.system}"
         self.sessions, self.expected = known.sessions, expected_seconds(self.jobs, known)
 
-    def seconds(self) -> float | None:
-        """Return how long all should take in seconds, None where the time of a job is not known."""
-        return session_seconds(self.expected, self.matrix)
+        self.seconds = session_seconds(self.expected, self.matrix)
 
     def mpi(self, environment: str) -> str:
         """Return the site's name of an environment's library."""
         return str(self.matrix.environments[environment]["extras"]["mpi"])
-
-    def limit_s(self, partition: str) -> int | None:
-        """Return how long a job of a partition may last in seconds, None without limit."""
-        return time_limit_s(self.matrix.entries[partition])
 
     def pairs_in(self, partition: str) -> tuple[str, ...]:
         """Return the environments in which the nodes of a partition are measured in pairs."""
@@ -79,7 +74,7 @@ def document(found: ShownMatrix) -> dict[str, Any]:
         "system": found.system,
         "file": str(found.path),
         "cases": len(found.matrix.cases),
-        "expected_seconds": found.seconds(),
+        "expected_seconds": found.seconds,
         "sessions": found.sessions,
         "not_known": found.unknown,
         "partitions": [
@@ -96,7 +91,7 @@ def document(found: ShownMatrix) -> dict[str, Any]:
                 "mpi": found.mpi(job.environment),
                 "contention_domain": domain_of(job, found.matrix),
                 **documents.some(found.expected[job], "why", "expected_seconds=seconds"),
-                "time_limit_s": found.limit_s(job.partition),
+                "time_limit_s": time_limit_s(found.matrix.entries[job.partition]),
                 "cases": documents.plain(cases),
             }
             for job, cases in found.jobs.items()
@@ -154,15 +149,14 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
     for why, several in alike.items():
         yield Cell(f"{listed([*map(str, several)])}: {why}", "warned")
     for job, one in found.expected.items():
-        limit_s = found.limit_s(job.partition)
+        limit_s = time_limit_s(found.matrix.entries[job.partition])
         if one.seconds is not None and limit_s and one.seconds > limit_s:
             yield Cell(
                 f"{job} should take {duration(one.seconds)}, and {job.partition} has a"
                 f" time_limit of {duration(limit_s)}: Slurm would end it",
                 "failed",
             )
-    total = found.seconds()
-    if total is None:
+    if found.seconds is None:
         known = {job: one for job, one in found.expected.items() if one.seconds is not None}
         least = session_seconds(known, found.matrix)
         alongside = f"; what is known of it takes {duration(least)}" if least and known else ""
@@ -176,4 +170,4 @@ def _times(found: ShownMatrix) -> Iterator[Block]:
         each = ", ".join(f"{name} {duration(seconds)}" for name, seconds in domains.items())
         spoken = f", contention domains in parallel: {each}"
     sessions = counted(found.sessions, "session")
-    yield Cell(f"should take {duration(total)}, by {sessions}{spoken}", "strong")
+    yield Cell(f"should take {duration(found.seconds)}, by {sessions}{spoken}", "strong")

@@ -305,11 +305,11 @@ def _longest_over_time(tail: Tail) -> Rows:
     return found
 
 
-_Answering = tuple[Callable[[Path], Sequence[Any]], Callable[[Any], tuple[str, list[Block]]]]
+_Answering = tuple[str, Callable[[Path], Sequence[Any]], Callable[[Any], tuple[str, list[Block]]]]
 ANSWERS: dict[str, _Answering] = {
-    "load": (Loaded.of_report, load_answer),
-    "gpcnet": (GpcnetRuns.of_report, gpcnet_answer),
-    "tails": (Tail.of_report, tail_answer),
-    "sweeps": (sweep.results, sweeps.answer),
+    "load": ("Under load", Loaded.of_report, load_answer),
+    "gpcnet": ("GPCNeT", GpcnetRuns.of_report, gpcnet_answer),
+    "tails": ("Single calls", Tail.of_report, tail_answer),
+    "sweeps": ("Tuning", sweep.results, sweeps.answer),
 }
-"""Of each experiment how its report is read, and its answer."""
+"""Of each experiment how its page's title begins, how its report is read, and its answer."""

@@ -18,7 +18,6 @@ from netproof.diagnosis.diagnosis import summary
 from netproof.errors import grouped, listed
 from netproof.measurement.case import Case
 from netproof.present.document import EVERY, Block, Cell, DataTable, Headline, Links, Sentences
-from netproof.present.documents import plain
 from netproof.present.wording import (
     CASE,
     case_cells,
@@ -364,12 +363,6 @@ def power_blocks(powers: Sequence[CasePower], links: Links | None = None) -> Ite
             "no bound that such a change would cross, even 100 times; a reference would give it one"
         )
         yield Cell(f"{NOTHING_FAILS}: {have} {why}", "warned")
-
-
-def of_power(power: CasePower) -> dict[str, Any]:
-    """Return the power of a case as plain values for ``json``."""
-    case, launches, smallest = power
-    return {**plain(case), "launches": launches, "changes": plain(smallest)}
 
 
 def risk_blocks(

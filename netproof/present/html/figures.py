@@ -527,18 +527,11 @@ def ordered(rounds: PairRounds) -> tuple[str, ...]:
 def node_groups(rounds: PairRounds, nodes: Sequence[str]) -> tuple[dict[str, list[str]], str]:
     """Return at most ``DRAWN_UP_TO`` groups of the ordered ``nodes`` by name, and what they are.
 
-    They are leaf switches, or the lowest switches above them that are few enough; without a
-    topology, nodes that follow one another.
+    They are leaf switches; without a topology, or where these are too many, nodes that follow one
+    another in its order.
     """
-
-    def too_many(above: Mapping[str, str]) -> bool:
-        return len({above.get(node, OTHERS) for node in nodes}) > DRAWN_UP_TO
-
     above, of_what = Topology(rounds.leaves).leaf_of, "leaf switches"
-    if above and too_many(above):
-        of_what = "switches above leaves"
-        above = {node: rounds.parents.get(leaf, leaf) for node, leaf in above.items()}
-    if not above or too_many(above):
+    if not above or len({above.get(node, OTHERS) for node in nodes}) > DRAWN_UP_TO:
         of_what, size = "groups of nodes", -(-len(nodes) // DRAWN_UP_TO)
         blocks = [nodes[at : at + size] for at in range(0, len(nodes), size)]
         above = {node: f"{block[0]} to {block[-1]}" for block in blocks for node in block}

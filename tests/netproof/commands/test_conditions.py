@@ -218,7 +218,7 @@ def test_night_after_night_every_job_has_its_turn(expected, seconds):
     assert set(tried) == set(several)
 
 
-# Two nights never run at once, and a killed one is in nobody's way.
+# Two nights never run at once.
 
 SINCE = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 

@@ -223,7 +223,6 @@ STARTED = {
     "compare": 2,
     "history show --store nosuch": 2,
     "diagnose mine:one": 2,
-    "judge nosuch": 2,
     "store add nosuch.json --store store": 2,
     "store export --store nosuch --format csv --to place": 2,
 }
@@ -282,17 +281,13 @@ def loaded(several, folder: Path, **variables: str) -> dict[str, tuple[int, set[
 
 
 @pytest.mark.slow
-def test_a_verb_that_fails_at_once_loads_little(tmp_path):
-    for words, (status, modules) in loaded(STARTED, tmp_path).items():
-        assert (status, modules & HEAVY) == (STARTED[words], set()), words
-
-
-@pytest.mark.slow
-def test_help_and_wrong_arguments_load_not_even_what_prints(tmp_path):
-    for words, (status, modules) in loaded(ARGUMENTS, tmp_path).items():
-        assert status == ARGUMENTS[words], words
-        assert {"netproof", "typer"} <= modules
-        assert {name.partition(".")[0] for name in modules} & {*HEAVY, "rich", "yaml"} == set()
+def test_a_verb_that_fails_at_once_loads_little_and_help_not_even_what_prints(tmp_path):
+    for words, (status, modules) in loaded([*STARTED, *ARGUMENTS], tmp_path).items():
+        heavy = HEAVY if words in STARTED else {*HEAVY, "rich", "yaml"}
+        assert (status, {*modules, *(name.partition(".")[0] for name in modules)} & heavy) == (
+            {**STARTED, **ARGUMENTS}[words],
+            set(),
+        ), words
 
 
 def test_what_is_said_of_arguments_is_of_arguments_that_there_are():

@@ -18,8 +18,8 @@ from netproof.errors import NetproofError
 ROOT = Path(__file__).resolve().parents[3]
 PASSED = ROOT / "tests" / "data" / "sessions" / "passed.json"
 
-READ = ("{bad}", "{deep}", "/nowhere.json", "{passed}", "")
-"""What is no report of an experiment: no report, nested too deeply, not there, of another kind."""
+READ = ("{bad}", "{deep}", "{passed}", "")
+"""What is no report of an experiment: no report, nested too deeply, of another kind."""
 
 MEASURED = (
     *("none:none --environment none", "testbed --environment mpich"),

@@ -49,7 +49,6 @@ def test_the_newest_report_is_judged_if_none_is_named(verdict, tmp_path):
         ((str(RECORDED / "passed.json"), "nowhere"), "has no system 'nowhere'"),
         ((str(RECORDED / "passed.json"), "testbed:ib"), "has no partition 'ib'"),
         ((str(RECORDED),), "sessions: is a folder, and no session's: it has no session.json"),
-        ((str(RECORDED), "--store", "gone"), "sessions: is a folder, and no session's"),
     ],
 )
 def test_what_cannot_be_judged_says_why(verdict, arguments, reason):

@@ -124,16 +124,18 @@ def names(figure):
     return figure.chart["encoding"]["x"]["sort"]
 
 
-def test_more_leaves_than_pixels_are_drawn_by_the_switches_above_them():
-    above = {leaf: f"spine{at // 10}" for at, leaf in enumerate(leaves(4400))}
-    rate, _ = pair_map.of_rounds(many(4400, leaves=leaves(4400), parents=above))
-    assert names(rate) == [f"spine{at}" for at in sorted(range(22), key=str)]
-    assert rate.title.endswith("of each pair of switches above leaves")
-
-
-def test_many_nodes_without_a_topology_are_drawn_with_those_that_follow():
-    rate, _ = pair_map.of_rounds(many(1000 * 40 // LEAF))
-    assert names(rate)[:2] == ["n0 to n9", "n10 to n19"]
+@pytest.mark.parametrize(
+    ("count", "above", "first"),
+    [(2000, {}, "n0 to n9"), (4400, {"leaves": leaves(4400)}, "n0 to n101")],
+)
+def test_nodes_without_a_topology_or_of_too_many_leaves_are_drawn_with_those_that_follow(
+    count, above, first
+):
+    rate, _ = pair_map.of_rounds(many(count, **above))
+    assert names(rate)[0] == first
     assert len(names(rate)) == pair_map.DRAWN_UP_TO
+
+
+def test_nodes_of_no_switch_are_a_group():
     some = {leaf: nodes for leaf, nodes in leaves(400).items() if leaf != "leaf0"}
     assert names(pair_map.of_rounds(many(400, leaves=some))[0])[-1] == pair_map.OTHERS
