@@ -207,17 +207,6 @@ def test_every_contention_domain_has_all_of_the_budget(expected):
     ]
 
 
-@pytest.mark.parametrize("seconds", [100, 700, None])
-def test_night_after_night_every_job_has_its_turn(expected, seconds):
-    several = jobs(expected)
-    tried: dict[PlannedJob, datetime] = {}
-    for turn in range(len(several)):
-        past = Past(tried=tried, measured=tried)
-        left = left_for_another_night(each(several, seconds), past, expected, 600)
-        tried = tried | dict.fromkeys(set(several) - set(left), FIRST + timedelta(days=turn))
-    assert set(tried) == set(several)
-
-
 # Two nights never run at once.
 
 SINCE = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)

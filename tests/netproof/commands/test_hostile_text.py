@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -155,29 +154,6 @@ def test_an_answer_without_an_address_ends_the_job_and_is_quoted(job):
     steps = netpipe_steps(PARTITION, ["srun"])
     calls = job(steps, ["n-1", "n-2"], address="nobody", greeting="welcome", refused=refused)
     assert not [call for call in calls if "run" in call]
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_rank_tells_its_node_whatever_that_is_called(tmp_path, name):
-    job = ROOT / "netproof" / "run" / "shell"
-    for sourced in ("load.sh", "counters.sh"):
-        shutil.copy(job / sourced, tmp_path)
-    ran = subprocess.run(
-        ["bash", str(job / "rank.sh"), "true"],
-        cwd=tmp_path,
-        env={
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "SLURMD_NODENAME": name,
-            "SLURM_PROCID": "0",
-            "SLURM_LOCALID": "0",
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    cost = re.escape(f"netproof rank 0 on {name}: ") + r"[\d.]+ s wall, [\d.]+ u|"
-    assert re.match(cost.replace(" u|", " s user, "), ran.stderr), ran.stderr
-    assert not (tmp_path / "pwned").exists()
 
 
 def test_job_names_of_contention_domains_are_words_and_distinguished_by_a_checksum():

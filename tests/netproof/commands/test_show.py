@@ -67,21 +67,6 @@ def test_no_figure_is_cut_on_any_width(width):
             assert f" {landmarks.peak_mb_s:.1f} " in said
 
 
-def test_json_has_the_cases_with_their_curves_and_findings():
-    document = json.loads(shown(str(SICK), "testbed:gige", "--format=json")[1])
-    assert (document["verdict"], document["system"]) == ("fail", "testbed")
-    measured = [case for case in document["cases"] if case["measured"]]
-    assert len(measured) == 4
-    for case in measured:
-        flags = [one for one in case["findings"] if one["confirmed"]]
-        assert 49152 in {one["size_bytes"] for one in flags}
-        assert case["again"]["launches"]
-    unmeasured = [case for case in document["cases"] if not case["measured"]]
-    assert {tuple(case["faults"]) for case in unmeasured} == {
-        ("did not run: the session does not have it",)
-    }
-
-
 def test_a_session_whose_nodes_differ_says_so_in_words_as_json_and_from_a_store(tmp_path):
     document = json.loads((RECORDED / "ranges.json").read_text())
     document["session_info"]["kernel"] = "6.1"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -64,28 +63,6 @@ def test_each_count_that_is_not_zero_is_said(verdict, said):
 )
 def test_sizes_are_written_as_people_do(size, words):
     assert size_in_words(size) == words
-
-
-MOST_WORDS = 30
-
-
-def sentences(reason: str) -> list[str]:
-    """Split a reason; what stands in brackets is figures."""
-    bare = re.sub(r" \([^()]*\)", "", reason)
-    return re.split(r"(?<=[^.0-9])\. (?=[A-Z0-9])|: (?=[a-z])", bare)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["faulty.json", "sick.json", "two-switches.json", "ranges.json"])
-def test_a_sentence_of_a_finding_is_short(judge, name):
-    found = [
-        one.reason
-        for case in judge(name).verdict.cases
-        for one in case.findings
-        if one.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE)
-    ]
-    long = [one for why in found for one in sentences(why) if len(one.split()) > MOST_WORDS]
-    assert long == []
 
 
 SIZES = tuple(2**power for power in range(20))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
 from netproof.history.values import NOTHING
@@ -55,12 +53,3 @@ def test_a_reference_is_in_the_table_and_a_band_of_the_chart(judge, monkeypatch)
     assert set(column(table, "reference", 1)) == {"90 to 120"}
     (band,) = report.pair(next(iter(report.netpipe)))[0].data["references"]
     assert (band["low_mbit_s"], band["high_mbit_s"]) == (mbit_s(90), mbit_s(120))
-
-
-def test_without_a_measured_pair_there_is_no_table(judge):
-    judged = judge("netpipe.json", "testbed:gige")
-    lost = tuple(
-        dataclasses.replace(one, landmarks=None, results=dict) for one in judged.verdict.cases
-    )
-    verdict = dataclasses.replace(judged.verdict, cases=lost)
-    assert key_figures(Report(dataclasses.replace(judged, verdict=verdict))) is None
