@@ -95,11 +95,6 @@ class DataTable:
             for cells in zip(self.head, *self.rows, strict=True)
         ]
 
-    def needs(self) -> int:
-        """Return how many columns of the terminal all take but those of the highest rank."""
-        ranks = [self.ranks.get(name, 0) for name in self.head]
-        return sum(wide for wide, rank in zip(self.widths, ranks, strict=True) if rank < max(ranks))
-
     def only(self, columns: Sequence[int]) -> DataTable:
         """Return a table of these columns."""
         rows = [[row[at] for at in columns] for row in self.rows]

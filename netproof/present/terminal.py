@@ -127,7 +127,9 @@ def _say_beside(name: str, text: str, wide: int, out: Console) -> None:
 
 
 def _show_table(table: DataTable, out: Console) -> None:
-    if table.names and table.needs() > out.width:
+    ranks = [table.ranks.get(name, 0) for name in table.head]
+    wanted = (wide for wide, rank in zip(table.widths, ranks, strict=True) if rank < max(ranks))
+    if table.names and sum(wanted) > out.width:
         figures = table.only(range(table.names, len(table.head))).fitting(out.width)
         print_rows(figures, out, range(0))
         for at, row in enumerate(table.rows):

@@ -97,39 +97,26 @@ def new_site(folder: Path) -> None:
     assert ran.exit_code == 0
 
 
-class TestTheShell:
-    """A night in a shell that lacks something says so, ends with 2, and measures nothing."""
+def test_a_night_without_a_module_system_measures_nothing_and_a_login_shell_is_the_remedy(
+    tmp_path, monkeypatch
+):
+    new_site(tmp_path)
+    monkeypatch.delenv("MODULEPATH", raising=False)
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
+    arguments = ["nightly", "mycluster", "--store", str(tmp_path / "store")]
+    ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 2
+    assert "NOT JUDGED: nothing was measured: modules gcc/13, openmpi/4.1" in ended.output
+    assert "use a login shell: bash -lc" in ended.output
 
-    @pytest.fixture
-    def night(self, tmp_path, monkeypatch, capsys):
-        """``night(system)``: exit status and summary of a night of a new site."""
-        new_site(tmp_path)
-        capsys.readouterr()
-        monkeypatch.delenv("MODULEPATH", raising=False)
-        monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
-        monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
 
-        def run(system: str) -> tuple[int, str]:
-            arguments = ["nightly", system, "--store", str(tmp_path / "store")]
-            ended = CliRunner().invoke(app, arguments)
-            return ended.exit_code, ended.output
-
-        return run
-
-    def test_without_a_module_system_a_login_shell_is_the_remedy(self, night):
-        status, said = night("mycluster")
-        assert status == 2
-        assert "NOT JUDGED: nothing was measured: modules gcc/13, openmpi/4.1" in said
-        assert "cannot be loaded: MODULEPATH is not set, as in cron's shell" in said
-        assert "use a login shell: bash -lc" in said
-
-    def test_where_no_job_was_submitted_no_network_failed(self):
-        with pytest.raises(NetproofError) as raised:
-            night._insist_on_a_job(session.load(SESSIONS.parent / "reframe" / "no-modules.json"))
-        said = str(raised.value)
-        assert said.startswith("no job of 1 was submitted: fail in run: environ error")
-        assert "ERROR: No module path defined" in said
-        assert "bash -lc" in said
+def test_where_no_job_was_submitted_no_network_failed():
+    with pytest.raises(NetproofError) as raised:
+        night._insist_on_a_job(session.load(SESSIONS.parent / "reframe" / "no-modules.json"))
+    said = str(raised.value)
+    assert said.startswith("no job of 1 was submitted: fail in run: environ error")
+    assert "ERROR: No module path defined" in said
 
 
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):

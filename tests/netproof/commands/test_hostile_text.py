@@ -67,7 +67,7 @@ SAYS = """#!/bin/bash
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
+def job(tmp_path):
     """Run a job where Slurm's programs only print: ``job(steps, nodes, address)``.
 
     Returns each call as the list of its words.

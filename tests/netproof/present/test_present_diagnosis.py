@@ -1,4 +1,4 @@
-"""A diagnosis has the worst culprits whole, and its document has every key."""
+"""A diagnosis has the worst culprits whole."""
 
 from __future__ import annotations
 
