@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -153,12 +152,7 @@ def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
         (("runs", 0), None),
         (("runs", 0, "testcases", 0), 7),
         (("runs", 0, "testcases", 0, "job_nodelist"), [1]),
-        (("runs", 0, "testcases", -1, "netproof_case"), 5),
         (("runs", 0, "testcases", -1, "netproof_case", "ranks"), "2"),
-        (("runs", 0, "testcases", -1, "netproof_measured"), [1]),
-        (LAUNCH, 1),
-        ((*LAUNCH, "start"), True),
-        ((*LAUNCH, "curves", 0, "time_us"), None),
         ((*LAUNCH, "curves", 0, "sizes", 1), 4.5),
     ],
 )
@@ -212,7 +206,7 @@ HEAVY = {
 """What takes a twentieth of a second or more to load, and leads to it."""
 
 
-def test_help_and_wrong_arguments_load_not_even_what_prints():
+def test_the_command_line_alone_loads_not_even_what_prints():
     load = "import sys, netproof.commands.cli; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True)
     modules = ran.stdout.split()
@@ -229,33 +223,3 @@ def test_what_is_said_of_arguments_is_of_arguments_that_there_are():
             assert own <= parameters, verb
             used |= parameters
     assert {argument for several in options._KNOWN.values() for argument in several} <= used
-
-
-# Slow commands show on a terminal what they do, and nothing elsewhere.
-
-
-def all_of(terminal: int) -> str:
-    """Return what is written to a terminal until its other end closes."""
-    read = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:
-            return read.decode()
-        read += part
-
-
-@pytest.mark.slow
-def test_on_a_terminal_it_says_what_it_does(tmp_path):
-    terminal, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", MAIN, "store", "add", PASSED, "--store", tmp_path / "store"],
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-    ) as command:
-        os.close(theirs)
-        output = all_of(terminal)
-        os.close(terminal)
-    assert command.returncode == 0, output
-    assert f"storing {PASSED}, 1 of 1" in " ".join(output.split())

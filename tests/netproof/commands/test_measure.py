@@ -135,6 +135,19 @@ def test_a_page_is_written_on_demand(tmp_path, report):
         assert words in text
 
 
+@pytest.fixture
+def seen(monkeypatch) -> list[str]:
+    """Arguments of ReFrame, which measures nothing."""
+    found: list[str] = []
+
+    def run_reframe(arguments: list[str], *_: str) -> Path:
+        found.extend(arguments)
+        raise NetproofError("far enough")
+
+    monkeypatch.setattr(verbs, "run_reframe", run_reframe)
+    return found
+
+
 FUNCTION = "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION"
 
 
@@ -182,16 +195,7 @@ def test_what_cannot_be_measured_is_said_with_the_remedy(project, arguments, sai
         ("algorithms testbed:gige Allreduce -p mpich", "Algorithm", AlgorithmsAsked),
     ],
 )
-def test_what_is_asked_reaches_the_test_of_reframe(
-    project, monkeypatch, arguments, name, experiment
-):
-    seen = []
-
-    def run_reframe(arguments: list[str], *_: str) -> Path:
-        seen.extend(arguments)
-        raise NetproofError("far enough")
-
-    monkeypatch.setattr(verbs, "run_reframe", run_reframe)
+def test_what_is_asked_reaches_the_test_of_reframe(project, seen, arguments, name, experiment):
     ended, words = measure(*arguments.split())
     assert (ended.exit_code, "far enough" in words) == (2, True)
     option, _, text = seen[seen.index("-S") + 1].partition("=")
@@ -227,18 +231,11 @@ def test_what_goes_together_for_a_study_is_said(arguments, said):
     assert said in words
 
 
-def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeypatch):
-    asked = []
-
-    def reframe(arguments, *said):
-        asked.append(arguments)
-        raise NetproofError("far enough")
-
-    monkeypatch.setattr(verbs, "run_reframe", reframe)
+def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(seen, tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "of_reports", lambda: tmp_path)
     found, words = measure("study", "gige-mpi-tests", "testbed:gige")
     assert (found.exit_code, words) == (2, "netproof: no study: far enough")
-    ((*_, pattern, extras),) = asked
+    *_, pattern, extras = seen
     assert extras == "--session-extras=study=gige-mpi-tests"
     assert "ImbPingPong" in pattern
     found, why = verbs._swept(literature.load("gige-mpi-tests"), "testbed:gige", None)

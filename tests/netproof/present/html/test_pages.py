@@ -325,19 +325,10 @@ def test_files_are_what_their_suffix_says(judge, tmp_path):
         assert path.read_bytes().startswith(beginnings[path.suffix[1:]])
 
 
-@pytest.fixture
-def store(tmp_path) -> Path:
-    """A store that has a session, whose report is ``run-1.json`` beside it."""
-    place = tmp_path / "store"
-    session = str(altered(tmp_path, with_provenance, BOTH))
-    added = CliRunner().invoke(app, ["store", "add", session, "--store", str(place)])
-    assert added.exit_code == 0
-    return place
-
-
 @pytest.mark.slow
-def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, store, tmp_path):
-    session = tmp_path / "run-1.json"
+def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp_path):
+    session, store = altered(tmp_path, with_provenance, BOTH), tmp_path / "store"
+    CliRunner().invoke(app, ["store", "add", str(session), "--store", str(store)])
     said = netproof("newest", "--store", store, "--to", tmp_path / "stored")
     assert said == (0, f"report {tmp_path}/stored/index.html")
     assert netproof(session, "--to", tmp_path / "reported")[0] == 0
