@@ -190,6 +190,7 @@ def test_every_help_has_examples_and_exit_statuses(called):
         if before and not hasattr(command, "commands"):
             yield before
 
+    assert "Investigate:\n  diagnose " in called("-h").stdout
     for words in helps(typer.main.get_command(app)):
         said = called(*words, "-h").stdout
         assert f"Examples:\n    netproof {words[0]}" in said, words

@@ -294,6 +294,19 @@ def test_what_is_no_output_is_one_line_an_extension_and_a_report_s_folder_is_no_
     assert len(document(tmp_path)[1]["faults"]) == 4
 
 
+def test_sizes_of_one_configuration_have_to_be_alike(tmp_path):
+    for number, sizes in ((1, (4, 8)), (2, (4,))):
+        osu(tmp_path / "a-b" / f"x.{number}.out", dict.fromkeys(sizes, "3.17"))
+    status, said = judge(tmp_path, "--as", "{system}-{mpi}/*")
+    assert status == 2
+    assert "was measured at other sizes than launch 1" in said
+
+
+def test_what_takes_more_sizes_is_undefined(tmp_path):
+    _, said = judge(osu(tmp_path / "x.out", {4: "3.17", 8: "3.18"}))
+    assert "2 sizes of 4 bytes or more are too few for: " in said
+
+
 @pytest.mark.parametrize("path", [TCP, IMB, DATA / "public" / "slingshot.out"])
 def test_a_narrow_terminal_has_all_figures_and_cuts_none(path):
     judged = files.judge([path], link=files.link("100G", None, Transport.TCP))

@@ -204,6 +204,13 @@ def test_what_is_asked_reaches_the_test_of_reframe(project, seen, arguments, nam
     codec.decode(experiment, json.loads(text), "asked")
 
 
+def test_a_partition_of_too_few_nodes_is_refused(project, seen, monkeypatch):
+    monkeypatch.setattr(LoadAsked, "LEAST_NODES", 5)
+    ended, words = measure("load", "testbed:gige", "-p", "mpich")
+    assert (ended.exit_code, seen) == (2, [])
+    assert "testbed:gige has 4 nodes, and load takes 4: two for what is measured" in words
+
+
 @pytest.mark.slow
 def test_the_page_of_a_study_says_what_was_not_swept(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "of_reports", lambda: tmp_path / "reports")

@@ -9,12 +9,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from made_rounds import BUSY, PARTITION, recorded
 from typer.testing import CliRunner
 
 from netproof.commands import night as command
 from netproof.commands.cli import app
 from netproof.commands.night import Night
 from netproof.criteria import Level
+from netproof.pairs import verdict as pairs
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site import site
@@ -217,6 +219,20 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     ] == [line]
     (warning,) = suite.findall("testcase[@classname='testbed.nodes']")
     assert warning.findtext("system-out") == "gige: gige-2: driver not known"
+
+
+def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):
+    first, *_ = recorded().launches
+    one = dataclasses.replace(first, pairs=first.pairs[:1], curves=first.curves[:1])
+    rounds = recorded(nodes=first.pairs[0], launches=(one,))
+    found = pairs.judge(rounds, PARTITION.pair_settings(), BUSY)
+    of = judged(passed)
+    verdict = dataclasses.replace(of.verdict, pairs=(found,))
+    night = a_night(dataclasses.replace(of, verdict=verdict))
+    assert night.status == PASSED
+    why = "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); "
+    assert why in command.summary(night)
+    assert suite_of(night).get("errors") == "0"
 
 
 def test_what_is_inconclusive_is_an_error_and_is_told(passed):
