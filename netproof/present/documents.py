@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import inspect
 import json
@@ -42,13 +43,9 @@ def write(document: Mapping[str, Any], out: TextIO) -> None:
     All of it is written, or nothing on an error. Raises ValueError for a number that JSON does not
     have.
     """
-    document = {"format": FORMAT, **document}
-    made = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
-    try:
-        made.encode(out.encoding or "utf-8")
-    except UnicodeEncodeError:
-        made = json.dumps(document, indent=1, allow_nan=False)
-    out.write(made + "\n")
+    ascii_only = codecs.lookup(out.encoding or "utf-8").name != "utf-8"
+    made = {"format": FORMAT, **document}
+    out.write(json.dumps(made, indent=1, allow_nan=False, ensure_ascii=ascii_only) + "\n")
 
 
 def some(record: object, *names: str, **made_by: Callable[[Any], Any]) -> dict[str, Any]:
