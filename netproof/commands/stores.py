@@ -218,24 +218,20 @@ def _loaded(
     reports: Sequence[Path], system: str | None
 ) -> tuple[list[Session], ReferenceFile, str, str | None]:
     """Return sessions and references, and the names of system and partition (None: all)."""
+    from netproof.session import session
     from netproof.verdict.references import ReferenceFile
 
     sessions: list[Session] = []
     if system is None:
-        sessions = _sessions(reports)
+        sessions = [session.load(report) for report in reports]
         from netproof.verdict.derive import system_of
 
         system = system_of(sessions)
     name, _, partition = system.partition(":")
     # What is wrong with the references of a system that was named is said at once.
     references = ReferenceFile(folders.of_references() / f"{name}.yaml")
-    return sessions or _sessions(reports), references, name, partition or None
-
-
-def _sessions(reports: Sequence[Path]) -> list[Session]:
-    from netproof.session import session
-
-    return [session.load(report) for report in reports]
+    sessions = sessions or [session.load(report) for report in reports]
+    return sessions, references, name, partition or None
 
 
 @verb("no risks")
