@@ -221,6 +221,27 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     assert warning.findtext("system-out") == "gige: gige-2: driver not known"
 
 
+def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
+    results = []
+    for result in faulty.results:
+        if result.case is None:
+            result = dataclasses.replace(
+                result, result="fail", phase="run", reason="sbatch: error", name="ImbJob"
+            )
+        elif result.case.function != "Barrier":
+            result = dataclasses.replace(
+                result, result="fail_deps", measured=None, failed_job="ImbJob"
+            )
+        results.append(result)
+    text = command.summary(night_of(dataclasses.replace(faulty, results=tuple(results))))
+    first, second = (line for line in text.splitlines() if line.startswith("FAIL"))
+    assert first == (
+        "FAIL testbed:gige mpich ImbJob: fail in run: sbatch: error; 7 cases did not run for it"
+        " (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 4 more)"
+    )
+    assert "IMB Barrier 2 ranks: fail in sanity: " in second
+
+
 def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):
     first, *_ = recorded().launches
     one = dataclasses.replace(first, pairs=first.pairs[:1], curves=first.curves[:1])

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from made_text import printed
 
+from netproof.criteria import Finding, Level
 from netproof.present import verdict as shown
 
 
@@ -43,3 +44,9 @@ def test_what_is_inconclusive_has_its_interval_and_a_pass_no_more_than_ten_lines
     lines = brief(dataclasses.replace(judged, verdict=passed))
     assert lines[0] == "PASSED: 15 of 15 cases passed"
     assert len(lines) <= 10
+    # What has no figure is said by its sentence.
+    bare = Finding("envelope", Level.INCONCLUSIVE, "there", "nothing to compare with", size=4)
+    cases = (dataclasses.replace(passed.cases[0], findings=(bare,)), *passed.cases[1:])
+    unsure = dataclasses.replace(passed, cases=cases)
+    lines = brief(dataclasses.replace(judged, verdict=unsure))
+    assert "INCONCLUSIVE there: nothing to compare with" in lines
