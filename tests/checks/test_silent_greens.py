@@ -33,6 +33,12 @@ def test_a_missing_reference_file_fails_with_its_name(run, tmp_path):
     assert judged.returncode == 1
     assert f"no references, {tmp_path}/testbed.yaml" in unwrapped(judged.stdout)
     assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in unwrapped(judged.stdout)
+    # An earlier session is not gone on with, and ReFrame says why.
+    ran = run(
+        tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), "--restore-session=run-0.json", "-r"
+    )
+    assert ran.returncode == 1
+    assert "leave out --restore-session" in unwrapped(ran.stdout + ran.stderr)
 
 
 def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
@@ -42,23 +48,6 @@ def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
     (checks / "imb.py").write_text(text.replace("MpiCheck", "MpiChek", 1))
     ran = run(tmp_path, *GIGE, str(checks), "-r")
     assert "cannot import name 'MpiChek'" in ran.stdout + ran.stderr
-    judged = run(tmp_path, *VERDICT)
-    assert judged.returncode == 2
-    assert "ReFrame leaves no report where no test ran" in unwrapped(judged.stderr)
-
-
-def test_an_earlier_session_is_not_gone_on_with_and_reframe_says_why(run, tmp_path):
-    checks = (*GIGE, str(ROOT / "checks" / "imb.py"), "-p", "mpich", "-n", "ImbPingPong", "-r")
-    run(tmp_path, *checks, RFM_REFERENCE_PREFIX=str(tmp_path))
-    ran = run(tmp_path, *checks, "--restore-session=run-0.json", "--failed")
-    assert ran.returncode == 1
-    assert "leave out --restore-session" in unwrapped(ran.stdout + ran.stderr)
-
-
-def test_nothing_selected_is_not_passed(run, tmp_path):
-    ran = run(tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), "-n", "NoSuchCheck", "-r")
-    assert ran.returncode == 0
-    assert "Ran 0/0" in ran.stdout
     judged = run(tmp_path, *VERDICT)
     assert judged.returncode == 2
     assert "ReFrame leaves no report where no test ran" in unwrapped(judged.stderr)
@@ -172,12 +161,12 @@ for environment in site_configuration["environments"]:
 """
 
 
-def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path):
+def test_an_environment_that_cannot_be_used_fails_and_does_not_take_the_others_with_it(
+    run, tmp_path
+):
     site = altered_site(tmp_path, UNUSABLE)
-    selected = ("-p", "mpich", "-n", "ImbPingPong", "-r")
-    ran = run(
-        tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), *selected, RFM_CONFIG_PATH=str(site)
-    )
+    checks = (*GIGE, str(ROOT / "checks" / "imb.py"), "-n", "ImbPingPong")
+    ran = run(tmp_path, *checks, "-p", "mpich", "-r", RFM_CONFIG_PATH=str(site))
     assert ran.returncode != 0
     judged = run(tmp_path, *VERDICT, RFM_CONFIG_PATH=str(site))
     assert judged.returncode == 1
@@ -185,12 +174,7 @@ def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path)
     assert "mpich ImbJob %partition=gige %ranks=2: fail in setup: " in said
     assert "mpich is not built: run make" in said
     assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in said
-
-
-def test_an_environment_that_cannot_be_used_does_not_take_the_others_with_it(run, tmp_path):
-    site = altered_site(tmp_path, UNUSABLE)
-    selected = ("-n", "ImbPingPong", "--dry-run")
-    run(tmp_path, *GIGE, str(ROOT / "checks" / "imb.py"), *selected, RFM_CONFIG_PATH=str(site))
+    run(tmp_path, *checks, "--dry-run", RFM_CONFIG_PATH=str(site))
     results = {
         (one.name.split()[0], one.environment): one
         for one in session.load(tmp_path / "run-0.json").results

@@ -67,10 +67,6 @@ def test_each_launch_is_told_its_algorithm_and_the_default_nothing(partition):
         assert step.label == (turn.value or "")
 
 
-def test_the_order_is_the_one_that_the_job_ran():
-    assert [turn.step for turn in SEVERAL] == json.loads((JOB / "plan.json").read_text())["steps"]
-
-
 def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partition):
     tried = left_by(JOB, partition)
     assert list(tried.refused) == ["nonsense"]
@@ -118,9 +114,6 @@ def test_without_a_launch_of_the_default_there_is_no_sweep(partition, job):
     said = str(raised.value)
     assert said.startswith("the library's own choice: a launch failed: ")
     assert "tuning-default.2.out: is empty" in said
-
-
-def test_a_job_that_ended_early_says_so(partition, job):
     lines = (job / "launches.tsv").read_text().splitlines(keepends=True)
     (job / "launches.tsv").write_text("".join(lines[:-2]))
     with pytest.raises(Incomplete, match=r"the job ended after 14 of 18 launches: "):

@@ -62,12 +62,9 @@ def altered(rows: list[Row], change: Callable[[Row], Mapping[str, Any]]) -> list
     return [{**row, **change(row)} for row in rows]
 
 
-def test_small_buffers_lose_at_all_ports(template):
-    found = made(template, RECORDED["buffers"])
-    (cause,) = found.causes_and_doubts[0]
+def test_small_buffers_that_lose_more_than_the_site_allows_fail(template):
+    (cause,), _ = made(template, RECORDED["buffers"]).causes_and_doubts
     assert (cause.kind, cause.nodes) == (CauseKind.SMALL_BUFFERS, ())
-    assert cause.value == pytest.approx(0.033, abs=0.003)
-    assert not found.beyond
     strict = {"retransmission": {"warn": 1e-3, "fail": 1e-2}}
     assert made(template, RECORDED["buffers"], criteria=strict).beyond
 
@@ -97,19 +94,16 @@ def test_two_slow_ports_are_two_causes(template):
     found = made(template, altered(RECORDED["healthy"], slower({first, second}, 1.5)))
     assert {cause.nodes for cause in found.causes_and_doubts[0]} == {(first,), (second,)}
     assert {cause.kind for cause in found.causes_and_doubts[0]} == {CauseKind.SLOW_PORT}
+    # Two that nothing separates are one; six launches show only what is far beyond their noise.
+    rows = [row for row in RECORDED["healthy"] if row["place"] == "within a leaf"]
+    pairs = [set(row["nodes"]) for row in rows if not row["beside"]]
+    pair = next(one for one in pairs if sum(bool(one & other) for other in pairs) == 1)
+    (cause,) = made(template, altered(rows, slower(pair, 4.0))).causes_and_doubts[0]
+    assert cause.nodes == tuple(sorted(pair))
 
 
 def template_nodes() -> list[str]:
     return sorted({node for row in RECORDED["healthy"] for node in row["nodes"]})
-
-
-def test_nodes_that_nothing_tells_apart_are_both_named(template):
-    rows = [row for row in RECORDED["healthy"] if row["place"] == "within a leaf"]
-    pairs = [set(row["nodes"]) for row in rows if not row["beside"]]
-    pair = next(one for one in pairs if sum(bool(one & other) for other in pairs) == 1)
-    # Six launches tell only what is far beyond their noise.
-    (cause,) = made(template, altered(rows, slower(pair, 4.0))).causes_and_doubts[0]
-    assert cause.nodes == tuple(sorted(pair))
 
 
 def test_a_launch_that_is_slow_once_accuses_nobody_and_is_told(template):

@@ -92,52 +92,43 @@ def test_an_aggressor_that_did_not_send_throughout_is_refused(
     assert of(folder, STEP).refused(recorded.where) == said
 
 
-def test_a_launch_that_lacks_repetitions_has_a_fault(folder):
-    path = folder / f"{STEP}.out"
-    lines = path.read_text().splitlines(keepends=True)
-    at = next(place for place, line in enumerate(lines) if line.strip().startswith("16384"))
-    path.write_text("".join([*lines[:at], *lines[at + 1 :]]))
-    run = of(folder, STEP)
-    assert run.fault == f"{STEP}: has 15 of 16 repetitions"
-    assert run.launch is None
-    assert run.times_us == ()
+def without(folder: Path, name: str, beginning: str) -> None:
+    """Take the first line with this beginning out of a file."""
+    lines = (folder / name).read_text().splitlines(keepends=True)
+    lines.remove(next(line for line in lines if line.strip().startswith(beginning)))
+    (folder / name).write_text("".join(lines))
 
 
-def test_a_launch_that_failed_has_the_reason(folder):
-    path = folder / "launches.tsv"
-    lines = path.read_text().splitlines()
-    path.write_text("".join(line.replace("\t0\t180", "\t1\t180") + "\n" for line in lines))
-    assert "ended with status 1" in of(folder, STEP).fault
+def never_sent(folder: Path) -> None:
+    without(folder, "launches.tsv", STEP)
+    why = {f"aggressor-{STEP}": (1.0, 2.0, 0, "it ended before it sent anything")}
+    job_files.note(folder / load.AGGRESSORS_FILE, {**load.aggressions_of(folder), **why})
 
 
-def test_a_launch_on_other_nodes_has_a_fault(folder):
+def on_other_nodes(folder: Path) -> None:
     path = folder / f"{STEP}.err"
     one, other = of(folder, STEP).turn.nodes
     swapped = path.read_text().replace(f"rank 0 on {one}", f"rank 0 on {other}")
     path.write_text(swapped.replace(f"rank 1 on {other}", f"rank 1 on {one}"))
-    assert "and was to run on" in of(folder, STEP).fault
 
 
-def test_an_aggressor_that_never_sent_is_the_fault_of_the_launch_that_was_not_made(folder):
-    path = folder / "launches.tsv"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(line for line in lines if not line.startswith(STEP)))
-    sent = {f"aggressor-{STEP}": (1.0, 2.0, 0, "it ended before it sent anything")}
-    known = {**load.aggressions_of(folder), **sent}
-    job_files.note(folder / load.AGGRESSORS_FILE, known)
-    assert of(folder, STEP).fault == f"aggressor-{STEP}: it ended before it sent anything"
-
-
-@pytest.mark.parametrize("text", ['{"half a li', '{"step": [1.0]}', "[]"])
-def test_a_damaged_record_of_aggressors_names_its_file(folder, text):
-    (folder / "aggressors.json").write_text(text)
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda at: without(at, f"{STEP}.out", "16384"), f"{STEP}: has 15 of 16 repetitions"),
+        (lambda at: without(at, "launches.tsv", STEP), f"{STEP} did not run; the job ended before"),
+        (on_other_nodes, "and was to run on"),
+        (never_sent, f"aggressor-{STEP}: it ended before it sent anything"),
+    ],
+)
+def test_a_launch_that_is_not_whole_has_the_reason(folder, damage, fault):
+    damage(folder)
+    run = of(folder, STEP)
+    assert fault in run.fault
+    assert (run.launch, run.times_us) == (None, ())
+    (folder / "aggressors.json").write_text("[]")
     with pytest.raises(NetproofError, match=r"aggressors\.json:"):
         load.of_job(folder, "1")
-
-
-def test_a_report_without_any_says_what_its_tests_said():
-    with pytest.raises(NetproofError, match="has no measurement under load that is whole"):
-        Loaded.of_report(DATA / "sessions" / "passed.json")
 
 
 def at(found: Loaded, place: VictimPlace) -> Impact:
@@ -160,17 +151,6 @@ def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> L
     return dataclasses.replace(recorded, runs=runs, partition_extras=extras)
 
 
-@pytest.mark.parametrize("factor", [1.0, 2.0, 30.0])
-def test_a_factor_that_is_known_is_found_for_each_statistic(recorded, factor):
-    found = made(recorded, factor)
-    for one in found.impacts:
-        for known in one.factors.values():
-            assert known.value == pytest.approx(factor, rel=0.02)
-            assert known.interval[0] <= known.value <= known.interval[1]
-    assert not found.beyond
-    assert not found.undecided
-
-
 @pytest.mark.parametrize(
     ("most", "side", "beyond", "undecided"),
     [
@@ -182,6 +162,9 @@ def test_a_factor_that_is_known_is_found_for_each_statistic(recorded, factor):
 def test_a_bound_is_compared_with_the_interval(recorded, most, side, beyond, undecided):
     found = made(recorded, 2.0, most=most)
     for one in found.impacts:
+        for known in one.factors.values():
+            assert known.value == pytest.approx(2.0, rel=0.02)
+            assert known.interval[0] <= known.value <= known.interval[1]
         assert one.factors[Statistic.MEAN].side is side
         assert one.factors[Statistic.MEDIAN].side is None
         assert one.factors[Statistic.TAIL].side is None
@@ -210,9 +193,6 @@ def test_a_round_that_is_refused_does_not_count_and_says_why(recorded):
     assert one.factors[Statistic.MEAN].why == "2 rounds count, and it takes 3"
     # Without enough rounds nothing is said, whether there is a bound or not.
     assert found.undecided
-
-
-def test_a_round_of_which_one_launch_is_missing_does_not_count(recorded):
     found = dataclasses.replace(recorded, runs=recorded.runs[1:])
     assert [why for one in found.impacts for why in one.refused] == [
         "round 1: one of its two launches is not there"
@@ -265,14 +245,11 @@ def test_each_launch_is_a_step_and_may_have_an_aggressor_on_the_other_nodes():
             assert f"--ntasks={len(turn.others)}" in aggressor.command
             assert aggressor.command[-1] == "PingPing"
             assert aggressor.command[aggressor.command.index("-multi") + 1] == "1"
-
-
-def test_a_single_pair_is_no_group_and_an_incast_is_gathered_by_one_rank_that_does_not_change():
-    turn = next(turn for turn in load_plan.read_turns(PLANNED_JOB) if turn.beside)
-    _, aggressor = steps(dataclasses.replace(turn, others=turn.others[:2]))
-    assert "-multi" not in aggressor.command
-    _, aggressor = steps(dataclasses.replace(turn, aggressor=Aggressor.INCAST))
-    assert aggressor.command[-3:] == ("-root_shift", "off", "Gatherv")
+            # A single pair is no group, and one rank that does not change gathers an incast.
+            _, pair = steps(dataclasses.replace(turn, others=turn.others[:2]))
+            assert "-multi" not in pair.command
+            _, incast = steps(dataclasses.replace(turn, aggressor=Aggressor.INCAST))
+            assert incast.command[-3:] == ("-root_shift", "off", "Gatherv")
 
 
 def test_a_victim_has_a_row_for_each_repetition_and_an_aggressor_rows_for_hours():
@@ -284,13 +261,6 @@ def test_a_victim_has_a_row_for_each_repetition_and_an_aggressor_rows_for_hours(
     rows = files["sizes-load-incast.txt"].split()
     assert set(rows) == {"16384"}
     assert len(rows) * load_plan.ROW_S > 2 * partition.step_limit_s
-
-
-@pytest.mark.parametrize("text", [None, {}, {"where": 1}, ["x"]])
-def test_a_damaged_task_names_its_file(text):
-    planned = dataclasses.replace(PLANNED, asked=text)
-    with pytest.raises(NetproofError, match=r"plan\.json: its task"):
-        planned.task_of(load_plan.LoadAsked)
 
 
 def test_a_job_that_drew_nothing_says_where_to_look(tmp_path):

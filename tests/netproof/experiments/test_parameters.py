@@ -67,30 +67,20 @@ def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them()
         turned.assignment(MPI, "MPICH 5.0.2")
 
 
-def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
-    limit, other, size = map(parameters.of, ("UCX_RNDV_THRESH", "UCX_TLS", "socket-buffer"))
-    assert (limit.eager_limit, other.eager_limit, size.eager_limit) == (True, False, False)
-    assert (limit.in_bytes, other.in_bytes, size.in_bytes) == (True, False, True)
-    assert parameters.of("eager-limit").eager_limit
-
-
-def test_a_library_without_it_is_named():
-    with pytest.raises(NetproofError, match="setting the eager limit is not known for Other MPI 1"):
-        parameters.found("eager-limit", ()).assignment(MPI, "Other MPI 1")
-    with pytest.raises(NetproofError, match="setting the eager limit is not known for Intel MPI"):
-        parameters.found("eager-limit", ()).assignment(MPI, "Intel MPI 2021")
-    with pytest.raises(NetproofError, match="TCP has no eager limit"):
-        parameters.found("eager-limit", ()).assignment(TCP, "Open MPI")
-
-
 @pytest.mark.parametrize(
-    ("name", "protocol"), [("eager-limit", MPI), ("socket-buffer", MPI), ("mtu", TCP), ("mtu", MPI)]
+    ("name", "protocol", "library", "path", "said"),
+    [
+        ("eager-limit", MPI, "Intel MPI 2021", "inter-node", "limit is not known for Intel MPI"),
+        ("eager-limit", TCP, "Open MPI", "inter-node", "TCP has no eager limit"),
+        *(
+            (name, protocol, "Open MPI 4", "intra-node", "inside a node it changes nothing")
+            for name, protocol in (("eager-limit", MPI), ("socket-buffer", MPI), ("mtu", TCP))
+        ),
+    ],
 )
-def test_what_only_the_network_has_is_not_swept_inside_a_node(name, protocol):
-    turned = parameters.found(name, ())
-    with pytest.raises(NetproofError, match="is of the network: inside a node it changes nothing"):
-        turned.assignment(protocol, "Open MPI 4.1.4", "intra-node")
-    turned.assignment(protocol, "Open MPI 4.1.4", "inter-node")
+def test_what_cannot_be_set_is_refused(name, protocol, library, path, said):
+    with pytest.raises(NetproofError, match=said):
+        parameters.found(name, ()).assignment(protocol, library, path)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +124,11 @@ def test_names_of_mpich_are_those_that_mpivars_prints():
 
 def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
     text = (SAID / "intelmpi-2021.18.1.txt").read_text()
-    printed = re.findall(r"I_MPI_ADJUST_(\w+).*?range: 0-(\d+)", text, re.DOTALL)
-    assert {name for name, _ in printed} == {function.upper() for function in FUNCTIONS}
-    lasts = dict(printed)
+    lasts = dict(re.findall(r"I_MPI_ADJUST_(\w+).*?range: 0-(\d+)", text, re.DOTALL))
+    assert lasts.keys() == {function.upper() for function in FUNCTIONS}
     for function in FUNCTIONS:
-        numbers = list(parameters.algorithms("Intel MPI 2021.18.1", function))
-        assert numbers == [str(one) for one in range(1, int(lasts[function.upper()]) + 1)]
+        numbers = [*map(int, parameters.algorithms("Intel MPI 2021.18.1", function))]
+        assert numbers == [*range(1, int(lasts[function.upper()]) + 1)]
 
 
 @pytest.mark.parametrize(
@@ -153,6 +142,7 @@ def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
             },
         ),
         ("MPICH 5.0.2", {"MPIR_CVAR_REDUCE_SCATTER_INTRA_ALGORITHM": "3"}),
+        ("MVAPICH2 2.3.7", {"MV2_REDUCE_SCATTER_TUNING": "3"}),
         ("MVAPICH 4.0", {"MPIR_CVAR_REDUCE_SCATTER_INTRA_ALGORITHM": "3"}),
         ("Intel MPI 2021.18.1", {"I_MPI_ADJUST_REDUCE_SCATTER": "3"}),
     ],
@@ -161,23 +151,15 @@ def test_each_library_is_told_by_its_own_variables(library, variables):
     assert parameters.library_of(library).setting("Reduce_scatter").of("3").variables == variables
 
 
-def test_mvapich2_is_told_by_its_tables_and_only_of_what_is_public():
-    assignment = parameters.library_of("MVAPICH2 2.3.7").setting("Alltoall")
-    assert assignment.of("3").variables == {"MV2_ALLTOALL_TUNING": "3"}
-    assert list(parameters.algorithms("MVAPICH2 2.3.7", "Alltoall")) == ["0", "1", "2", "3"]
-    with pytest.raises(NetproofError, match="it does of Allreduce, Alltoall, Allgather"):
-        parameters.algorithms("MVAPICH2 2.3.7", "Barrier")
-
-
 def test_values_may_be_names_and_what_is_not_known_is_left_to_the_library():
     names = parameters.algorithms("Open MPI 5.0.11", "Allreduce", ("ring", "3", "17"))
     assert names == {"4": "ring", "3": "recursive_doubling", "17": ""}
     with pytest.raises(NetproofError, match="'4' is twice among the values"):
         parameters.algorithms("Open MPI 5.0.11", "Allreduce", ("ring", "4"))
-
-
-def test_other_functions_and_libraries_are_refused_with_what_there_is():
-    with pytest.raises(NetproofError, match="those are Allreduce, Alltoall"):
-        parameters.algorithms("MPICH 5.0.2", "Scan")
-    with pytest.raises(NetproofError, match="only for Open MPI, MPICH, Intel MPI, MVAPICH2"):
-        parameters.algorithms("LAM 7.1", "Bcast")
+    for library, function, said in (
+        ("MVAPICH2 2.3.7", "Barrier", "it does of Allreduce, Alltoall, Allgather"),
+        ("MPICH 5.0.2", "Scan", "those are Allreduce, Alltoall"),
+        ("LAM 7.1", "Bcast", "only for Open MPI, MPICH, Intel MPI, MVAPICH2"),
+    ):
+        with pytest.raises(NetproofError, match=said):
+            parameters.algorithms(library, function)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from netproof.errors import NetproofError
 from netproof.experiments import tails
 from netproof.experiments.tails import (
-    BOUNDED,
     MOST_CALLS,
     PAUSE_TIMES,
     TRIALS,
@@ -59,22 +58,20 @@ def test_a_recorded_job_is_whole(recorded):
     assert moments[-1] < recorded.launch.start + recorded.launch.wall_s + 2 * tails.WATCH_S
 
 
-def test_two_trials_tell_what_a_call_takes_and_one_long_one_is_enough(folder):
-    first, second = TRIALS
-    walls(folder, 1 + first * 0.002, 1 + second * 0.002)
-    assert tails.call_s(folder) == pytest.approx(0.002)
-    assert not tails.enough(folder)
-    walls(folder, 10.0)
-    assert tails.enough(folder)
-    assert tails.call_s(folder) == 10.0 / first
-
-
 @pytest.mark.parametrize(
-    "text", ["", "[500, [[12.0]]]", "[500, [[12.0, 10]]]", '[500, [["soon", 10]]]']
+    ("text", "reason"),
+    [
+        ("[500, [[12.0]]]", r"tails-watch\.json:"),
+        ("[500, [[12.0, 10]]]", r"tails-watch\.json:"),
+        ("", r"tails-watch\.json:"),
+        (None, "did not come to the end of its long launch"),
+    ],
 )
-def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
-    (folder / tails.WATCH_FILE).write_text(text)
-    with pytest.raises(NetproofError, match=r"tails-watch\.json:"):
+def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text, reason):
+    (folder / tails.WATCH_FILE).unlink()
+    if text is not None:
+        (folder / tails.WATCH_FILE).write_text(text)
+    with pytest.raises(NetproofError, match=reason):
         tails.of_job(folder, "1")
 
 
@@ -89,31 +86,20 @@ def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
     assert (step.name, step.limit_s) == ("tail.1", planned.partition.step_limit_s + 24)
     listed = [path for path in folder.glob("sizes-*") if path.name in step.command]
     assert len(listed[0].read_text().splitlines()) == pytest.approx(calls, rel=0.001)
+    assert tails.enough(folder) is (call_s == 1.0)
 
 
-def test_a_trial_that_failed_ends_it(folder):
+def test_one_long_trial_is_enough_and_one_that_failed_ends_it(folder):
     planned = JobPlan.read(folder / PLAN_FILE)
+    walls(folder, 10.0)
+    assert tails.enough(folder)
+    assert tails.call_s(folder) == 10.0 / TRIALS[0]
     walls(folder, 1.0, status=3)
     with pytest.raises(NetproofError, match=r"trial\.1 ended with status 3"):
         tails.long_step(planned, folder)
-    (folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
+    walls(folder)
     with pytest.raises(NetproofError, match="no trial was made"):
         tails.long_step(planned, folder)
-
-
-def test_a_launch_that_lacks_calls_is_not_whole(folder):
-    path = folder / "tail.1.out"
-    lines = path.read_text().splitlines(keepends=True)
-    at = next(place for place, line in enumerate(lines) if line.split()[:2] == ["8", "1"])
-    path.write_text("".join([*lines[:at], *lines[at + 1 :]]))
-    with pytest.raises(NetproofError, match=r"has \d+ of \d+ calls"):
-        tails.of_job(folder, "1")
-
-
-def test_a_job_that_did_not_end_its_long_launch_says_so(folder):
-    (folder / tails.WATCH_FILE).unlink()
-    with pytest.raises(NetproofError, match="did not come to the end of its long launch"):
-        tails.of_job(folder, "1")
 
 
 def with_times(tail: Tail, times: list[float], **load: float) -> Tail:
@@ -125,9 +111,7 @@ def with_times(tail: Tail, times: list[float], **load: float) -> Tail:
     return dataclasses.replace(tail, times_us=tuple(times), partition_extras=extras, watched=looks)
 
 
-@pytest.mark.parametrize(
-    ("level", "rank", "few"), [(50.0, 5000, 2), (99.0, 9900, 100), (99.9, 9990, 1000)]
-)
+@pytest.mark.parametrize(("level", "rank", "few"), [(50.0, 5000, 2), (99.9, 9990, 1000)])
 def test_a_percentile_is_the_nearest_rank_and_none_that_would_be_the_longest(level, rank, few):
     assert percentile([float(value) for value in range(1, 10_001)], level)[0] == rank
     assert percentile([1.0] * (few - 1), level) is None
@@ -169,55 +153,47 @@ def test_a_pause_is_far_above_the_median_and_the_sites_least(recorded):
     assert with_times(recorded, slow).pauses == ()
 
 
-def looked_at(tail: Tail, times: list[float], looks: list[tuple[float, int]]) -> Tail:
-    return dataclasses.replace(with_times(tail, times), watched=tuple(looks))
+def looked_at(tail: Tail, times: list[float], second_half: float) -> Tail:
+    """2000 calls seen in 2 s, with so much more between both halves."""
+    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 101)]
+    later = [(moment + second_half * (count > 1000), count) for moment, count in looks]
+    return dataclasses.replace(with_times(tail, times), watched=tuple(later))
 
 
 def test_a_pause_has_the_moment_when_its_call_was_seen(recorded):
     times = [500.0] * 2000
     times[1000] = 2_500_000.0
-    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
-    looks += [(106 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
-    (only,) = looked_at(recorded, times, looks).pauses
+    (only,) = looked_at(recorded, times, 5.0).pauses
     assert (only.until, only.took_us, only.in_call) == (106.02, 5_000_000, True)
 
 
 def test_a_time_without_calls_is_a_pause_too(recorded):
     """The benchmark waited between two calls, which is in no time."""
-    looks = [(100 + 0.02 * place, 20 * place) for place in range(1, 51)]
-    looks += [(102.5 + 0.02 * place, 1000 + 20 * place) for place in range(1, 51)]
-    found = looked_at(recorded, [30.0] * 2000, looks)
+    found = looked_at(recorded, [30.0] * 2000, 1.5)
     (only,) = found.pauses
     assert not only.in_call
     assert only.until == 102.52
     assert only.took_us == pytest.approx(1.52e6)
-    assert found.paused_share == pytest.approx(1.52 / (looks[-1][0] - looks[0][0]))
-    late = [(moment, count) for moment, count in looks if count <= 1000]
-    late += [(moment - 1.45, count) for moment, count in looks if count > 1000]
-    assert looked_at(recorded, [30.0] * 2000, late).pauses == ()
+    assert found.paused_share == pytest.approx(1.52 / 3.48)
+    assert looked_at(recorded, [30.0] * 2000, 0.05).pauses == ()
 
 
 @pytest.mark.parametrize(
-    ("most", "beyond", "undecided"), [(None, False, False), (5.0, False, False), (2.0, True, False)]
+    ("most", "times", "busy", "stands"),
+    [
+        (None, [30.0] * 49_800 + [90.0] * 200, 0.0, ""),
+        (5.0, [30.0] * 49_800 + [90.0] * 200, 0.0, ""),
+        (2.0, [30.0] * 49_800 + [90.0] * 200, 0.0, "beyond"),
+        (2.0, [30.0] * 500, 0.0, "undecided"),
+        (2.0, [30.0] * 49_800 + [90.0] * 200, 0.5, "undecided"),
+    ],
+    ids=["no bound", "within", "beyond", "too few calls", "disturbed"],
 )
-def test_a_bound_is_of_the_99_9th_percentile_over_the_median(recorded, most, beyond, undecided):
-    times = [30.0] * 49_800 + [90.0] * 200
+def test_a_bound_is_of_the_99_9th_percentile_over_the_median(recorded, most, times, busy, stands):
     found = with_times(recorded, times, **({} if most is None else {"most_999th": most}))
-    assert found.percentiles[BOUNDED][0] == 90
-    assert (found.beyond, found.undecided) == (beyond, undecided)
-
-
-def test_too_few_calls_or_a_disturbance_leave_a_bound_undecided(recorded):
-    few = with_times(recorded, [30.0] * 500, most_999th=2.0)
-    assert few.undecided
-    assert not few.beyond
-    strict = with_times(recorded, [30.0] * 49_000 + [300.0] * 1000, most_999th=2.0)
-    assert strict.beyond
-    criteria = {"disturbance": {"others": 0.2, "steal": 1}}
-    extras = {**strict.partition_extras, "criteria": criteria}
-    loads = tuple(dataclasses.replace(one, others_share=0.5) for one in strict.launch.loads)
-    launch = dataclasses.replace(strict.launch, loads=loads)
-    disturbed = dataclasses.replace(strict, partition_extras=extras, launch=launch)
-    assert disturbed.disturbed
-    assert disturbed.undecided
-    assert not disturbed.beyond
+    extras = {**found.partition_extras, "criteria": {"disturbance": {"others": 0.2, "steal": 1}}}
+    loads = tuple(dataclasses.replace(one, others_share=busy) for one in found.launch.loads)
+    launch = dataclasses.replace(found.launch, loads=loads)
+    found = dataclasses.replace(found, partition_extras=extras, launch=launch)
+    assert bool(found.disturbed) is (busy > 0)
+    assert (found.beyond, found.undecided) == (stands == "beyond", stands == "undecided")

@@ -116,6 +116,12 @@ def test_environments_take_turns_and_nothing_is_launched_again_that_is_decided(t
         assert len(measured.launches) == 2
         (one,) = (one for one in outcome.cases if one.case.environment == name)
         assert (one.launches, one.faults) == ((), ())
+    # An environment whose plan cannot be read does not take the others with it.
+    (tmp_path / "mpich" / PLAN_FILE).write_text("{")
+    outcome = JobOutcome(tmp_path, "3")
+    assert outcome.measured.keys() == {"openmpi"}
+    assert len(outcome.findings) == 1
+    assert str(tmp_path / "mpich" / PLAN_FILE) in outcome.unread["mpich"]
 
 
 BEYOND = {"mpich": {"latency_us": Limits(0, 1.0)}, "openmpi": {}}
@@ -129,6 +135,16 @@ def test_what_is_beyond_a_reference_is_launched_again_in_its_environment_alone(t
     assert all(one.further for one in repeated.launches)
     assert not repeated.faults
     assert not other.launches
+    # It leaves a record with the repeats.
+    for name, one in outcome.environments.items():
+        values = records.read(one.folder / records.JOB_RECORD)["values"]
+        (measured,) = values[records.CASES]["cases"]
+        assert measured == next(iter(outcome.measured[name].values()))
+        assert len(measured.launches) == (5 if name == "mpich" else 2)
+    # A program that was killed has left no report, and what it had decided stays decided.
+    (tmp_path / "job.json").unlink()
+    (tmp_path / "open.json").unlink()
+    assert [one.faults for one in JobOutcome(tmp_path, "3").cases] == [(), ()]
 
 
 def test_what_a_comparison_flags_is_launched_again_next_to_what_it_was_compared_with(
@@ -144,10 +160,6 @@ def test_what_a_comparison_flags_is_launched_again_next_to_what_it_was_compared_
     slow, fast = outcome.cases
     assert {one.peers[0].environment for one in slow.launches} == {"fast"}
     assert not fast.launches
-
-
-def test_a_job_has_the_findings_of_its_environments_compared_with_each_other(tmp_path, made):
-    outcome = ran(job_of(tmp_path, {"slow": {}, "fast": {}}))
     slow, fast = (outcome.findings[one.case.key()] for one in outcome.cases)
     against = [one for one in slow if one.level is Level.FAIL]
     assert {one.criterion for one in against} == {"envelope", "floor"}
@@ -171,15 +183,6 @@ def test_a_case_of_which_a_launch_crashed_has_the_share_of_its_environment(tmp_p
     (share,) = (one for one in mpich if one.where == "gige mpich")
     assert "1 of 3 launches crashed" in share.why
     assert not [one for one in openmpi if one.where.startswith("gige ")]
-
-
-def test_an_environment_whose_plan_cannot_be_read_does_not_take_the_others_with_it(tmp_path, made):
-    ran(job_of(tmp_path, {"mpich": {}, "openmpi": {}}))
-    (tmp_path / "mpich" / PLAN_FILE).write_text("{")
-    outcome = JobOutcome(tmp_path, "3")
-    assert outcome.measured.keys() == {"openmpi"}
-    assert len(outcome.findings) == 1
-    assert str(tmp_path / "mpich" / PLAN_FILE) in outcome.unread["mpich"]
 
 
 def ended_at(monkeypatch: pytest.MonkeyPatch, number: int, launched: list[str]) -> None:
@@ -213,34 +216,6 @@ def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
             f"{tmp_path}/job.json: the job ended before it had decided this: the job was ended"
             " from outside"
         ] * (name == "mpich")
-
-
-def test_a_job_that_has_decided_all_leaves_a_record_with_its_repeats(tmp_path, made):
-    outcome = ran(job_of(tmp_path, BEYOND))
-    for name, one in outcome.environments.items():
-        values = records.read(one.folder / records.JOB_RECORD)["values"]
-        (measured,) = values[records.CASES]["cases"]
-        assert measured == next(iter(outcome.measured[name].values()))
-        assert len(measured.launches) == (5 if name == "mpich" else 2)
-
-
-def test_a_program_that_was_killed_has_left_no_report_and_its_cases_are_not_decided(tmp_path, made):
-    ran(job_of(tmp_path, BEYOND))
-    (tmp_path / "job.json").unlink()
-    (tmp_path / "open.json").unlink()
-    mpich, openmpi = JobOutcome(tmp_path, "3").cases
-    assert openmpi.faults == ()
-    assert not mpich.faults, "it was decided"
-
-
-def test_launches_again_are_of_a_round_and_lists_of_sizes_are_there(tmp_path, made):
-    outcome = JobOutcome(job_of(tmp_path, {"slow": {}, "fast": {}}).folder, "3")
-    environment = outcome.environments["slow"]
-    environment.partition = environment.partition.model_copy(update={"twin": ["twin"]})
-    (environment.folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
-    case = environment.plan.cases[0]
-    names = [step.name for step in environment.whole_steps(case, "PingPong", 3)]
-    assert names == ["PingPong.3", "PingPong-twin.3"]
 
 
 def test_a_twin_s_launch_is_of_the_launches_on_both_sides_of_it(tmp_path, made, monkeypatch):

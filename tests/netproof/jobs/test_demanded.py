@@ -78,7 +78,8 @@ def victim(folder: Path) -> StepRecord:
 
 
 def test_an_aggressor_sends_from_before_the_victim_until_after_it(tmp_path):
-    ran(tmp_path, SENDING, "sleep 0.5; cat aggressor-v.1.out")
+    ran(tmp_path, f"echo $$ >pid\n{SENDING}", "sleep 0.5; cat aggressor-v.1.out")
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
     (began, ended, why), step = aggression(tmp_path), victim(tmp_path)
     assert why == ""
     assert began <= step.start
@@ -88,20 +89,19 @@ def test_an_aggressor_sends_from_before_the_victim_until_after_it(tmp_path):
     assert rows(tmp_path) > seen >= 1
 
 
-def test_an_aggressor_is_gone_when_its_record_is_written(tmp_path):
-    ran(tmp_path, f"echo $$ >pid\n{SENDING}", "true")
-    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+ROW = "echo '        16384            4     13000.00         1.26'"
 
 
-def test_an_aggressor_that_ends_while_the_victim_runs_says_so(tmp_path):
-    ran(tmp_path, "echo '        16384            4     13000.00         1.26'", "sleep 0.5")
-    assert aggression(tmp_path)[2] == "it ended before the victim did"
+@pytest.mark.parametrize(
+    ("aggressor", "why"),
+    [(ROW, "it ended before the victim did"), (f"{ROW}; sleep 30", "it sent nothing for 2 s")],
+)
+def test_an_aggressor_that_ends_or_stops_sending_while_the_victim_runs_says_so(
+    tmp_path, aggressor, why
+):
+    ran(tmp_path, aggressor, "sleep 0.5")
+    assert aggression(tmp_path)[2] == why
     assert victim(tmp_path).status == 0
-
-
-def test_an_aggressor_that_stops_sending_says_so(tmp_path):
-    ran(tmp_path, "echo '        16384            4     13000.00         1.26'; sleep 30", "true")
-    assert aggression(tmp_path)[2] == "it sent nothing for 2 s"
 
 
 @pytest.mark.parametrize(
@@ -193,16 +193,12 @@ def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path
     assert (tmp_path / "tuning.1.err").read_text() == own
     assert (tmp_path / parameters.OWN_FILE).read_text() == own
     assert not record.exists()
+    # What an earlier job did not restore is not set again.
+    record.write_text(own)
+    with pytest.raises(NetproofError, match="an earlier sweep ended before everything"):
+        demanded.run_setting(job)
+    assert record.exists()
     assert [(tmp_path / f"value.{node}").read_text() for node in ("n1", "n2")] == [
         "1500\n",
         "4000\n",
     ]
-
-
-def test_a_setting_that_an_earlier_job_did_not_restore_is_not_set(tmp_path):
-    record = tmp_path / "record"
-    record.write_text('[["n1", "mtu", "1500"]]')
-    job = job_of(tmp_path, task="setting", asked={"record": str(record), "parameter": "mtu"})
-    with pytest.raises(NetproofError, match="an earlier sweep ended before everything"):
-        demanded.run_setting(job)
-    assert record.exists()

@@ -68,10 +68,10 @@ def step(name: str, text: str, limit: int = 20) -> Step:
     return Step(subject, int(launch), ("bash", "-c", text), limit_s=limit)
 
 
-def dies_first(times: int, then: str = "true") -> str:
+def dies_first(times: int, then: str = "true", status: int = 139) -> str:
     """Shell text that dies so many times, and then does something else."""
     count = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) >n"
-    return f'{count}; [ "$n" -ge {times} ] || exit 139; {then}'
+    return f'{count}; [ "$n" -ge {times} ] || exit {status}; {then}'
 
 
 def test_what_crashes_once_is_launched_again_and_keeps_the_files_of_both(tmp_path):
@@ -83,52 +83,48 @@ def test_what_crashes_once_is_launched_again_and_keeps_the_files_of_both(tmp_pat
     assert IMB_ROW in (tmp_path / "job" / "Bcast.1.out").read_text()
 
 
-def test_there_are_no_more_attempts_than_the_site_allows(tmp_path):
-    assert job(tmp_path, step("Bcast.1", "exit 139"), retries=2) == [
-        ("Bcast.1~1", 139),
-        ("Bcast.1~2", 139),
-        ("Bcast.1", 139),
-    ]
+@pytest.mark.parametrize(
+    ("texts", "retries", "done"),
+    [
+        ({"Bcast.1": "exit 139"}, 0, {"Bcast.1": 139}),
+        ({"Bcast.1": "exit 139"}, 2, {"Bcast.1~1": 139, "Bcast.1~2": 139, "Bcast.1": 139}),
+        # A function that always crashes is not tried over and over.
+        (
+            {"Bcast.1": "exit 139", "Bcast.2": "exit 139", "Reduce.1": dies_first(1)},
+            1,
+            {"Bcast.1~1": 139, "Bcast.1": 139, "Bcast.2": 139, "Reduce.1~1": 139, "Reduce.1": 0},
+        ),
+        # The status of a limit, and long before it.
+        ({"Bcast.1": dies_first(1, status=137)}, 3, {"Bcast.1~1": 137, "Bcast.1": 0}),
+    ],
+)
+def test_there_are_no_more_attempts_than_the_site_allows(tmp_path, texts, retries, done):
+    steps = [step(name, text) for name, text in texts.items()]
+    assert job(tmp_path, *steps, retries=retries) == [*done.items()]
 
 
-def test_a_function_that_always_crashes_is_not_tried_over_and_over(tmp_path):
-    steps = [step(f"Bcast.{launch}", "exit 139") for launch in (1, 2)]
-    done = job(tmp_path, *steps, step("Reduce.1", dies_first(1)), retries=1)
-    assert [name for name, _ in done] == [
-        "Bcast.1~1",
-        "Bcast.1",
-        "Bcast.2",
-        "Reduce.1~1",
-        "Reduce.1",
-    ]
-
-
-def test_no_retries_is_one_attempt(tmp_path):
-    assert job(tmp_path, step("Bcast.1", "exit 139"), retries=0) == [("Bcast.1", 139)]
+NO_ANSWER = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 68"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "status"),
+    ("text", "status", "first"),
     [
-        (f"echo '{IMB_ROW}'; exit 139", 139),
-        (f"echo '{NETPIPE_ROW}' >Bcast.1.np; exit 139", 139),
-        ("exec sleep 30", 124),
-        ("trap '' TERM; while :; do sleep 0.2; done", 137),
-        ("exec no-such-program", 127),
-        ("echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 143", 143),
-    ],
-    ids=[
-        "after a figure of IMB",
-        "after one of NetPIPE",
-        "limit",
-        "limit, killed",
-        "not there",
-        "no answer",
+        (f"echo '{IMB_ROW}'; exit 139", 139, 0),
+        (f"echo '{NETPIPE_ROW}' >Bcast.1.np; exit 139", 139, 0),
+        ("exec sleep 30", 124, 0),
+        ("trap '' TERM; while :; do sleep 0.2; done", 137, 0),
+        ("exec no-such-program", 127, 0),
+        (NO_ANSWER, 68, 0),
+        # It ends well, when it is ended without a figure.
+        ("trap 'exit 0' TERM; sleep 30 & wait", 124, 1),
+        # With a figure it has time to its limit.
+        (f"echo '{IMB_ROW}'; sleep 2", 0, 1),
     ],
 )
-def test_what_is_no_crash_is_not_launched_again(tmp_path, text, status):
-    assert job(tmp_path, step("Bcast.1", text, limit=1)) == [("Bcast.1", status)]
+def test_what_is_no_crash_is_not_launched_again(tmp_path, text, status, first):
+    limit = 3 if first else 1
+    assert job(tmp_path, step("Bcast.1", text, limit=limit), first=first) == [("Bcast.1", status)]
 
 
 HANGS = "echo header; exec sleep 30"
@@ -156,42 +152,19 @@ def test_what_prints_no_figure_in_time_is_ended_and_not_launched_again(tmp_path)
 
 
 @pytest.mark.slow
-def test_what_ends_well_when_it_is_ended_without_a_figure_has_failed(tmp_path):
-    text = "trap 'exit 0' TERM; sleep 30 & wait"
-    assert job(tmp_path, step("Bcast.1", text), first=1) == [("Bcast.1", 124)]
-
-
-@pytest.mark.slow
-def test_a_launch_that_printed_a_figure_has_time_to_its_limit(tmp_path):
-    text = f"echo '{IMB_ROW}'; sleep 2"
-    assert job(tmp_path, step("Bcast.1", text), first=1) == [("Bcast.1", 0)]
-
-
-@pytest.mark.slow
-def test_a_job_without_any_figure_gives_up_after_two_functions(tmp_path):
-    steps = [step(f"{name}.1", HANGS) for name in ("Bcast", "Reduce", "Gather")]
+@pytest.mark.parametrize("figures", [False, True])
+def test_a_job_without_any_figure_gives_up_after_two_functions(tmp_path, figures):
+    steps = [step("Barrier.1", f"echo '{IMB_ROW}'")] if figures else []
+    steps += [step(f"{name}.1", HANGS) for name in ("Bcast", "Reduce", "Gather")]
     done = job(tmp_path, *steps, first=1)
-    assert [status for _, status in done] == [143, 143, 69]
-    assert "no launch before it had a figure: see " in said_of(tmp_path, "Gather.1")
-
-
-@pytest.mark.slow
-def test_a_job_with_figures_launches_what_else_it_has(tmp_path):
-    names = ("Bcast", "Reduce", "Gather")
-    steps = [step("Barrier.1", f"echo '{IMB_ROW}'"), *(step(f"{one}.1", HANGS) for one in names)]
-    done = job(tmp_path, *steps, first=1)
-    assert [status for _, status in done] == [0, 143, 143, 143]
+    assert [status for _, status in done][-3:] == [143, 143, 143 if figures else 69]
+    why = "no launch before it had a figure: see "
+    assert (why in said_of(tmp_path, "Gather.1")) is not figures
 
 
 def test_a_sender_that_had_no_answer_is_not_launched_again(tmp_path):
-    text = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 68"
-    done = job(tmp_path, step("tcp.1", text), step("tcp.2", text))
+    done = job(tmp_path, step("tcp.1", NO_ANSWER), step("tcp.2", NO_ANSWER))
     assert done == [("tcp.1", 68), ("tcp.2", 69)]
-
-
-def test_a_rank_that_is_killed_early_has_crashed_though_its_status_is_that_of_a_limit(tmp_path):
-    done = job(tmp_path, step("Bcast.1", dies_first(1).replace("139", "137")))
-    assert done == [("Bcast.1~1", 137), ("Bcast.1", 0)]
 
 
 def test_another_attempt_over_tcp_has_a_port_of_its_own(tmp_path, slurm):
@@ -279,16 +252,12 @@ def test_steps_have_the_job_s_nodes_and_hosts_in_a_file(tmp_path):
     assert (tmp_path / "job" / "Bcast.1.out").read_text() == "n1,n2\nn2\nn1\n"
 
 
-def test_the_program_says_what_it_took_itself(tmp_path, capsys):
+def test_a_job_asks_slurm_for_its_nodes_and_one_without_an_answer_ends(tmp_path, slurm, capsys):
     job(tmp_path, step("Bcast.1", "sleep 0.3"))
     report = JobReport.read(tmp_path / "job")
     assert report.wall_s >= report.in_steps_s >= 0.3
     assert report.cpu_s > 0
     assert "s in steps; it took" in capsys.readouterr().out
-
-
-def test_a_job_asks_slurm_for_its_nodes_and_one_without_an_answer_ends(tmp_path, slurm):
-    job(tmp_path, step("Bcast.1", "true"))
     assert node_facts.nodes_of_job(tmp_path / "job", "1") == ("n1", "n2")
     (slurm / "scontrol").write_text("#!/bin/bash\nexit 1\n")
     planned(step("Bcast.1", "true")).write(tmp_path)
@@ -355,8 +324,10 @@ def test_the_script_says_where_there_is_no_python(tmp_path, there):
 
 def test_a_job_that_is_requeued_measures_again_and_sets_aside_what_it_had(tmp_path, monkeypatch):
     made = tmp_path / "job"
-    assert job(tmp_path, step("Bcast.1", "echo first; touch node.n1.txt")) == [("Bcast.1", 0)]
+    # It is requeued before it did anything.
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    assert job(tmp_path, step("Bcast.1", "echo first; touch node.n1.txt")) == [("Bcast.1", 0)]
+    assert not list(made.glob("try-*"))
     assert job(tmp_path, step("Bcast.1", "echo second")) == [("Bcast.1", 0)]
     assert (made / "Bcast.1.out").read_text() == "second\n"
     assert (made / plan.PLAN_FILE).exists()
@@ -365,12 +336,6 @@ def test_a_job_that_is_requeued_measures_again_and_sets_aside_what_it_had(tmp_pa
     assert (aside / "Bcast.1.out").read_text() == "first\n"
     assert (aside / "node.n1.txt").exists()
     assert "--nodes=n[1-2]" in (aside / "nodes.txt").read_text().splitlines()
-
-
-def test_a_job_that_is_requeued_before_it_did_anything_begins_as_usual(tmp_path, monkeypatch):
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    assert job(tmp_path, step("Bcast.1", "true")) == [("Bcast.1", 0)]
-    assert not list((tmp_path / "job").glob("try-*"))
 
 
 LISTS_A_STEP = "n=$(cat {0} 2>/dev/null || echo 0); echo $((n + 1)) >{0}; echo 1.batch; {1}"

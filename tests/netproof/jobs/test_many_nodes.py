@@ -11,34 +11,17 @@ from typing import Any
 import pytest
 from made_job import JOBID, MadeJob
 
-from netproof import codec
 from netproof.intake import disk
 from netproof.jobs import pair_rounds
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session.job_files import JobFolder
-from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import PLAN_FILE
 from netproof.site.partition import Partition
 from netproof.verdict import traffic
 
-FEW, MANY = 50, 500
+MANY = 500
 SLOW = "node-333"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MadeJob]:
-    """``made(count, *slow)``: a job of so many nodes that was run to its end, once for each."""
-    jobs: dict[tuple, MadeJob] = {}
-
-    def make(count: int, *slow: str) -> MadeJob:
-        if (count, slow) not in jobs:
-            folder = tmp_path_factory.mktemp("pairs") / "job"
-            jobs[count, slow] = job = MadeJob(folder, count, slow, noise=0.05)
-            job.run()
-        return jobs[count, slow]
-
-    return make
 
 
 def judged(job: MadeJob, others: float = 1.0) -> PairsVerdict:
@@ -52,8 +35,10 @@ def question(job: MadeJob) -> dict:
 
 
 @pytest.mark.slow
-def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(made):
-    found = judged(made(MANY, SLOW))
+def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(tmp_path):
+    job = MadeJob(tmp_path / "job", MANY, (SLOW,), noise=0.05)
+    job.run()
+    found = judged(job)
     (accusation,) = found.judgement.accusations
     assert accusation.nodes == (SLOW,)
     assert len(found.cleared()) == MANY - 1
@@ -62,9 +47,14 @@ def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(mad
     assert not found.faults()
     # Slow both ways, as its streams say.
     assert any(SLOW in one.pairs[0] for one in found.rounds.launches if one.stream)
-    partition = Partition.model_validate(question(made(MANY, SLOW))["extras"])
+    partition = Partition.model_validate(question(job)["extras"])
     disturbance = partition.settings().disturbance
     assert found.slow_ways(partition.pair_settings(), disturbance) == {}
+    # What is said of many nodes stays a few lines.
+    strict = judged(job, others=0.05)
+    said = [str(strict), *strict.accusations(), *strict.undecided(), *strict.faults()]
+    assert len(said) <= 4
+    assert max(map(len, said)) < 400
 
 
 def lines_run(steps: dict[str, Callable[[], object]]) -> dict[str, int]:
@@ -121,26 +111,6 @@ def test_a_launch_is_read_once_while_the_job_decides(tmp_path, monkeypatch):
     rounds, _ = pair_rounds.read(job.folder, JOBID)
     assert len(rounds.launches) == launches
     assert read[launches:] == read[:launches]
-
-
-@pytest.mark.slow
-def test_what_is_said_of_many_nodes_stays_a_few_lines(made):
-    found = judged(made(MANY, SLOW), others=0.05)
-    said = [str(found), *found.accusations(), *found.undecided(), *found.faults()]
-    assert len(said) <= 4
-    assert max(map(len, said)) < 400
-    assert f"{FEW}0 nodes" in str(found)
-
-
-@pytest.mark.slow
-def test_what_is_kept_of_many_nodes_grows_with_them_and_is_read_again(made):
-    sizes = []
-    for count in (FEW, MANY):
-        rounds, _ = pair_rounds.read(made(count).folder, JOBID)
-        kept = json.dumps(codec.encode(rounds))
-        assert codec.decode_part(PairRounds, json.loads(kept), "rounds of pairs") == rounds
-        sizes.append(len(kept) / len(rounds.launches))
-    assert sizes[1] < 11 * sizes[0]
 
 
 @pytest.mark.parametrize("count", [4, 6])

@@ -46,11 +46,18 @@ def following(folder: Path, made: int, jobid: str = JOBID) -> Launch | None:
     return Decider(folder, JobPlan.read(folder / PLAN_FILE), jobid).following(made)
 
 
-def test_the_first_round_pairs_every_node(folder: Path):
-    assert sorted(following(folder, 0).nodes()) == [f"fast-ethernet-{n}" for n in range(1, 5)]
+def begun(folder: Path, launches: int, planned: int) -> None:
+    """So many recorded launches are made, and so many planned; on a machine without other work."""
+    lines = (RECORDED / "launches.tsv").read_text().splitlines(keepends=True)
+    (folder / "launches.tsv").write_text("".join(lines[: launches + 1]))
+    known, _ = pair_rounds.read_planned(RECORDED)
+    pair_rounds.write_planned(folder, (known[:planned], False))
+    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
 
 
 def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
+    assert sorted(following(folder, 0).nodes()) == [f"fast-ethernet-{n}" for n in range(1, 5)]
+    (folder / "planned.json").unlink()
     ask(folder, pairs={"together": 1})
     first = following(folder, 0)
     planned, last = pair_rounds.read_planned(folder)
@@ -97,72 +104,42 @@ def test_where_no_packet_of_the_mtu_comes_through_anywhere_pairs_are_launched(fo
     assert len(following(folder, 0).pairs) == 2
 
 
-def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
-    for name in ("planned.json", "launches.tsv"):
-        shutil.copy(RECORDED / name, folder)
-    planned, _ = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, (planned, False))
-    ask(folder, mode="quick")
-    assert following(folder, 3) is None
-    assert pair_rounds.read_planned(folder)[1]
-
-
-def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
-    for name in ("planned.json", "launches.tsv"):
-        shutil.copy(RECORDED / name, folder)
-    planned, _ = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, (planned, False))
-    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
-    assert following(folder, 3) is None
-
-
 @pytest.mark.parametrize("together", [0, 1])
 def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     folder: Path, together, monkeypatch
 ):
     """Four nodes are too few for that; what is asked of them says what is planned."""
-    for name in ("planned.json", "launches.tsv"):
-        shutil.copy(RECORDED / name, folder)
-    planned, _ = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, (planned, False))
-    pairs = planned[0].pairs
-    first = pair_rounds.planned(
-        pairs, why="pairs across uplinks, both ways at once", both_ways=True
-    )
+    begun(folder, 3, 3)
+    pairs = pair_rounds.read_planned(folder)[0][0].pairs
+    why = "pairs across uplinks, both ways at once"
+    first = pair_rounds.planned(pairs, why=why, both_ways=True)
     monkeypatch.setattr(rounds, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
-    ask(
-        folder,
-        mode="quick",
-        criteria={"disturbance": {"others": 1.0, "steal": 1.0}},
-        pairs={"together": together},
-        leaves=leaves,
-        parents=dict.fromkeys(leaves, "spine"),
-    )
+    above = dict.fromkeys(leaves, "spine")
+    ask(folder, pairs={"together": together}, leaves=leaves, parents=above)
     one = following(folder, 3)
     # Pairs that measure one after the other share no uplink.
     assert (one is None) is bool(together)
     if one is not None:
         assert (one.round, one.both_ways, one.alone) == (4, True, False)
-        assert one.why == "pairs across uplinks, both ways at once"
+        assert one.why == why
+
+
+def test_rounds_end_where_nodes_are_cleared_or_always_disturbed_and_go_on_where_not(folder: Path):
+    begun(folder, 1, 1)
+    assert following(folder, 1) is not None
+    assert [one.round for one in pair_rounds.read_planned(folder)[0]] == [1, 2]
+    for others in (1.0, 0.001):
+        begun(folder, 3, 3)
+        ask(folder, criteria={"disturbance": {"others": others, "steal": 1.0}})
+        assert following(folder, 3) is None
+        assert pair_rounds.read_planned(folder)[1]
 
 
 def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
     job = Path(shutil.copytree(RECORDED.with_name("small-buffer"), tmp_path / "job"))
     assert following(job, 4, JOBID_OF_SMALL_BUFFER) is None
     assert pair_rounds.read_planned(job)[1]
-
-
-def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
-    for name in ("planned.json", "launches.tsv"):
-        shutil.copy(RECORDED / name, folder)
-    lines = (folder / "launches.tsv").read_text().splitlines()
-    (folder / "launches.tsv").write_text("\n".join(lines[:2]) + "\n")
-    planned, _ = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, (planned[:1], False))
-    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
-    assert following(folder, 1) is not None
-    assert [one.round for one in pair_rounds.read_planned(folder)[0]] == [1, 2]
 
 
 @pytest.mark.parametrize(("count", "among_others", "streams"), [(2, 3, 6), (3, 9, 18)])

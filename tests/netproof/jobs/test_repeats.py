@@ -20,7 +20,7 @@ from netproof.session.measured import Launch, Measured
 from netproof.site import site
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
-from netproof.verdict.confirmations import rule_all, settled
+from netproof.verdict.confirmations import settled
 from netproof.verdict.engine import Subject
 from netproof.verdict.limits import Limits
 
@@ -63,10 +63,19 @@ class Undecided(NamedTuple):
         return any(self)
 
 
-def undecided(several: list[RepeatCase]) -> Undecided:
+def undecided(*several: RepeatCase) -> Undecided:
     found = repeat_cases.undecided(several)
     whole, around = ({one.key for one in found if getattr(one, of)} for of in ("whole", "around"))
     return Undecided(whole, around)
+
+
+def below(measured: Measured, factor: float) -> dict[str, Limits]:
+    """A bound of its latency at so many times the latency."""
+    return {"latency_us": Limits(0, factor * measured.landmarks.latency_us)}
+
+
+def busy(several: Sequence[Launch]) -> tuple[Launch, ...]:
+    return tuple(dataclasses.replace(one, loads=(BUSY,)) for one in several)
 
 
 def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> RepeatCase:
@@ -94,97 +103,67 @@ def with_losses(measured: Measured) -> Measured:
 
 class TestUndecided:
     def test_what_is_beyond_a_reference_is_launched_on_before_it_counts(self, pingpong):
-        one = asked(pingpong, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
-        found = undecided([one])
-        assert found.whole == {pingpong.case.key()}
-        assert undecided([launched_on(one, 2)])
-        assert not undecided([launched_on(one, 3)])
-
-    def test_what_fails_by_what_its_nodes_counted_is_launched_on_no_more(self, pingpong):
-        limits = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
-        lossy = with_losses(pingpong)
-        (finding,) = (
-            one
-            for one in engine.counted(asked(lossy).subject)
-            if one.criterion == "retransmissions"
-        )
-        assert finding.level is Level.FAIL
-        assert undecided([asked(pingpong, limits)]).whole
-        assert not undecided([asked(lossy, limits)])
+        one = asked(pingpong, below(pingpong, 0.1))
+        assert undecided(one) == ({pingpong.case.key()}, set())
+        assert undecided(launched_on(one, 2))
+        assert not undecided(launched_on(one, 3))
+        # More launches do not change what its nodes counted.
+        lossy = asked(with_losses(pingpong), below(pingpong, 0.1))
+        levels = {found.criterion: found.level for found in engine.counted(lossy.subject)}
+        assert levels["retransmissions"] is Level.FAIL
+        assert not undecided(lossy)
 
     def test_what_turns_out_to_be_within_is_launched_no_more(self, pingpong):
         slow = pingpong.with_launches(pingpong.launches[:1])
-        limits = {"latency_us": Limits(0, 0.9 * slow.landmarks.latency_us)}
-        one = asked(slow, limits)
-        assert undecided([one]).whole
-        assert undecided([launched_on(one, 2, factor=0.5)]).whole
-        assert not undecided([launched_on(one, 11, factor=0.5)]).whole
+        one = asked(slow, below(slow, 0.9))
+        assert undecided(one).whole
+        assert undecided(launched_on(one, 2, factor=0.5)).whole
+        assert not undecided(launched_on(one, 11, factor=0.5)).whole
 
-    def test_what_stays_astride_ends_with_the_most_launches(self, pingpong):
-        first = pingpong.with_launches(pingpong.launches[:1])
-        limits = {"latency_us": Limits(0, first.landmarks.latency_us)}
-        one = asked(first, limits, confirm={"most_launches": 7})
-        assert one.rounds() == 6
-        faster, slower = (launched_on(one, 3, factor).launches for factor in (0.9, 1.1))
-        several = [dataclasses.replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
-        assert all(undecided([done]).whole for done in several[:2])
-        assert not undecided(several[2:]).whole
-        (finding,) = engine.references(several[2].repeated, one.limits).values()
-        assert finding.level is Level.INCONCLUSIVE
-
-    def test_alongside_a_case_that_has_failed_others_are_launched_as_often_as_confirming_takes(
+    def test_what_stays_astride_ends_with_the_most_launches_or_where_another_case_failed(
         self, pingpong
     ):
         first = pingpong.with_launches(pingpong.launches[:1])
-        at_bound = asked(first, {"latency_us": Limits(0, first.landmarks.latency_us)})
-        of_same, elsewhere = (
-            dataclasses.replace(pingpong.case, environment=environment, function=function)
-            for environment, function in (
-                (pingpong.case.environment, "PingPing"),
-                ("x", "PingPong"),
-            )
-        )
-        other, apart = (dataclasses.replace(pingpong, case=case) for case in (of_same, elsewhere))
-        beyond = asked(other, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
-        faster, slower = (launched_on(at_bound, 3, factor).launches for factor in (0.9, 1.1))
-        undecided_yet = [
-            dataclasses.replace(at_bound, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)
-        ]
-        red = launched_on(beyond, 3)
-        red_apart = launched_on(asked(apart, beyond.limits), 3)
-        assert not undecided([red, red_apart]).whole
-        for done in undecided_yet:
-            assert undecided([done]).whole
-            assert undecided([done, red_apart]).whole
-        assert undecided([undecided_yet[0], red]).whole
-        for done in undecided_yet[1:]:
-            assert not undecided([done, red]).whole
+        one = asked(first, below(first, 1), confirm={"most_launches": 7})
+        assert one.rounds() == 6
+        faster, slower = (launched_on(one, 3, factor).launches for factor in (0.9, 1.1))
+        several = [dataclasses.replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        assert all(undecided(done).whole for done in several[:2])
+        assert not undecided(several[2]).whole
+        (finding,) = engine.references(several[2].repeated, one.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
 
-    def test_a_failure_by_disturbed_launches_is_launched_on_and_then_inconclusive(self, pingpong):
-        noisy = pingpong.with_launches(
-            [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
-        )
-        one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
-        assert undecided([launched_on(one, 2, loads=(BUSY,))])
+        def red(**of_case: str) -> RepeatCase:
+            case = dataclasses.replace(pingpong.case, **of_case)
+            other = dataclasses.replace(pingpong, case=case)
+            return launched_on(asked(other, below(pingpong, 0.1)), 3)
+
+        # As often as confirming takes, in its environment alone.
+        assert undecided(several[0], red(function="PingPing")).whole
+        assert not undecided(several[1], red(function="PingPing")).whole
+        assert undecided(several[1], red(environment="x")).whole
+
+    def test_by_disturbed_launches_it_is_inconclusive_unless_some_are_not(self, pingpong):
+        noisy = dataclasses.replace(pingpong, launches=busy(pingpong.launches))
+        one = asked(noisy, below(pingpong, 0.1))
+        assert undecided(launched_on(one, 2, loads=(BUSY,)))
         last = launched_on(one, 3, loads=(BUSY,))
-        assert not undecided([last])
+        assert not undecided(last)
         (finding,) = engine.references(last.repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
-        assert finding.why.endswith(
-            "The machine was disturbed: gige-1: others used 40 % of the CPUs"
-        )
-
-    def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
-        """More are made until three were undisturbed."""
-        busy = [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
-        one = asked(
-            pingpong.with_launches(busy),
-            {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)},
-        )
+        assert finding.why.endswith("disturbed: gige-1: others used 40 % of the CPUs")
+        # More are made until three were undisturbed.
         disturbed, undisturbed = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
         for count, wanted in ((1, True), (2, True), (3, False)):
             several = (*disturbed.launches, *undisturbed.launches[:count])
-            assert bool(undecided([dataclasses.replace(one, launches=several)])) is wanted
+            assert bool(undecided(dataclasses.replace(one, launches=several))) is wanted
+
+    def test_an_undefined_value_is_launched_on(self, pingpong):
+        bent = dataclasses.replace(pingpong)
+        vars(bent)["landmarks"] = dataclasses.replace(
+            pingpong.landmarks, line_rate_share=None, undefined={"line_rate_share": "it is no line"}
+        )
+        assert undecided(asked(bent, {"line_rate_share": Limits(50, 102)})).whole
 
     def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
         """One that is too slow only now and then is."""
@@ -203,27 +182,10 @@ class TestUndecided:
             first.with_launches([dataclasses.replace(launch, further=False)]),
             {"paired_share": Limits(0, 1000)},
         )
-        assert undecided([one])
-        assert undecided([alongside(launched_on(one, 2), [0.5, 0.5])])
-        assert not undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
-        assert undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
-
-    def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
-        undefined = {"line_rate_share": "the top is no line"}
-        landmarks = dataclasses.replace(
-            pingpong.landmarks, line_rate_share=None, undefined=undefined
-        )
-        bent = dataclasses.replace(pingpong)
-        vars(bent)["landmarks"] = landmarks
-        one = asked(bent, {"line_rate_share": Limits(50, 102)})
-        (finding,) = engine.references(one.subject, one.limits).values()
-        assert finding.level is Level.UNDEFINED
-        assert undecided([one]).whole
-        launches = tuple(dataclasses.replace(o, loads=(BUSY,)) for o in bent.launches)
-        noisy = asked(dataclasses.replace(bent, launches=launches), dict(one.limits))
-        (finding,) = engine.references(noisy.subject, noisy.limits).values()
-        assert finding.level is Level.INCONCLUSIVE
-        assert "others used 40 % of the CPUs" in finding.why
+        assert undecided(one)
+        assert undecided(alongside(launched_on(one, 2), [0.5, 0.5]))
+        assert not undecided(alongside(launched_on(one, 3), [0.5, 0.5, 0.5])).whole
+        assert undecided(alongside(launched_on(one, 3), [0.5, 0.5, 0.9])).whole
 
     def test_what_mpi_loses_of_the_tcp_of_another_environment_is_launched_on_in_both(self, sick):
         several = []
@@ -233,7 +195,7 @@ class TestUndecided:
             if one.case.direction == "oneway":
                 made = dataclasses.replace(one, case=moved)
                 several.append(asked(made, mpi_loss={"warn": None, "fail": -0.9}))
-        found = undecided(several)
+        found = undecided(*several)
         assert {key[2:5:2] for key in found.whole} == {("first", "tcp"), ("second", "mpi")}
         without = [one for one in several if one.case.function == "mpi"]
         (loss,) = (
@@ -242,10 +204,6 @@ class TestUndecided:
             if finding.criterion == "MPI loss at the peak"
         )
         assert engine.rule(without[0].subject, loss).level is Level.FAIL
-
-
-def busy(again: Sequence[Launch]) -> tuple[Launch, ...]:
-    return tuple(dataclasses.replace(one, loads=(BUSY,)) for one in again)
 
 
 class TestSettled:
@@ -258,10 +216,7 @@ class TestSettled:
                 return one, again
         raise AssertionError("no case of the session was confirmed")
 
-    def few(self, again: Sequence[Launch], *places: int) -> tuple[Launch, ...]:
-        return tuple(again[place] for place in places)
-
-    def smooth(self, launch):
+    def smooth(self, launch: Launch) -> Launch:
         """The same sizes, on a straight line."""
         curve = launch.curve
         times = tuple(10 + size / 100 for size in curve.sizes)
@@ -269,104 +224,52 @@ class TestSettled:
         curve = dataclasses.replace(curve, time_us=times, bandwidth_mb_s=rates)
         return dataclasses.replace(launch, curves=(curve,))
 
-    def test_three_launches_that_agree_are_enough(self, flagged):
-        one, again = flagged
-        assert settled(one.subject, one.flags(), again, 9)
-        assert not settled(one.subject, one.flags(), self.few(again, 0, 1), 9)
-
-    def test_three_that_show_nothing_are_enough(self, flagged):
-        one, again = flagged
-        smooth = tuple(map(self.smooth, again))
-        assert settled(one.subject, one.flags(), smooth, 9)
-
-    def test_where_they_disagree_it_goes_on_until_the_majority_is_certain(self, flagged):
+    def test_launches_settle_a_flag_once_their_majority_is_certain(self, flagged):
         one, again = flagged
         shows, not_again = again[0], self.smooth(again[0])
-        assert not settled(one.subject, one.flags(), (shows, shows, not_again), 9)
-        certain = (*(shows,) * 5, *(not_again,) * 2)
-        assert settled(one.subject, one.flags(), certain, 9)
-
-    def test_disturbed_launches_settle_nothing_unless_all_are(self, flagged):
-        one, again = flagged
-        noisy = (*busy(again[1:]), dataclasses.replace(again[0], loads=()))
-        assert not settled(one.subject, one.flags(), noisy, 9)
-        assert settled(one.subject, one.flags(), busy(again), 9)
+        for several, enough in (
+            ((shows,) * 3, True),
+            ((shows,) * 2, False),
+            ((not_again,) * 3, True),
+            ((shows, shows, not_again), False),
+            ((*(shows,) * 5, *(not_again,) * 2), True),
+            # Disturbed launches settle nothing unless all are.
+            ((*busy(again[1:]), again[0]), False),
+            (busy(again), True),
+        ):
+            assert settled(one.subject, one.flags(), several, 9) is enough
 
     def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
         one, again = flagged
-        bounds = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
-        one = dataclasses.replace(one, limits=bounds)
-        key = one.key
-        before = undecided([one])
-        assert key in before.around
-        assert key in before.whole
-        smooth = tuple(map(self.smooth, again))
-        assert key in undecided([dataclasses.replace(one, again=smooth)]).whole
-        assert key in undecided([dataclasses.replace(one, again=self.few(again, 0, 1))]).whole
-        assert not undecided([dataclasses.replace(one, again=again)])
+        one = dataclasses.replace(one, limits=below(one.subject.measured, 0.9))
+        assert undecided(one) == ({one.key}, {one.key})
+        for several in (tuple(map(self.smooth, again)), again[:2]):
+            assert undecided(dataclasses.replace(one, again=several)).whole
+        assert not undecided(dataclasses.replace(one, again=again))
 
     def test_a_case_that_failed_by_a_reference_is_launched_no_more_around_its_flags(self, flagged):
         one, again = flagged
-        low = {"latency_us": Limits(0, one.subject.measured.landmarks.latency_us / 10)}
-        one = dataclasses.replace(one, limits=low)
-        few = self.few(again, 0, 1)
-        two, three = (dataclasses.replace(launched_on(one, n), again=few) for n in (2, 3))
-        assert one.key in undecided([two]).around
-        assert not undecided([three])
-
-    def test_flags_of_a_case_that_failed_by_counters_need_no_launch(self, flagged):
-        one, _ = flagged
-        assert undecided([one]).around
-        lossy = dataclasses.replace(one.subject, measured=with_losses(one.subject.measured))
-        one = dataclasses.replace(one, subject=lossy)
-        assert not undecided([one])
-
-    def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
-        one, again = flagged
-        noisy = busy(again)
-        findings = rule_all(one.subject, one.flags(), noisy)
-        failing = [r for r in findings if r.own_level is Level.FAIL]
-        assert failing
-        assert {r.level for r in failing} == {Level.INCONCLUSIVE}
-        assert all("others used 40 % of the CPUs" in r.why for r in failing)
+        one = dataclasses.replace(one, limits=below(one.subject.measured, 0.1))
+        two, three = (dataclasses.replace(launched_on(one, n), again=again[:2]) for n in (2, 3))
+        assert undecided(two).around
+        assert not undecided(three)
 
 
 class TestCloser:
     """Between the sizes of a curve, where its slopes disagree and nothing is flagged."""
 
-    def again(self, one: RepeatCase, count: int, time=lambda size: 20 + size / 100) -> RepeatCase:
-        """Launches at closer sizes: those of a straight line, unless ``time`` says otherwise."""
-        sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
-        times = tuple(map(time, sizes))
-        rates = tuple(size / taken for size, taken in zip(sizes, times, strict=True))
-        again = (Launch(1, 0, 0.0, 0.0, (), (Curve(sizes, times, rates),)),) * count
-        return dataclasses.replace(one, again=again)
-
     def test_it_is_launched_around_as_often_as_confirming_takes_and_no_more(self, pingpong):
-        assert not undecided([asked(pingpong)])
+        assert not undecided(asked(pingpong))
         one = asked(pingpong, refine={"slopes": 1})
         assert not one.flags()
-        found = undecided([one])
-        assert not found.whole
+        assert undecided(one) == (set(), {one.key})
         (place, *_) = confirmations.places(one.subject)
         assert (place.size, round(place.disagreement, 1)) == (4096, 1.6)
-        assert undecided([self.again(one, 2)]).around
-        assert not undecided([self.again(one, 3)])
-
-    def test_what_fails_there_is_launched_no_more_for_anything_else(self, pingpong):
-        bounds = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 1.01)}
-        one = asked(pingpong, bounds, refine={"slopes": 1})
-        (size,) = {size for _, part in one.dense() for size in part if 4096 < size < 6000}
-        done = self.again(one, 3, lambda at: (20 + at / 100) * (30 if at == size else 1))
-        assert undecided([self.again(one, 3)]).whole
-        assert repeat_cases.failed(done, {})
-        assert not undecided([done])
-
-    def test_a_case_that_has_failed_is_not_launched_there(self, pingpong):
-        low = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
-        one = asked(pingpong, low, refine={"slopes": 1})
-        assert undecided([launched_on(one, 2)]).around
-        assert not undecided([launched_on(one, 3)])
+        sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
+        line = Curve(sizes, tuple(20 + size / 100 for size in sizes))
+        launch = Launch(1, 0, 0.0, 0.0, (), (line,))
+        assert undecided(dataclasses.replace(one, again=(launch,) * 2)).around
+        assert not undecided(dataclasses.replace(one, again=(launch,) * 3))
 
     def test_imb_lists_the_sizes_and_omb_has_calls_in_which_they_double(
         self, pingpong, monkeypatch
@@ -469,10 +372,10 @@ class TestElsewhere:
         (kept,) = to_compare([gige], [gige], None)
         assert (kept.elsewhere, kept.peers, kept.paired) == (True, (), ())
         assert to_compare([other], [other], None) == []
-        assert undecided([kept]) == ({gige.key}, set())
+        assert undecided(kept) == ({gige.key}, set())
         for count, still in ((1, True), (2, True), (3, False)):
             again = self.recorded(sick, "gige", further=count).launches
-            assert bool(undecided([dataclasses.replace(kept, launches=again)])) == still
+            assert bool(undecided(dataclasses.replace(kept, launches=again))) == still
         repeated = self.recorded(sick, "gige", further=3).repeated
         (finding, *_) = compared("envelope", repeated, other.subject)
         assert finding.level is Level.PASS
@@ -485,7 +388,7 @@ class TestElsewhere:
                 dataclasses.replace(wild, further=True, curves=(self.slow(wild.curve, n % 2),))
                 for n in range(count)
             ]
-            assert bool(undecided([dataclasses.replace(kept, launches=tuple(halves))])) == still
+            assert bool(undecided(dataclasses.replace(kept, launches=tuple(halves)))) == still
 
     @staticmethod
     def slow(curve: Curve, often: int) -> Curve:
@@ -521,45 +424,29 @@ class TestCompared:
 
     def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
-        everyone = [one for one in several]
-        (kept,) = to_compare(everyone, [slow], None)
+        (kept,) = to_compare(several, [slow], None)
         assert (kept.paired, kept.by_score) == (("mpi-1",), False)
         assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
-        assert to_compare(everyone, [fast], None) == []
-        assert to_compare(everyone, [between], None) == []
-        assert undecided([kept]).whole
+        assert to_compare(several, [fast], None) == []
+        assert to_compare(several, [between], None) == []
+        assert undecided(kept).whole
         # Three pairs may agree by chance, where a machine has two paces.
-        assert undecided([self.next_to(launched_on(kept, 3), 20.0)]).whole
+        assert undecided(self.next_to(launched_on(kept, 3), 20.0)).whole
         # All of the ratio is above ten times, or all of it below: nothing is open any more.
-        assert not undecided([self.next_to(launched_on(kept, 6), 20.0)])
-        assert not undecided([self.next_to(launched_on(kept, 6), 5.0, 5.1)])
-        assert undecided([self.next_to(launched_on(kept, 6), 5.0, 20.0)]).whole
-
-    def test_a_floor_is_decided_by_launches_next_to_each_other_too(self, pingpong):
-        slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
-        everyone = [one for one in several]
-        (kept,) = to_compare(everyone, several, None)
-        assert (kept.case, kept.paired, kept.by_score) == (slow.case, ("mpi-1",), False)
-        assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
-        for factors in ((5.0, 5.1), (1.1, 1.2)):
-            assert not undecided([self.next_to(launched_on(kept, 6), *factors)])
-        assert undecided([self.next_to(launched_on(kept, 6), 3.0, 5.0)]).whole
-        levels = {}
-        for factor in (5.0, 1.1):
-            subject = self.next_to(launched_on(kept, 6), factor).repeated
-            levels[factor] = compared("floor", subject, fast.subject)[0].level
-        assert levels == {5.0: Level.FAIL, 1.1: Level.PASS}
+        assert not undecided(self.next_to(launched_on(kept, 6), 20.0))
+        assert not undecided(self.next_to(launched_on(kept, 6), 5.0, 5.1))
+        assert undecided(self.next_to(launched_on(kept, 6), 5.0, 20.0)).whole
 
     def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
         """A launch was disturbed, so that too few pairs are left: those made apart do not count."""
         slow, _ = several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare([one for one in several], [slow], None)
+        (kept,) = to_compare(several, [slow], None)
         done = self.next_to(launched_on(kept, 7), 20.0)
         noisy = [
             dataclasses.replace(one, loads=(BUSY,)) if at < 2 else one
             for at, one in enumerate(done.launches)
         ]
-        assert undecided([dataclasses.replace(done, launches=tuple(noisy))]).whole
+        assert undecided(dataclasses.replace(done, launches=tuple(noisy))).whole
         subject = dataclasses.replace(done, launches=tuple(noisy)).repeated
         (finding, *_) = compared("envelope", subject, *kept.peers)
         assert finding.level is Level.INCONCLUSIVE
@@ -617,10 +504,10 @@ class TestCompared:
             ]
             return dataclasses.replace(done, launches=tuple(launches))
 
-        assert not undecided([made(6, 5.0, 6.0)])
+        assert not undecided(made(6, 5.0, 6.0))
         for moved in (25.0, 150.0):
-            assert undecided([made(kept.rounds() - 1, 5.0, 20.0, moved=moved)]).whole
-            assert not undecided([made(kept.rounds(), 5.0, 20.0, moved=moved)])
+            assert undecided(made(kept.rounds() - 1, 5.0, 20.0, moved=moved)).whole
+            assert not undecided(made(kept.rounds(), 5.0, 20.0, moved=moved))
 
     def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
@@ -634,25 +521,25 @@ class TestCompared:
             return dataclasses.replace(done, launches=tuple(launches))
 
         alone = kept.rounds_alone()
-        assert undecided([made(alone - 1, alone - 2)]).whole
-        assert not undecided([made(alone, alone - 1)])
-        assert undecided([made(alone, alone // 2)]).whole
-        assert not undecided([made(2 * alone, alone + 1)])
+        assert undecided(made(alone - 1, alone - 2)).whole
+        assert not undecided(made(alone, alone - 1))
+        assert undecided(made(alone, alone // 2)).whole
+        assert not undecided(made(2 * alone, alone + 1))
 
     def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = to_compare([slow, fast], [slow], None)
         ratios = (*[5.0, 6.0, 5.5, 4.0, 6.5, 7.0], 18.0, *[5.0, 6.0])
-        assert undecided([self.next_to(launched_on(kept, 8), *ratios)]).whole
+        assert undecided(self.next_to(launched_on(kept, 8), *ratios)).whole
         done = self.next_to(launched_on(kept, 9), *ratios)
-        assert not undecided([done])
+        assert not undecided(done)
         subject = done.repeated
         (finding, *_) = compared("envelope", subject, *kept.peers)
         assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
     def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
-        assert to_compare([one for one in several], [slow], None)
+        assert to_compare(several, [slow], None)
         low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
         red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
         red = dataclasses.replace(red, subject=red.repeated, launches=())
@@ -662,15 +549,15 @@ class TestCompared:
 
     def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
         several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = to_compare([one for one in several], several[:1], None)
+        (kept,) = to_compare(several, several[:1], None)
         busy = kept.subject.measured.with_launches(
             [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
         )
         kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
         still_open = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (5, 6)]
         busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
-        assert [bool(undecided([done])) for done in still_open] == [True, True]
-        assert [bool(undecided([done])) for done in busy] == [True, False]
+        assert [bool(undecided(done)) for done in still_open] == [True, True]
+        assert [bool(undecided(done)) for done in busy] == [True, False]
 
     def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
         slow, fast = (
@@ -678,9 +565,8 @@ class TestCompared:
             for one in self.configurations(pingpong, 1.2, 1.0)
         )
         baseline = ScoreBaseline("gige", "mpi-1")
-        everyone = [slow, fast]
         for one in (slow, fast):
-            (kept,) = to_compare(everyone, [one], baseline)
+            (kept,) = to_compare([slow, fast], [one], baseline)
             assert kept.baseline == baseline
-            assert undecided([kept]).whole
-        assert to_compare(everyone, [slow, fast], None) == []
+            assert undecided(kept).whole
+        assert to_compare([slow, fast], [slow, fast], None) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from netproof import codec
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
+from netproof.measurement.disturbance import NO_STARTS
 from netproof.session import job_files, measured, provenance, session
 from netproof.session.job_files import Incomplete
 from netproof.site import site
@@ -21,26 +23,23 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 LINK_DOWN = Path(__file__).resolve().parents[2] / "data" / "jobs" / "link-down.err"
 
 
+@pytest.fixture(scope="module")
+def partition() -> Partition:
+    """The partition that the jobs were recorded on."""
+    results = session.load(DATA / "sessions" / "faulty.json").results
+    kept = next(one.extras for one in results if one.measured)
+    return Partition.model_validate(kept["partition_extras"])
+
+
 @pytest.fixture
 def imb_job(tmp_path) -> Path:
     """A copy of an IMB job in which Bcast crashed and Barrier hung."""
     return Path(shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job"))
 
 
-@pytest.fixture
-def netpipe_job(tmp_path) -> Path:
-    """A copy of a job of NetPIPE's variants between two nodes."""
-    return Path(shutil.copytree(DATA / "jobs" / "netpipe", tmp_path / "job"))
-
-
 def imb(folder: Path, function: str, partition: Partition, launches: int = 1):
     case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
     return job_files.of_job(folder, case, partition, launches, mpi_over_tcp=True)
-
-
-def netpipe(folder: Path, protocol: str, direction: str, partition: Partition):
-    case = Case("testbed", "gige", "intelmpi", "netpipe", protocol, 2, 1, "inter-node", direction)
-    return job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
 
 
 def without(path: Path, part: str) -> None:
@@ -49,6 +48,12 @@ def without(path: Path, part: str) -> None:
     kept = [line for line in lines if part not in line]
     assert len(kept) < len(lines)
     path.write_text("".join(kept))
+
+
+def again(found: measured.Measured) -> measured.Measured:
+    """The case as a session stores it."""
+    values = json.loads(json.dumps(codec.encode(found)))
+    return codec.decode_part(measured.Measured, values, "a case")
 
 
 def reasons(folder: Path, function: str, partition: Partition, launches: int = 1) -> str:
@@ -64,17 +69,6 @@ def test_a_job_of_omb_with_sizes_that_nobody_asked_for_is_not_complete(partition
         job_files.of_job(DATA / "jobs" / "osu-5.5", case, partition, 1, mpi_over_tcp=True)
 
 
-def test_a_job_of_omb_that_left_sizes_out_is_not_complete(partition, tmp_path):
-    folder = Path(shutil.copytree(DATA / "jobs" / "osu-7.4", tmp_path / "job"))
-    path = folder / "alltoall.1.out"
-    rows = path.read_text().splitlines(keepends=True)
-    assert rows[-1].startswith("524288 ")
-    path.write_text("".join(rows[:-1]))
-    case = Case("testbed", "gige", "mpich", "osu", "alltoall", 4, 1)
-    with pytest.raises(Incomplete, match="524288"):
-        job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
-
-
 def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neither(
     imb_job, partition
 ):
@@ -84,11 +78,9 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
     last = [line.split() for line in (imb_job / "Sendrecv.1.out").read_text().splitlines()]
     row = next(line for line in last if line[:1] == [str(curve.sizes[-1])])
     assert printed == tuple(map(float, row[2:5]))
-    values = json.loads(json.dumps(codec.encode(sendrecv)))
-    assert values["launches"][0]["curves"][0]["time_min_us"] == list(curve.time_min_us)
-    assert codec.decode_part(measured.Measured, values, "a case") == sendrecv
-    pingpong = codec.encode(imb(imb_job, "PingPong", partition))
-    assert set(pingpong["launches"][0]["curves"][0]) == {"sizes", "time_us", "bandwidth_mb_s"}
+    assert again(sendrecv) == sendrecv
+    curve = imb(imb_job, "PingPong", partition).curve
+    assert curve.time_min_us is curve.time_avg_us is None
 
 
 LOADS = "".join(
@@ -100,9 +92,6 @@ LOADS = "".join(
 
 
 def test_a_launch_has_what_its_nodes_did_and_its_ranks_switches(imb_job, partition):
-    before = imb(imb_job, "PingPong", partition)
-    assert before.launches[0].loads == ()
-    assert "loads" not in codec.encode(before)["launches"][0]
     with (imb_job / "PingPong.1.err").open("a") as errors:
         errors.write(LOADS)
     done = imb(imb_job, "PingPong", partition)
@@ -113,8 +102,7 @@ def test_a_launch_has_what_its_nodes_did_and_its_ranks_switches(imb_job, partiti
     assert launch.loads[0].pressure_share == pytest.approx(0.05)
     assert launch.used["involuntary"] == (1, 2)
     assert launch.used["waited_s"] == (2, 2)
-    values = json.loads(json.dumps(codec.encode(done)))
-    assert codec.decode_part(measured.Measured, values, "a case") == done
+    assert again(done) == done
 
 
 def in_file(name: str, old: str, new: str) -> Callable[[Path], None]:
@@ -198,47 +186,24 @@ def test_what_the_jobs_own_scripts_say_are_no_last_words(imb_job, partition):
     assert "netproof" not in reasons(imb_job, "Bcast", partition).split("it said:")[1]
 
 
-def test_a_launch_that_never_began_is_missed(imb_job, partition):
-    assert "PingPong.2 did not run" in reasons(imb_job, "PingPong", partition, launches=2)
-
-
-def test_a_table_that_was_not_asked_for_is_refused(imb_job, partition):
-    lines = (imb_job / "Sendrecv.1.out").read_text().splitlines()
-    title = next(n for n, line in enumerate(lines) if "Benchmarking Sendrecv" in line)
-    end = next(n for n, line in enumerate(lines) if "All processes entering" in line)
-    output = imb_job / "PingPong.1.out"
-    before, mark, after = output.read_text().partition("# All processes entering")
-    output.write_text("\n".join([before, *lines[title - 1 : end], mark + after]))
-    # The table alone would be read; the list of benchmarks above it has to agree.
-    assert "PingPong.1.out" in reasons(imb_job, "PingPong", partition)
-
-
-def test_a_truncated_output_is_an_error_with_its_file(netpipe_job, partition):
-    output = netpipe_job / "mpi-inter-node-oneway.1.np"
-    output.write_text(output.read_text()[:-8])
-    with pytest.raises(Incomplete, match=r"mpi-inter-node-oneway\.1\.np"):
-        netpipe(netpipe_job, "mpi", "oneway", partition)
-
-
-def test_a_job_without_records_is_refused(imb_job):
-    (imb_job / "launches.tsv").unlink()
-    with pytest.raises(Incomplete, match="left no record of its launches"):
-        job_files.records(imb_job)
-
-
 @pytest.mark.parametrize(
     ("garbled", "reason"),
     [
-        ("", ":1: the header"),
+        (None, "left no record of its launches"),
         ("PingPong.1\t1\t2\t0\t6\n", ":1: the header"),
         (f"{job_files.LAUNCHES_HEADER}\nPingPong.1\t1\t2\n", ":2: .* is no launch"),
         (f"{job_files.LAUNCHES_HEADER}\nPingPong.1\t1\t2\tfine\t6\n", ":2: .* is no launch"),
+        (f"{job_files.LAUNCHES_HEADER}\n", "PingPong.1 did not run; the job ended before it"),
     ],
 )
-def test_a_garbled_record_names_its_line(imb_job, garbled, reason):
-    (imb_job / "launches.tsv").write_text(garbled)
+def test_a_record_that_is_missing_garbled_or_cut_short_is_named(
+    imb_job, partition, garbled, reason
+):
+    (imb_job / "launches.tsv").unlink()
+    if garbled is not None:
+        (imb_job / "launches.tsv").write_text(garbled)
     with pytest.raises(Incomplete, match=reason):
-        job_files.records(imb_job)
+        imb(imb_job, "PingPong", partition)
 
 
 @pytest.fixture
@@ -257,10 +222,7 @@ def test_a_crash_before_the_launch_that_counts_is_kept_and_does_not_fail_the_cas
     assert crash.died_on == ("gige-2",)
     assert "Segmentation fault" in crash.said
     assert "CANCELLED" not in crash.said
-    assert (
-        codec.decode_part(measured.Measured, json.loads(json.dumps(codec.encode(case))), "a case")
-        == case
-    )
+    assert again(case) == case
 
 
 def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashed_job, partition):
@@ -301,35 +263,23 @@ def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, wit
     assert found.launches[0].twin.sizes == found.curve.sizes
     assert 0.9 < found.landmarks.paired_share < 1.2
     assert found.landmarks.paired_mb_s == pytest.approx(97.89, abs=0.01)
-    again = codec.decode_part(
-        measured.Measured, json.loads(json.dumps(codec.encode(found))), "a case"
-    )
-    assert again == found
+    assert again(found) == found
     assert found.with_launches(found.launches[:1]).landmarks.intervals.get("paired_share") is None
 
 
-def test_a_launch_without_the_twin_that_it_had_to_have_is_not_complete(twin_job, with_twin):
+def test_a_twin_that_did_not_run_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin):
     assert tcp(twin_job, with_twin.model_copy(update={"twin": ()})).landmarks.paired_share is None
-    without(twin_job / "launches.tsv", "tcp-inter-node-oneway-twin.2")
-    with pytest.raises(Incomplete, match=r"twin\.2, over the healthy twin, did not run"):
-        tcp(twin_job, with_twin)
-
-
-def test_a_twin_that_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin):
     without(twin_job / "tcp-inter-node-oneway-twin.1.np", "393216")
     record = twin_job / "launches.tsv"
-    lines = record.read_text().splitlines()
-    place = next(
-        n for n, line in enumerate(lines) if line.startswith("tcp-inter-node-oneway-twin.2")
-    )
-    fields = lines[place].split("\t")
-    lines[place] = "\t".join([*fields[:3], "3", fields[4]])
-    record.write_text("\n".join(lines) + "\n")
-    with pytest.raises(Incomplete) as caught:
-        tcp(twin_job, with_twin)
-    assert "393216" in str(caught.value)
-    why = "tcp-inter-node-oneway-twin.2, over the healthy twin, ended with status 3"
-    assert why in str(caught.value)
+    text = record.read_text()
+    (line,) = re.findall(r"(?m)^tcp-inter-node-oneway-twin\.2\t.*\n", text)
+    failed = line.replace("\t0\t", "\t3\t")
+    for other, why in (("", "did not run"), (failed, "ended with status 3")):
+        record.write_text(text.replace(line, other))
+        with pytest.raises(Incomplete, match="393216") as caught:
+            tcp(twin_job, with_twin)
+        named = "tcp-inter-node-oneway-twin.2, over the healthy twin,"
+        assert f"{named} {why}" in str(caught.value)
 
 
 def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partition):
@@ -409,13 +359,8 @@ def test_each_library_names_its_transport_among_what_it_says(library, told):
     assert not [line for line in said if "times -->" in line or "repetitions" in line]
 
 
-def test_a_job_that_ended_before_says_why_nothing_is_known(tmp_path):
-    why = provenance.transport_of(tmp_path)
-    assert isinstance(why, str)
-    assert "transport.out: No such file or directory" in why
-
-
-def test_what_is_said_is_bounded_and_printable(tmp_path):
+def test_what_is_said_is_bounded_and_printable_or_why_nothing_is_known(tmp_path):
+    assert "transport.out: No such file or directory" in provenance.transport_of(tmp_path)
     lines = [f"line {number} \x1b[31m{'x' * 400}" for number in range(99)]
     (tmp_path / "transport.out").write_text("\n".join(lines))
     (tmp_path / "transport.err").write_text("")
@@ -425,12 +370,62 @@ def test_what_is_said_is_bounded_and_printable(tmp_path):
     assert all(len(line) <= 200 and line.isprintable() for line in told)
 
 
-def test_a_session_has_it_of_the_jobs_that_were_asked(tmp_path):
-    document = json.loads((DATA / "sessions" / "passed.json").read_text())
-    tests = document["runs"][0]["testcases"]
-    job = next(test for test in tests if not test.get("netproof_case"))
-    job["netproof_transport"] = ["libfabric provider: tcp"]
-    path = tmp_path / "run-0.json"
-    path.write_text(json.dumps(document))
-    found = [result.transport for result in session.load(path).results if result.transport]
-    assert found == [("libfabric provider: tcp",)]
+# What a job says of its CPUs: TCP sleeps, MPICH polls, and both are kept as they were.
+
+
+@pytest.fixture
+def job(tmp_path) -> Path:
+    """A copy of a job of NetPIPE inside a node, with launches that only start and end."""
+    return Path(shutil.copytree(DATA / "jobs" / "cpu", tmp_path / "job"))
+
+
+def used(folder: Path, protocol: str, partition: Partition) -> measured.Measured:
+    case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 2, "intra-node", "oneway")
+    return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
+
+
+def test_tcp_sleeps_for_every_message_and_mpich_for_none(job, partition):
+    (tcp,), (mpi,) = (used(job, one, partition).cpu_costs for one in ("tcp", "mpi"))
+    assert (tcp.node, tcp.ranks, mpi.ranks) == ("vm", 2, 2)
+    # A message is sent and received on the one node, and put up with asleep at one of both ends.
+    assert tcp.slept_per_message == pytest.approx(0.5, abs=0.1)
+    assert mpi.slept_per_message < 0.01
+    assert mpi.user_s > mpi.system_s
+    assert tcp.user_s < tcp.system_s
+    assert mpi.cores > tcp.cores
+    # Starting and ending take what the launches take that do only that.
+    found = used(job, "mpi", partition)
+    taken = [sum(start.used["cpu_s"]) for start in found.starts]
+    assert mpi.start_s == pytest.approx(sum(taken) / 2)
+    assert 0 < mpi.start_s < mpi.cpu_s
+    # 38 sizes, 10 round trips of each in three trials.
+    assert used(job, "tcp", partition).launches[0].exchanged[1] == 38 * 10 * 3 * 2
+
+
+def test_a_start_that_failed_is_left_out_with_its_reason(job, partition):
+    record = job / "launches.tsv"
+    lines = [line.split("\t") for line in record.read_text().splitlines()]
+    for line in lines:
+        if line[0] == "start-mpi-2x2.1":
+            line[3] = "1"
+    record.write_text("".join("\t".join(line) + "\n" for line in lines))
+    found = used(job, "mpi", partition)
+    assert [isinstance(one, str) for one in found.starts] == [True, False]
+    assert found.cpu_costs[0].cpu_s is not None
+    (job / "start-mpi-2x2.2.err").write_text("")
+    why = used(job, "mpi", partition).cpu_costs[0].why("s_per_gb")
+    assert "start-mpi-2x2.1 ended with status 1" in why
+    assert "0 of 2 ranks reported their end" in why
+    # The curve is whole without what was sent.
+    (job / "mpi-intra-node-oneway.1.out").unlink()
+    case = found.case
+    assert "mpi-intra-node-oneway.1.out" in job_files.JobFolder(job)._exchanged(
+        "mpi-intra-node-oneway.1", case
+    )
+
+
+def test_a_job_without_starts_says_so_and_is_complete(partition):
+    case = Case("testbed", "gige", "intelmpi", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
+    found = job_files.of_job(DATA / "jobs" / "netpipe", case, partition, 1, mpi_over_tcp=True)
+    assert found.starts == ()
+    assert {cost.why("cores") for cost in found.cpu_costs} == {NO_STARTS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -32,11 +31,6 @@ def read(folder: Path) -> tuple:
     return pair_rounds.read(folder, WHERE, PARTITION.max_message_bytes)
 
 
-def rounds(folder: Path = RECORDED) -> PairRounds:
-    launches, faults, crashes = read(folder)
-    return PairRounds(*WHERE, NODES, launches, "7", "full", 1, faults=faults, crashes=crashes)
-
-
 def test_each_round_has_every_node_once_with_its_partner_of_then():
     launches, faults, crashes = read(RECORDED)
     assert not faults
@@ -58,17 +52,10 @@ def test_the_group_that_imb_printed_is_the_pair_of_its_ranks():
     assert one.times_us[1] == float(second[0][3])
     size = PARTITION.max_message_bytes
     assert one.rates_mb_s[1] == pytest.approx(size / float(second[1][3]))
-
-
-def test_what_its_pairs_had_to_send_are_the_calls_that_imb_printed_both_ways():
-    printed = (RECORDED / "pairs.1.out").read_text().splitlines()
-    rows = [line.split() for line in printed if line.split()[:1] in (["0"], ["1"])]
+    # What its pairs had to send are the calls that IMB printed, both ways.
+    rows = [line.split() for line in printed.splitlines() if line.split()[:1] in (["0"], ["1"])]
     assert len(rows) == 4
-    one = read(RECORDED)[0][0]
     assert one.payload == sum(2 * int(size) * int(calls) for _, size, calls, *_ in rows)
-    (stream,), _, _ = pair_rounds.read(STREAM, ("testbed", "gige", "mpich"), 524288)
-    # 60 times a window of 64 messages of 8192 bytes, one way.
-    assert stream.payload == 60 * 64 * 8192
 
 
 def test_a_stream_is_one_size_from_the_first_node_to_the_second():
@@ -80,15 +67,8 @@ def test_a_stream_is_one_size_from_the_first_node_to_the_second():
     # As IMB printed it: MB/s, and messages a second.
     assert one.rates_mb_s[0] == pytest.approx(115.48, rel=1e-3)
     assert one.times_us[0] == pytest.approx(1e6 / 14096)
-
-
-def test_a_stream_that_was_not_planned_as_one_is_a_fault(tmp_path: Path):
-    folder = Path(shutil.copytree(STREAM, tmp_path / "job"))
-    (only,), _ = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, ((dataclasses.replace(only, stream=False),), False))
-    done, faults, _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
-    assert done == ()
-    assert "PingPong of 1 pairs was asked for, and is not there" in faults[0]
+    # 60 times a window of 64 messages of 8192 bytes, one way.
+    assert one.payload == 60 * 64 * 8192
 
 
 def test_a_launch_that_ran_on_other_nodes_is_none(folder: Path):
@@ -102,22 +82,20 @@ def test_a_launch_that_ran_on_other_nodes_is_none(folder: Path):
     assert "and was to run on" in faults[0]
 
 
-def test_a_group_too_few_is_a_fault(folder: Path):
+def test_a_launch_with_a_group_too_few_or_that_nobody_planned_is_a_fault(folder: Path):
     path = folder / "pairs.2.out"
     lines = path.read_text().splitlines(keepends=True)
-    cut = [line for line in lines if line.split()[:1] != ["1"]]
-    path.write_text("".join(cut))
-    launches, faults, _ = read(folder)
-    assert len(launches) == 2
-    assert "pairs.2.out" in faults[0]
-
-
-def test_a_launch_that_ended_badly_is_told_with_its_last_words(folder: Path):
-    path = folder / "launches.tsv"
-    lines = path.read_text().splitlines()
-    lines[2] = lines[2].replace("\t0\t", "\t9\t")
-    path.write_text("\n".join(lines) + "\n")
-    assert "pairs.2 ended with status 9" in read(folder)[1][0]
+    path.write_text("".join(line for line in lines if line.split()[:1] != ["1"]))
+    (planned, last) = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, (planned[:2], last))
+    launches, (unplanned, few), _ = read(folder)
+    assert [one.number for one in launches] == [1]
+    assert "has 2 launches, and 3 were made" in unplanned
+    assert "pairs.2.out" in few
+    path = folder / pair_rounds.PLANNED_FILE
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(Incomplete, match=r"planned\.json: what was planned cannot be read"):
+        read(folder)
 
 
 def test_a_launch_of_one_pair_that_fails_names_its_nodes(tmp_path: Path):
@@ -127,30 +105,6 @@ def test_a_launch_of_one_pair_that_fails_names_its_nodes(tmp_path: Path):
     _, (fault,), _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
     assert fault.startswith("gige-1 – gige-2: ")
     assert "pairs.1 ended with status 9" in fault
-
-
-def test_a_launch_that_nobody_planned_is_a_fault(folder: Path):
-    planned, last = pair_rounds.read_planned(folder)
-    pair_rounds.write_planned(folder, (planned[:2], last))
-    assert "has 2 launches, and 3 were made" in read(folder)[1][0]
-
-
-def test_a_plan_that_is_cut_short_is_named(folder: Path):
-    path = folder / pair_rounds.PLANNED_FILE
-    path.write_text(path.read_text()[:100])
-    with pytest.raises(Incomplete, match=r"planned\.json: what was planned cannot be read"):
-        read(folder)
-
-
-def test_nodes_that_the_job_did_not_get_are_deferred_and_kept():
-    found = rounds().without(["fast-ethernet-2", "fast-ethernet-5"], 600.0)
-    assert (found.deferred, found.waited_s) == (("fast-ethernet-5",), 600.0)
-    assert (
-        codec.decode_part(
-            PairRounds, json.loads(json.dumps(codec.encode(found))), "rounds of pairs"
-        )
-        == found
-    )
 
 
 def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
@@ -168,17 +122,43 @@ def test_a_launch_both_ways_has_what_both_nodes_of_each_pair_sent():
         rates[bool(behind & {*pair})].append(rate)
     assert [len(several) for several in rates.values()] == [4, 4]
     assert max(rates[True]) < 0.6 < 1.0 < min(rates[False])
-    kept = PairRounds(
-        "testbed",
-        "tree",
-        "intelmpi",
-        tuple(f"tree-{n}" for n in range(1, 17)),
-        (one,),
-        "1",
-        "quick",
-        1,
-    )
-    assert (
-        codec.decode_part(PairRounds, json.loads(json.dumps(codec.encode(kept))), "rounds of pairs")
-        == kept
-    )
+    # Nodes that the job did not get are deferred.
+    kept = PairRounds("testbed", "tree", "intelmpi", one.nodes(), (one,), "1", "quick", 1)
+    kept = kept.without(["tree-2", "tree-17"], 600.0)
+    assert (kept.deferred, kept.waited_s) == (("tree-17",), 600.0)
+    values = json.loads(json.dumps(codec.encode(kept)))
+    assert codec.decode_part(PairRounds, values, "rounds of pairs") == kept
+
+
+TWO = (("a", "b"), ("d", "c"))
+
+
+@pytest.mark.parametrize(
+    ("launch", "words"),
+    [
+        (
+            pair_rounds.planned(TWO, ""),
+            "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong",
+        ),
+        (
+            pair_rounds.planned(TWO[:1], "", alone=True),
+            "-npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPong",
+        ),
+        (
+            pair_rounds.planned(TWO, "", both_ways=True),
+            "-multi 1 -npmin 2 -msglen sizes-pairs.txt -iter 15,4 PingPing",
+        ),
+        (
+            pair_rounds.planned(TWO[:1], "", alone=True, stream=True),
+            "-npmin 2 -msglen sizes-stream.txt -iter 8 Uniband",
+        ),
+    ],
+    ids=["several", "alone", "both ways", "stream"],
+)
+def test_each_launch_is_one_command_on_its_nodes_in_the_order_of_ranks(launch, words):
+    step = pair_rounds.step(launch, 7, PARTITION, ["srun", "--mpi=pmi2"])
+    assert (step.name, step.hosts) == ("pairs.7", launch.nodes())
+    command = " ".join(step.command)
+    assert command.endswith(f"bash ./rank.sh IMB-MPI1 {words}")
+    assert f"--distribution=arbitrary --ntasks={len(launch.nodes())}" in command
+    assert "--nodes=" not in command

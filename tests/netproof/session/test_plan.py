@@ -5,16 +5,32 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-import pytest
-from made_partition import PARTITION, SRUN
-
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
-from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import plan
 from netproof.site.partition import Partition
 
+SRUN = ["srun", "--mpi=pmi2"]
+
+PARTITION = Partition(
+    switch="Summit",
+    nic="BCM5720",
+    driver="tg3",
+    link_mbit_s=1000,
+    mtu=1500,
+    interface="eno1",
+    nodes=8,
+    ranks_per_node=2,
+    rank_counts=[4, 8],
+    max_message_bytes=4096,
+    contention_domain="Summit",
+    netpipe_repeats=10,
+    netpipe_mpi_inside_repeats=100,
+    line_rate_from_bytes=0,
+    step_limit_s=60,
+    imb_arguments=["-time", "0.1"],
+)
 WHERE = ("made", "gige", "mpich")
 NETPIPE = tuple(netpipe.BENCHMARK.cases(WHERE, (2,), 1, all_functions=False))
 
@@ -36,36 +52,23 @@ def text(step: plan.Step) -> str:
     return shlex.join(step.command)
 
 
-def test_every_function_has_every_launch_once():
-    steps = steps_of(imb("Alltoall", "Barrier"), 3)
-    assert sorted(step.name for step in steps) == [
-        "Alltoall.1",
-        "Alltoall.2",
-        "Alltoall.3",
-        "Barrier.1",
-        "Barrier.2",
-        "Barrier.3",
-    ]
-
-
 def test_the_seed_alone_decides_the_order():
     def order(seed: int) -> list[str]:
         return [one.name for one in steps_of(imb("Alltoall", "Bcast", "Barrier"), 3, seed=seed)]
 
     assert order(7) == order(7)
     assert order(7) != order(8)
+    names = [f"{name}.{n}" for name in ("Alltoall", "Barrier", "Bcast") for n in (1, 2, 3)]
+    assert sorted(order(7)) == names
 
 
-def test_ranks_fill_the_nodes():
-    (step,) = steps_of(imb("Alltoall"))
-    assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in text(step)
-    assert text(step).endswith("IMB-MPI1 -npmin 8 -msglen sizes-Alltoall.txt -time 0.1 Alltoall")
-
-
-def test_a_function_for_two_ranks_runs_between_two_nodes():
-    (step,) = steps_of(imb("PingPong"))
-    assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in text(step)
-    assert "-npmin 2 " in text(step)
+def test_ranks_fill_the_nodes_and_those_of_a_pair_are_on_two():
+    alltoall, pingpong = steps_of(imb("Alltoall")), steps_of(imb("PingPong"))
+    assert "--nodes=4 --ntasks=8 --ntasks-per-node=2" in text(*alltoall)
+    words = "IMB-MPI1 -npmin 8 -msglen sizes-Alltoall.txt -time 0.1 Alltoall"
+    assert text(*alltoall).endswith(words)
+    assert "--nodes=2 --ntasks=2 --ntasks-per-node=1" in text(*pingpong)
+    assert "-npmin 2 " in text(*pingpong)
 
 
 def test_tcp_and_mpi_take_turns_within_each_variant():
@@ -86,44 +89,30 @@ def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
     assert [one.name for one in starts] == ["start-tcp-2x1.1", "start-mpi-2x2.1"]
 
 
-def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
-    with pytest.raises(
-        NetproofError, match="no variant 'tcp-oneway'; it has tcp-inter-node-oneway"
-    ):
-        netpipe.insist_on_variants(["tcp-oneway", "mpi-intra-node-oneway"])
-
-
-def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
-    steps = steps_of(NETPIPE, 1, PARTITION, 1)
-    both = next(step for step in steps if step.subject == "tcp-inter-node-bidirectional")
-    assert text(both).endswith(
-        "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-inter-node-bidirectional.1.np"
-    )
-
-
 TWIN = PARTITION.model_copy(update={"twin": ("ci/testbed/twin", "a switch")})
 
 
-def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
-    steps = steps_of(NETPIPE, 2, TWIN, 1)
-    assert len(steps) == len(steps_of(NETPIPE, 2, PARTITION, 1)) + 8
-    names = [step.name for step in steps]
-    for protocol in ("tcp", "mpi"):
-        for direction in ("oneway", "bidirectional"):
-            for launch in (1, 2):
-                place = names.index(f"{protocol}-inter-node-{direction}.{launch}")
-                assert names[place + 1] == f"{protocol}-inter-node-{direction}-twin.{launch}"
-    assert not any("intra-node" in name and "twin" in name for name in names)
-
-
-def test_the_twin_is_measured_over_tcp_at_all_sizes_and_in_its_direction():
-    commands = {step.name: text(step) for step in steps_of(NETPIPE, 1, TWIN, 1)}
-    assert commands["mpi-inter-node-oneway-twin.1"] == (
+def test_each_launch_between_nodes_has_the_healthy_twin_over_tcp_next_to_it():
+    units = plan.units(NETPIPE, 2, TWIN, SRUN, 1)
+    over_tcp = [case for case in NETPIPE if case.function == "tcp"]
+    # Each environment has as many units, besides those that only start and end.
+    assert [len(units), len(plan.units(over_tcp, 2, TWIN, SRUN, 1))] == [8 + 4, 8 + 2]
+    inter = next(unit for unit in units if unit[0].name == "tcp-inter-node-oneway.1")
+    assert [step.name for step in inter] == [
+        "tcp-inter-node-oneway.1",
+        "tcp-inter-node-oneway-twin.1",
+        "mpi-inter-node-oneway.1",
+        "mpi-inter-node-oneway-twin.1",
+    ]
+    steps = {step.name: text(step) for unit in units for step in unit}
+    assert not any("intra-node" in name and "twin" in name for name in steps)
+    assert steps["mpi-inter-node-oneway-twin.1"] == (
         "ci/testbed/twin 'a switch' -l 1 -u 4096 -p 0 -n 10 -o mpi-inter-node-oneway-twin.1.np"
     )
-    assert commands["tcp-inter-node-bidirectional-twin.1"].startswith(
-        "ci/testbed/twin 'a switch' -2 -b 8192 -l 1 -u 4096 "
-    )
+    # Both ways its buffers are above the largest message.
+    both = "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-inter-node-bidirectional"
+    assert steps["tcp-inter-node-bidirectional.1"].endswith(f" {both}.1.np")
+    assert steps["tcp-inter-node-bidirectional-twin.1"].endswith(f" 'a switch' {both}-twin.1.np")
 
 
 def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
@@ -186,18 +175,3 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
     found = plan.JobPlan.read(tmp_path / plan.PLAN_FILE)
     assert (found.seed, found.rounds, found.transport) == (3, (steps,), ("srun", "x"))
     assert found.partition == TWIN
-
-
-def test_what_belongs_together_is_a_unit_and_each_environment_has_as_many():
-    units = plan.units(NETPIPE, 2, TWIN, SRUN, 1)
-    over_tcp = [case for case in NETPIPE if case.function == "tcp"]
-    assert [len(plan.units(several, 2, TWIN, SRUN, 1)) for several in (over_tcp, NETPIPE)] == [
-        *(8 + 2, 8 + 4),
-    ]
-    inter = next(unit for unit in units if unit[0].name == "tcp-inter-node-oneway.1")
-    assert [step.name for step in inter] == [
-        "tcp-inter-node-oneway.1",
-        "tcp-inter-node-oneway-twin.1",
-        "mpi-inter-node-oneway.1",
-        "mpi-inter-node-oneway-twin.1",
-    ]

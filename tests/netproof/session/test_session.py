@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from reframe.utility import nodelist_abbrev
+from made_nodes import GIGE, SOFTWARE
 
 from netproof import codec
-from netproof.criteria import Finding
 from netproof.errors import NetproofError
 from netproof.session import provenance, session
-from netproof.session.provenance import Provenance
 from netproof.session.session import label_of
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "faulty.json"
-SOFTWARE = Provenance("0.1", "4.10.4", None, None, None, {}, ())
-FINDING = {
-    **{"variable": "latency_us", "criterion": "reference", "level": "pass", "where": "here"},
-    **{"reason": "fine", "value": 1.5, "bound": None, "interval": [1.0, "inf"], "size": None},
-}
+NODES = RECORDED.parents[1] / "nodes"
 
 
 def changed(tmp_path: Path, change) -> Path:
@@ -36,33 +29,33 @@ def changed(tmp_path: Path, change) -> Path:
     return path
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
-def test_a_report_cut_short_is_refused(tmp_path, share):
-    text = RECORDED.read_text().rstrip()
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is no whole report"),
+        (RECORDED.read_text()[:5000], "is no whole report"),
+        (RECORDED.read_text().rstrip()[:-1], "is no whole report"),
+        ("[1, 2]", "is no report of ReFrame's"),
+    ],
+)
+def test_a_report_cut_short_or_something_else_is_refused(tmp_path, text, reason):
     path = tmp_path / "run-0.json"
-    path.write_text(text[: int(len(text) * share)])
-    with pytest.raises(NetproofError, match=r"run-0\.json: is no whole report"):
+    path.write_text(text)
+    with pytest.raises(NetproofError, match=rf"run-0\.json: {reason}"):
         session.load(path)
 
 
-def test_a_report_that_lost_a_test_case_is_refused(tmp_path):
-    path = changed(tmp_path, lambda document: document["runs"][0]["testcases"].pop())
-    with pytest.raises(NetproofError, match="reports 8 test cases, and its header counts others"):
-        session.load(path)
-
-
-@pytest.mark.parametrize("key", ["session_info", "runs"])
-def test_a_report_without_a_part_of_it_is_refused(tmp_path, key):
-    path = changed(tmp_path, lambda document: document.pop(key))
-    with pytest.raises(NetproofError, match=f"is no report of ReFrame's: .*{key}"):
-        session.load(path)
-
-
-def test_json_of_something_else_is_refused(tmp_path):
-    path = tmp_path / "run-0.json"
-    path.write_text("[1, 2]")
-    with pytest.raises(NetproofError, match="is no report of ReFrame's"):
-        session.load(path)
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda document: document.pop("session_info"), "no report of ReFrame's: session_info"),
+        (lambda document: document.pop("runs"), "no report of ReFrame's: runs"),
+        (lambda document: document["runs"][0]["testcases"].pop(), "8 test cases, and its header"),
+    ],
+)
+def test_a_report_that_lost_a_part_is_refused(tmp_path, change, reason):
+    with pytest.raises(NetproofError, match=reason):
+        session.load(changed(tmp_path, change))
 
 
 def test_no_report_is_an_error_that_says_where_reports_come_from(tmp_path):
@@ -80,99 +73,46 @@ def test_the_newest_report_is_the_last_one_written(tmp_path):
 
 
 def test_a_jobs_own_list_of_nodes_counts_and_not_reframes(tmp_path):
-    nodes = tmp_path / "nodes"
-    nodes.mkdir()
-    for name in ("gige-1", "gige-2"):
-        shutil.copy(RECORDED.parents[1] / "nodes" / "same" / f"node.{name}.txt", nodes)
-
     def change(document) -> None:
         job = next(t for t in document["runs"][0]["testcases"] if not t.get("netproof_case"))
         job["job_nodelist"] = ["gige-1"]
-        job["netproof_provenance"] = provenance.of_job(nodes, ["gige-1", "gige-2"], SOFTWARE)
+        job["netproof_provenance"] = provenance.of_job(NODES / "same", GIGE, SOFTWARE)
 
     stored = session.load(changed(tmp_path, change))
     (job,) = (result for result in stored.results if result.case is None)
-    assert job.nodes == ("gige-1", "gige-2")
+    assert job.nodes == GIGE
 
 
 def test_a_report_after_performance_report_is_read():
     stored = session.load(RECORDED.parents[1] / "reframe" / "performance-report.json")
     assert [(one.name, one.nodes) for one in stored.results] == [("Hello", ("vm",))]
     assert stored.labels() == {"firmware": "2.1"}
-
-
-def test_after_performance_report_a_session_is_the_same(tmp_path):
-    def fold_nodes(document) -> None:
-        for test in document["runs"][0]["testcases"]:
-            test["job_nodelist"] = nodelist_abbrev(test["job_nodelist"])
-
-    assert session.load(changed(tmp_path, fold_nodes)).results == session.load(RECORDED).results
-
-
-def with_pingpong(tmp_path: Path, change) -> Path:
-    """The recorded report with its test of PingPong changed."""
-
-    def of_document(document) -> None:
-        (test,) = [
-            test
-            for test in document["runs"][0]["testcases"]
-            if (test.get("netproof_case") or {}).get("function") == "PingPong"
-        ]
-        change(test)
-
-    return changed(tmp_path, of_document)
-
-
-def test_findings_on_references_are_read(tmp_path):
-    path = with_pingpong(tmp_path, lambda test: test.update(netproof_references=[FINDING]))
-    (result,) = [one for one in session.load(path).results if one.references]
-    assert result.references == (codec.decode(Finding, FINDING, "it"),)
+    assert label_of("options=a=b") == ("options", "a=b")
+    for stated in ("kernel", "=6.1"):
+        with pytest.raises(NetproofError, match=r"is no label: KEY=VALUE, kernel=6\.1 for"):
+            label_of(stated)
 
 
 @pytest.mark.parametrize(
     ("where", "value", "named"),
     [
-        ("netproof_measured", {"launches": {}}, "launches"),
+        ("netproof_measured", {"launches": None}, "launches"),
         ("netproof_measured", {"crashes": [{"number": 1}]}, "is missing"),
-        ("netproof_measured", {"again": {}}, "again"),
-        ("launch", {"further": "no"}, "further"),
-        ("launch", {"loads": [{"node": "n", "others_share": "all"}]}, "loads"),
-        ("launch", {"ranks": [{"node": "n"}]}, "ranks"),
         ("launch", {"ranks": ["n", "n", "n"]}, "wall_s is not of 3 ranks"),
         ("launch", {"more": 1}, "more"),
-        ("test", {"netproof_references": [{**FINDING, "value": "1.5"}]}, "value"),
-        ("test", {"netproof_references": [{**FINDING, "interval": [1.0]}]}, "interval"),
+        ("test", {"netproof_references": [{"value": "1.5"}]}, r"references\[0\]"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value, named):
-    def spoil(test) -> None:
+    def spoil(document) -> None:
+        tests = document["runs"][0]["testcases"]
+        test = next(one for one in tests if one.get("netproof_measured"))
         measured = test["netproof_measured"]
         places = {"test": test, "launch": measured["launches"][0]}
         places.get(where, measured).update(value)
 
     with pytest.raises(NetproofError, match=rf"run-0\.json: .*{named}"):
-        session.load(with_pingpong(tmp_path, spoil))
-
-
-def test_nothing_of_what_was_measured_may_be_missing(tmp_path):
-    path = with_pingpong(tmp_path, lambda test: test["netproof_measured"].pop("launches"))
-    with pytest.raises(NetproofError, match=r"PingPong.*: 'launches' is missing"):
-        session.load(path)
-
-
-# Labels as people state them.
-
-
-def test_a_label_is_all_before_and_after_the_first_equals_sign():
-    assert label_of("kernel=6.1") == ("kernel", "6.1")
-    assert label_of("options=a=b") == ("options", "a=b")
-    assert label_of("note=") == ("note", "")
-
-
-@pytest.mark.parametrize("stated", ["", "kernel", "=6.1"])
-def test_another_form_is_refused_with_an_example(stated):
-    with pytest.raises(NetproofError, match=r"is no label: KEY=VALUE, kernel=6\.1 for instance"):
-        label_of(stated)
+        session.load(changed(tmp_path, spoil))
 
 
 # Sessions with a label: the folder of their reports, and what a report keeps of them.
@@ -211,26 +151,17 @@ def recorded_sweep() -> Sweep:
     return Sweep(7, measured["partition_extras"])
 
 
-def test_what_tests_kept_is_read(tmp_path):
+def test_what_tests_kept_is_read_or_refused_with_report_and_test(tmp_path):
     sweep = recorded_sweep()
-    assert Sweep.of_report(report(tmp_path, kept=codec.encode(sweep))) == [sweep]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
+    kept = codec.encode(sweep)
+    assert Sweep.of_report(report(tmp_path, kept=kept)) == [sweep]
+    for change, reason in (
         ({"figure": "7"}, "a sweep cannot be read: figure: found '7', expected a whole number"),
-        ({"more": 1}, "a sweep cannot be read: has 'more', which is no key of it"),
         ({"partition_extras": {}}, "a sweep cannot be read: "),
-    ],
-)
-def test_what_cannot_be_read_names_report_and_test(tmp_path, change, reason):
-    path = report(tmp_path, kept=codec.encode(recorded_sweep()) | change)
-    with pytest.raises(NetproofError, match=rf"run\.json: Sweep: {reason}"):
-        Sweep.of_report(path)
-
-
-def test_a_report_without_any_says_why_its_tests_failed(tmp_path):
+    ):
+        path = report(tmp_path, kept=kept | change)
+        with pytest.raises(NetproofError, match=rf"run\.json: Sweep: {reason}"):
+            Sweep.of_report(path)
     path = report(tmp_path, result="fail", fail_reason="no node answered")
     with pytest.raises(NetproofError, match="has no sweep that is whole: Sweep: no node answered"):
         Sweep.of_report(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 import shutil
@@ -18,7 +17,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import job_files, records, session
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.plan import JobPlan
 
@@ -109,19 +108,6 @@ def test_a_test_of_a_report_without_a_key_is_refused_by_the_name_of_the_report(t
         session.load(report)
 
 
-def test_each_case_of_a_job_has_a_file_of_its_own(tmp_path):
-    own = apart(tmp_path)
-    measured = [one for one in session.load(RECORDED).results if one.measured]
-    parts = [path.stat().st_size for path in own.glob("*/*.json")]
-    assert len(parts) == len(measured)
-    assert max(path.stat().st_size for path in own.glob("*.json")) < sum(parts) / 4
-    (path, *_) = sorted(own.glob("*+1.json"))
-    record = records.read(path, parts=False)
-    assert records.write(path, record["test"], record["values"])["path"].endswith(path.name)
-    assert len(list(own.glob("*/*.json"))) == len(parts)
-    assert session.load(own).results
-
-
 @pytest.mark.slow
 def test_flips_and_cuts_of_any_file_are_refused_or_change_no_verdict(tmp_path, monkeypatch):
     own = scale.make(tmp_path, Recorded(scale.SMALL), 1, REFERENCES)
@@ -142,26 +128,6 @@ def test_the_record_of_another_test_is_refused(tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(NetproofError, match=r"is of test_\d+, and the report refers to it for"):
         session.load(path)
-
-
-@pytest.mark.parametrize(
-    ("first", "reason"),
-    [
-        (b'[["a"]]', r"names of counters: found \[7\], expected numbers of the 1 sets in line 1"),
-        (b"7", "line 1: names: found 7, expected a list"),
-        (b'[["a"', "line 1: names: found "),
-    ],
-)
-def test_a_part_whose_names_of_counters_are_damaged_says_so_and_what_to_do(tmp_path, first, reason):
-    counters = {"sources": {}, "names": [7], "absent": {}, "took_s": {}}
-    second = {"round": 1, "pairs": [["n1", "n2"]], "counters": counters}
-    content = first + b"\n" + json.dumps(second).encode()
-    sha256 = hashlib.sha256(content).hexdigest()
-    path = tmp_path / "record" / f"{sha256[:32]}.json"
-    path.parent.mkdir()
-    path.write_bytes(content)
-    with pytest.raises(NetproofError, match=f"^{path}: is no record: .*{reason}.*; restore the"):
-        records._read_part(tmp_path / "record.json", sha256, Launch)
 
 
 def test_without_a_report_each_case_is_measured_and_the_run_has_not_ended(tmp_path):
