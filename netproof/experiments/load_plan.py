@@ -326,13 +326,3 @@ def steps(turn: VictimTurn, planned: JobPlan) -> tuple[Step, Step | None]:
         program = [*OF_PAIRS.several_pairs, *program]
     command = (*srun, name, *program)
     return victim, Step(f"aggressor-{turn.subject}", turn.round, command, hosts=turn.others)
-
-
-def drawn(
-    planned: JobPlan, folder: Path, nodes: Sequence[str], leaves: Mapping[str, Sequence[str]]
-) -> tuple[VictimTurn, ...]:
-    """Draw a job's launches on its nodes into its folder; NetproofError for too few nodes."""
-    asked = planned.task_of(LoadAsked)
-    several = turns(nodes, leaves, asked.victims, asked.aggressors, asked.rounds, planned.seed)
-    job_files.note(folder / TURNS_FILE, several)
-    return several

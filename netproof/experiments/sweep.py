@@ -229,12 +229,6 @@ def tuned(made: Sequence[Made], already: str | None = None, *, by_size: bool = F
     return SweepTable(tuple(rows), factors, few, drift, rounds, left_out)
 
 
-def by_its_size(value: str) -> tuple[bool, int, str]:
-    """Return a key that sorts numbers by their size, before words."""
-    number = value.isascii() and value.isdigit()
-    return not number, int(value) if number else 0, value
-
-
 def logs_by_value(made: Sequence[Made]) -> dict[str, Floats]:
     """Return the logarithms of each value's gains: launches x sizes; NetproofError."""
     found: dict[str, list[Floats]] = {}
@@ -260,7 +254,9 @@ def logs_by_value(made: Sequence[Made]) -> dict[str, Floats]:
             logs.append((before + behind) / 2 - time)
     if not found:
         raise NetproofError("no value was measured alongside the default")
-    return {value: np.array(found[value]) for value in sorted(found, key=by_its_size)}
+    # Numbers by their size, before words.
+    by_size = sorted((int(one) if one.isdecimal() else math.inf, one) for one in found)
+    return {value: np.array(found[value]) for _, value in by_size}
 
 
 def common(logs: Mapping[str, Floats]) -> Variance:

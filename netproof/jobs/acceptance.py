@@ -259,13 +259,6 @@ class JobOutcome:
             reason = f"it left no report: {error}"
         return f"{path}: the job ended before it had decided this: {reason}" if reason else ""
 
-    def to_compare(self, cases: Sequence[RepeatCase]) -> list[RepeatCase]:
-        """Return the cases that comparing the environments leaves undecided."""
-        known = [
-            RepeatCase(one.repeated, one.limits, again=one.again) for one in cases if not one.faults
-        ]
-        return compared(known, self.baseline)
-
     def units(self, cases: Iterable[RepeatCase], number: int) -> list[list[tuple[str, Step]]]:
         """Return a round of launches, those together that are to follow each other.
 
@@ -319,7 +312,12 @@ def run(job: RunningJob) -> None:
             return
         outcome = JobOutcome(job.folder, job.jobid)
         decided = _until_decided(parts, outcome, outcome.first(), draw)
-        if compared_with := outcome.to_compare(decided):
+        whole = [
+            RepeatCase(one.repeated, one.limits, again=one.again)
+            for one in decided
+            if not one.faults
+        ]
+        if compared_with := compared(whole, outcome.baseline):
             _until_decided(parts, outcome, compared_with, draw)
             # What was launched to compare counts for each case by itself, too.
             _until_decided(parts, outcome, [outcome.read(one) for one in outcome.first()], draw)

@@ -27,7 +27,10 @@ def run_load(job: RunningJob) -> None:
         print("# load: drawn within the job, by its nodes")
         return
     leaves, _ = slurm.topology()
-    turns = load_plan.drawn(job.plan, job.folder, job.nodes, leaves)
+    asked = job.plan.task_of(load_plan.LoadAsked)
+    compared = asked.victims, asked.aggressors, asked.rounds
+    turns = load_plan.turns(job.nodes, leaves, *compared, job.plan.seed)
+    job_files.note(job.folder / load_plan.TURNS_FILE, turns)
     for turn in turns:
         victim, aggressor = load_plan.steps(turn, job.plan)
         if aggressor is None:

@@ -369,10 +369,6 @@ SETTLE_S = 60
 """Seconds in which Slurm considers every job of its queue: its default sched_interval."""
 
 
-LEAST_NODES = 2
-"""Nodes of a pair."""
-
-
 @dataclass
 class Wait:
     """Seconds that a job has waited for nodes, ``own_s``, and what Slurm says of it.
@@ -401,9 +397,13 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
     """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
 
     ``netproof_left``: ``why`` it was skipped, and whether that was ``planned``; empty if it ran.
+    ``in_pairs``: fewer nodes will do, without those of other turns, ``left_to_others``.
     """
 
     netproof_left = variable(dict, value={}, loggable=True)
+    num_tasks: int
+    in_pairs = False
+    left_to_others: tuple[str, ...] = ()
 
     def run_complete(self) -> bool:
         """Check whether the job has ended; skip one that waits too long."""
@@ -497,18 +497,14 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             raise ReframeError(f"job {jobid} waits for its nodes, and {refusal}")
 
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
-        """Return whether the job now waits for the free nodes only; by default it does not."""
-        return False
+        """Return whether the job now waits for the free nodes only, a pair of them at least.
 
-
-def with_fewer(test: Any, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
-    """Return whether a job of one task per node now waits for the free nodes only, two at least.
-
-    Raise NetproofError if Slurm refuses that.
-    """
-    if not LEAST_NODES <= len(free) < test.num_tasks:
-        return False
-    slurm.take_fewer(str(test.job.jobid), len(free))
-    test.num_tasks = len(free)
-    test.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
-    return True
+        Raise NetproofError if Slurm refuses that.
+        """
+        own = [name for name in free if name not in self.left_to_others]
+        if not (self.in_pairs and 2 <= len(own) < self.num_tasks):
+            return False
+        slurm.take_fewer(str(self.job.jobid), len(own))
+        self.num_tasks = len(own)
+        self.netproof_busy = {"nodes": list(busy), "waited_s": waited_s}
+        return True

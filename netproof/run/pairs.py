@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 import reframe as rfm
@@ -28,7 +27,6 @@ from netproof.run.mixins import (
     pair_places,
     tree,
     usable_nodes,
-    with_fewer,
 )
 from netproof.session import job_files, pair_rounds, plan
 from netproof.session.pair_rounds import PairRounds
@@ -67,7 +65,7 @@ class PairLaunches(Job, InPairs):
     mode = variable(str, value=Mode.QUICK.value)
     netproof_busy = variable(dict, value={}, loggable=True)
     num_tasks_per_node = 1
-    left_to_others: tuple[str, ...] = ()
+    in_pairs = True
     keep_files = [
         *Job.keep_files,
         *(f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE),
@@ -105,11 +103,6 @@ class PairLaunches(Job, InPairs):
             turn = first_turn(self.current_partition.name) + self.turn
             self.left_to_others = of_other_turns(usable, self.num_tasks, turn)
             self.job.options += [f"--exclude={fold(self.left_to_others)}"]
-
-    def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
-        """Return whether the job now waits for the free nodes among those of its turn."""
-        own = [name for name in free if name not in self.left_to_others]
-        return with_fewer(self, own, busy, waited_s)
 
     @run_before("run")
     def plan_rounds(self) -> None:

@@ -232,7 +232,11 @@ class JobFolder:
         counted = counters.counters(errors, said, {*ranks})
         sent: dict[str, Any] = {"payload": payload}
         if payload is None:
-            sent = {"exchanged": self._exchanged(step, case)}
+            try:
+                sent = {"exchanged": self._payload(step, case)}
+            except (NetproofError, OSError) as error:
+                # The curve is whole without it.
+                sent = {"exchanged": str(error)}
             if counted:
                 between = self._payload(step, case, ranks)
                 sent["payload"] = between if isinstance(between, str) else between[0]
@@ -254,14 +258,6 @@ class JobFolder:
         """Return what a step had to send between its nodes; without, its ranks."""
         printed, said = (text_of(self.folder / f"{step}.{kind}") for kind in ("out", "err"))
         return registry.of(case).payload(case, printed, said, nodes)
-
-    def _exchanged(self, step: str, case: Case) -> Sent:
-        """Return what a step's ranks had to send to each other."""
-        try:
-            return self._payload(step, case)
-        except (NetproofError, OSError) as error:
-            # The curve is whole without it.
-            return str(error)
 
     def starts(self, case: Case) -> tuple[Launch | str, ...]:
         """Return the launches on the ranks of a case that only start and end."""

@@ -233,18 +233,14 @@ def facts_of(path: Path, header: str) -> dict[str, Any]:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
     number = next((n for n, line in enumerate(lines) if line.startswith(f"{header} ")), None)
     if number is None:
-        raise NetproofError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
+        errors = path.with_suffix(".err")
+        words = job_files.last_words(errors)
+        found = f"found {shortened(repr(lines[0]))}{words}" if lines else "the file is empty"
+        if not lines:
+            found += words or f", and so is {errors.name}"
+        raise NetproofError(f"{path}:1: the header {header!r} is missing: {found}")
     place, text = f"{path}:{number + 1}", lines[number].removeprefix(header)
     return codec.decode(dict[str, Any], disk.json_value(text, place), place)
-
-
-def _instead(path: Path, lines: Sequence[str]) -> str:
-    """Return the first line of a file without its header, and the step's last words."""
-    errors = path.with_suffix(".err")
-    words = job_files.last_words(errors)
-    if lines:
-        return f": found {shortened(repr(lines[0]))}{words}"
-    return f": the file is empty{words or f', and so is {errors.name}'}"
 
 
 def read_node(path: Path) -> Node:

@@ -182,13 +182,10 @@ def read(
             as_it_ran = {name: getattr(ran, name) for name in _AS_IT_RAN}
             done.append(dataclasses.replace(launch, **as_it_ran))
         except (NetproofError, OSError) as error:
-            faults.append(f"{_of_pair(launch)}{error}")
+            # Of several pairs it is not known which one failed.
+            of_pair = f"{' – '.join(launch.nodes())}: " if len(launch.pairs) == 1 else ""
+            faults.append(f"{of_pair}{error}")
     return tuple(done), tuple(faults), tuple(crashes)
-
-
-def _of_pair(launch: Launch) -> str:
-    """Name the nodes of a launch of one pair; of several pairs it is not known which one failed."""
-    return f"{' – '.join(launch.nodes())}: " if len(launch.pairs) == 1 else ""
 
 
 def _read_pairs(folder: Path, launch: Launch, step: str) -> tuple[tuple[Curve, ...], int]:

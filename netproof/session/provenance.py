@@ -313,7 +313,8 @@ def transport_of(folder: Path) -> tuple[str, ...] | str:
             lines += [line for line in found if not _BENCHMARKS_OWN.fullmatch(line)]
     except OSError as error:
         return f"{error.filename}: {error.strerror}: the job ended before it was asked"
-    said = [_plain(line) for line in dict.fromkeys(lines)]
+    printable = ("".join(one if one.isprintable() else " " for one in line) for line in lines)
+    said = [line[:MOST_LETTERS] for line in dict.fromkeys(printable)]
     if len(said) > MOST_LINES:
         # What names a transport first, whatever else was said before.
         said.sort(key=lambda line: _TELLING.search(line) is None)
@@ -324,8 +325,3 @@ def transport_of(folder: Path) -> tuple[str, ...] | str:
 def telling(said: Sequence[str]) -> tuple[str, ...]:
     """The lines that name a transport; where none of them does, the first few."""
     return tuple(line for line in said if _TELLING.search(line)) or tuple(said[:MOST_TOLD])
-
-
-def _plain(line: str) -> str:
-    """One printable line."""
-    return "".join(one if one.isprintable() else " " for one in line)[:MOST_LETTERS]

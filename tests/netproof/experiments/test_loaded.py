@@ -16,7 +16,7 @@ from netproof.experiments import load, load_plan
 from netproof.experiments.load import Impact, Loaded, Statistic, VictimRun
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, chosen, turns
 from netproof.measurement.interval import Side
-from netproof.session import job_files, node_facts
+from netproof.session import job_files
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -218,17 +218,6 @@ ASKED = PLANNED.task_of(load_plan.LoadAsked)
 
 def steps(turn: load_plan.VictimTurn) -> tuple[Step, Step | None]:
     return load_plan.steps(turn, PLANNED)
-
-
-def test_a_job_draws_what_its_seed_gives(tmp_path):
-    nodes = node_facts.nodes_of_job(PLANNED_JOB, "1")
-    leaves = {
-        f"tree-leaf-{leaf}": tuple(f"tree-{4 * leaf - 3 + n}" for n in range(4)) for leaf in (1, 2)
-    }
-    drawn = load_plan.drawn(PLANNED, tmp_path, nodes, leaves)
-    assert load_plan.read_turns(tmp_path) == drawn
-    asked = (leaves, ASKED.victims, ASKED.aggressors, ASKED.rounds)
-    assert drawn == turns(nodes, *asked, PLANNED.seed)
 
 
 def test_each_launch_is_a_step_and_may_have_an_aggressor_on_the_other_nodes():

@@ -31,7 +31,9 @@ def test_each_library_is_told_by_its_own_variable_and_netpipe_over_tcp_by_an_arg
 
 
 def test_any_variable_is_told_as_it_is_to_any_library_on_any_partition():
-    assert parameters.found("mtu", ()).values_on(()) == ("1500", "4500", "9000")
+    mtu = parameters.found("mtu", ())
+    assert mtu.values_on(()) == ("1500", "4500", "9000")
+    assert mtu.assignment(TCP, "any") == parameters.Assignment()
     turned = parameters.found("UCX_TLS", ["rc+x"])
     for path in ("inter-node", "intra-node"):
         assignment = turned.assignment(MPI, "whatever 1.0", path)

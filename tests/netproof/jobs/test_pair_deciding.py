@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
+from made_job import MadeJob
 
 from netproof import codec
 from netproof.jobs import pair_rounds as rounds
@@ -144,38 +144,11 @@ def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
 
 @pytest.mark.parametrize(("count", "among_others", "streams"), [(2, 3, 6), (3, 9, 18)])
 def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
-    folder: Path, count, among_others, streams, monkeypatch
+    tmp_path: Path, count, among_others, streams
 ):
-    ask(folder, criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
-    planned = JobPlan.read(folder / PLAN_FILE)
-    partition = planned.partition
-    where = ("testbed", "fast-ethernet", "mpich")
-    (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
-    nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
-
-    def measured(number: int, planned: Launch) -> Launch:
-        return dataclasses.replace(
-            recorded,
-            number=number,
-            round=planned.round,
-            pairs=planned.pairs,
-            curves=recorded.curves[:1],
-            alone=planned.alone,
-            counters=None,
-        )
-
-    def so_far(_asked: PairRounds, folder: Path, *_: object) -> PairRounds:
-        planned, _ = pair_rounds.read_planned(folder)
-        done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
-        return PairRounds(*where, nodes, done, JOBID, "quick", 1)
-
-    monkeypatch.setattr(rounds, "so_far", so_far)
-    decider, made = Decider(folder, planned, JOBID), 0
-    while decider.following(made) is not None:
-        made += 1
-    planned, _ = pair_rounds.read_planned(folder)
-    assert [one.stream for one in planned] == among_others * [False] + streams * [True]
-    assert len({frozenset(one.pairs[0]) for one in planned}) == count * (count - 1) / 2
+    made = MadeJob(tmp_path / "job", count).run_rounds(None).decider.launches
+    assert [one.stream for one in made] == among_others * [False] + streams * [True]
+    assert len({frozenset(one.pairs[0]) for one in made}) == count * (count - 1) / 2
 
 
 def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -39,6 +39,8 @@ class Queued:
     cancelled: bool = False
     netproof_left: dict = field(default_factory=dict)
     netproof_busy: dict = field(default_factory=dict)
+    in_pairs = False
+    left_to_others = ()
 
     def __post_init__(self) -> None:
         self.job = SimpleNamespace(jobid=str(self.number), state="PENDING", cancel=self._cancel)
@@ -68,7 +70,7 @@ class Queued:
 class InPairs(Queued):
     """A job of pairs, which can do with fewer nodes."""
 
-    take_fewer = mixins.with_fewer
+    in_pairs = True
 
 
 @dataclass
