@@ -8,8 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from netproof.benchmarks.gpcnet import BENCHMARK
+from netproof.errors import ParseError
 from netproof.experiments import gpcnet
 from netproof.experiments.gpcnet import (
     GpcnetAsked,
@@ -133,3 +136,44 @@ def test_a_run_that_is_not_whole_says_why(tmp_path, name, old, new, said):
     (only,) = recorded(folder).rounds
     assert not only.tests
     assert said in only.fault
+
+
+# Recorded output, and output that is refused.
+
+
+def test_every_figure_is_read():
+    output = BENCHMARK.read(PRINTED, "recorded")
+    assert output.version == "1.3"
+    assert output.facts == {"ranks": 10, "nodes": 10, "nodes_of_tests": 2}
+    assert network_tests(output) == (
+        NetworkTest(LATENCY, "usec", (14.1, 39.5), (30.3, 255.4)),
+        NetworkTest(RATE, "MiB/s/rank", (937.8, 339.3), (901.5, 112.3)),
+        NetworkTest("Multiple Allreduce (8 B)", "usec", (21.7, 1.6), (44.9, 1.2)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("NetworkLoad Tests", "Network Tests", "expected the line above or below a row"),
+        ("10 MPI ranks", "many MPI ranks", ":2: expected ranks and nodes"),
+        ("Isolated Network Tests", "Isolated network tests", "not the title ['Isolated Network"),
+        ("14.1 |         39.5", " nan |         39.5", "is no test, its numbers and a unit"),
+        ("14.1 |", " 0.0 |", "is of no time or rate above 0"),
+        ("     usec |", "       ms |", "is no test, its numbers and a unit"),
+        ("|         30.3 |", "|", "is no test, its numbers and a unit"),
+        ("Lat (8 B) |         30.3", "Lat (9 B) |         30.3", "are not the same"),
+    ],
+)
+def test_anything_else_is_refused_with_its_line(old, new, said):
+    assert old in PRINTED
+    with pytest.raises(ParseError) as refused:
+        BENCHMARK.read(PRINTED.replace(old, new, 1), "x.out")
+    assert said in str(refused.value)
+    assert str(refused.value).startswith("x.out:")
+
+
+@given(st.integers(0, len(PRINTED.rstrip()) - 1))
+def test_a_text_that_was_cut_is_refused(length):
+    with pytest.raises(ParseError):
+        BENCHMARK.read(PRINTED[:length], "x.out")

@@ -396,6 +396,7 @@ def test_a_start_that_failed_is_left_out_with_its_reason(job, partition):
     assert "0 of 2 ranks reported their end" in why
     # The curve is whole without what was sent.
     (job / "tcp-intra-node-oneway.1.out").unlink()
+    without(job / "tcp-intra-node-oneway.1.err", "netproof counters on")
     (first, _) = used(job, "tcp", partition).launches
     assert "tcp-intra-node-oneway.1.out" in first.exchanged
 
