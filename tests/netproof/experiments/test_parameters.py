@@ -69,6 +69,12 @@ def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them()
         turned.assignment(MPI, "MPICH 5.0.2")
 
 
+def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
+    several = map(parameters.of, ("UCX_RNDV_THRESH", "UCX_TLS", "socket-buffer", "eager-limit"))
+    found = [(one.eager_limit, one.in_bytes) for one in several]
+    assert found == [(True, True), (False, False), (False, True), (True, True)]
+
+
 @pytest.mark.parametrize(
     ("name", "protocol", "library", "path", "said"),
     [

@@ -259,6 +259,7 @@ def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_p
         if one.measured and one.measured.case.environment == "mpich"
     ]
     extras = next(one.extras for one in report.results if one.measured)["partition_extras"]
+    extras = {**extras, "twin": ["twin"]}
     (tmp_path / "mpich").mkdir()
     cases = [one.case for one in several]
     part_of(cases, [{} for _ in cases], 1, extras).write(tmp_path / "mpich")
@@ -272,6 +273,8 @@ def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_p
     units = outcome.units(repeated, 1)
     steps = [step.name for unit in units for _, step in unit if "-twin." not in step.name]
     assert len(set(steps)) == len(steps)
+    # Each launch of a whole curve has the one over the healthy twin.
+    assert "mpi-inter-node-oneway-twin.1" in [step.name for unit in units for _, step in unit]
     place = steps.index("tcp-inter-node-oneway.1")
     assert "mpi-inter-node-oneway.1" in (*steps[place - 1 : place], steps[place + 1])
     dense = {f"{subject}.1" for one in repeated for subject, _ in one.dense()}

@@ -39,8 +39,8 @@ class Queued:
     cancelled: bool = False
     netproof_left: dict = field(default_factory=dict)
     netproof_busy: dict = field(default_factory=dict)
+    left_to_others: tuple = ()
     in_pairs = False
-    left_to_others = ()
 
     def __post_init__(self) -> None:
         self.job = SimpleNamespace(jobid=str(self.number), state="PENDING", cancel=self._cancel)
@@ -125,6 +125,11 @@ def test_a_single_free_node_is_no_pair(said):
     with pytest.raises(SkipTestError, match=r"1 of the .* other jobs held gige-\[2-4\]"):
         job.looked(0, LIMIT_S)
     assert said.asked == []
+
+
+def test_free_nodes_of_other_turns_are_left_to_these(said):
+    InPairs(left_to_others=("gige-1",)).looked(0, LIMIT_S)
+    assert said.asked == [2]
 
 
 def test_a_job_that_waits_for_another_job_does_not_wait_for_nodes(said):
