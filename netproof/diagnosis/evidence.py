@@ -395,9 +395,6 @@ def red_quantity(judged: CaseVerdict) -> PairQuantity:
     return PairQuantity.LATENCY if of_latency else PairQuantity.RATE
 
 
-LINK_FACTS = ("link_mbit_s", "duplex")
-"""Facts of a node about the speed of its link."""
-
 WAITED_TIMES = 3.0
 """Ratio to the waiting time on other nodes above which ranks count as waiting for CPUs."""
 
@@ -464,7 +461,7 @@ def _sign_of(finding: NodeFinding) -> Sign | None:
         return Sign.MTU
     if finding.fact == "tcp":
         return Sign.NO_TCP
-    return Sign.LINK if finding.fact in LINK_FACTS else Sign.SETTING
+    return Sign.LINK if finding.fact in ("link_mbit_s", "duplex") else Sign.SETTING
 
 
 _UNAVAILABLE = re.compile(r"UnavailableNodes:([\w.,\[\]-]+[\w\]])")

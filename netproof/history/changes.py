@@ -69,7 +69,7 @@ class Change:
 
     ``index``: first night of the new level, or the bad night; ``found``: night on which the p-value
     of this series alone first reached ``ALARM``; ``before``, ``after``: levels, in the unit of the
-    series; ``size``: after / before - 1; ``p_value``: chance of such a change, from all nights up
+    series; ``p_value``: chance of such a change, from all nights up
     to its end; ``ended``: first night back, of a bad night the next that differs; ``accepted``: the
     new level was accepted as intended.
     """
@@ -79,10 +79,14 @@ class Change:
     found: int
     before: float
     after: float
-    size: float
     p_value: float
     ended: int | None = None
     accepted: bool = False
+
+    @property
+    def size(self) -> float:
+        """Return the relative size of the change."""
+        return self.after / self.before - 1
 
     @property
     def open(self) -> bool:
@@ -109,8 +113,7 @@ def change_between(
     kind: ChangeKind, index: int, found: int, before: float, after: float, p_value: float
 ) -> Change:
     """Return a change between two levels that are given as logarithms."""
-    was, now = math.exp(before), math.exp(after)
-    return Change(kind, index, found, was, now, math.expm1(after - before), float(p_value))
+    return Change(kind, index, found, math.exp(before), math.exp(after), float(p_value))
 
 
 def controlled(p_values: Mapping[K, float]) -> frozenset[K]:

@@ -19,7 +19,7 @@ from netproof.comparison.comparison import of_extras
 from netproof.intake import disk
 from netproof.measurement.case import Case
 from netproof.session.node_facts import OF_ITS_OWN, facts, memory_alike
-from netproof.store import Store, StoredSession, questions
+from netproof.store import Store, StoredSession
 from netproof.store.tables import KEY
 
 NOT_KNOWN = "not known"
@@ -66,17 +66,13 @@ class Culprits:
     unknown: Mapping[str, str]
 
 
-_KEY = ", ".join(KEY)
-
-_ROWS = {
-    "sessions": "select * from sessions",
-    "nodes": "select * from nodes",
-    "cases": f"select {_KEY}, ranks_per_node, partition_extras, environment_extras"
-    " from cases where complete",
-    "launches": f"select {_KEY}, list(distinct used.node) as nodes"
-    f" from (select {_KEY}, unnest(ranks_used) as used from launches) group by all",
+_READ: Mapping[str, Sequence[str] | None] = {
+    "sessions": None,
+    "nodes": None,
+    "cases": (*KEY, "complete", "ranks_per_node", "partition_extras", "environment_extras"),
+    "launches": (*KEY, "ranks_used.list.element.node"),
 }
-"""Questions to each table of a session."""
+"""Tables of a session that are read, and their columns, None for all."""
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -89,13 +85,10 @@ class Archive:
 
     def __init__(self, store: Store) -> None:
         def read(stored: StoredSession) -> dict[str, Rows]:
-            with questions.connect(store, [stored], only=_ROWS) as connection:
-                return {
-                    table: questions.answered(
-                        lambda query=query: connection.sql(query).to_arrow_table()
-                    ).to_pylist(maps_as_pydicts="strict")
-                    for table, query in _ROWS.items()
-                }
+            return {
+                name: store.table(stored, name, columns).to_pylist(maps_as_pydicts="strict")
+                for name, columns in _READ.items()
+            }
 
         self._read = cache(read)
 
@@ -113,13 +106,9 @@ class Archive:
             [row for row in tables["nodes"] if place == (row["partition"], row["environment"])]
             for tables in pair
         ]
-        by_case, launches = (
-            [{tuple(row[name] for name in KEY): row for row in tables[name]} for tables in pair]
-            for name in ("cases", "launches")
-        )
         found = (
             *_of_nodes(nodes[0], nodes[1]),
-            *_of_cases(by_case, launches, cases),
+            *_of_cases(pair, cases),
             *_of_sessions(sessions[0], sessions[1], place[1]),
         )
         return Culprits(before, after, found, dict(_unknown(sessions, nodes)))
@@ -169,22 +158,18 @@ def _by_key(rows: Rows) -> dict[str, dict[str, str]]:
     }
 
 
-def _of_cases(
-    rows: Sequence[Mapping[Key, Row]],
-    launches: Sequence[Mapping[Key, Row]],
-    cases: Sequence[Case],
-) -> Differences:
-    """Yield differences of the site's configuration, and of the nodes that the cases ran on.
-
-    ``rows``, ``launches``: before and after, by case.
-    """
+def _of_cases(pair: Sequence[Mapping[str, Rows]], cases: Sequence[Case]) -> Differences:
+    """Yield differences of the site's configuration, and of the nodes that the cases ran on."""
+    rows = [{_key(row): row for row in tables["cases"] if row["complete"]} for tables in pair]
     keys = [tuple(getattr(case, name) for name in KEY) for case in cases]
     both = [key for key in keys if all(key in one for one in rows)]
     found = (one for key in both for one in _of_extras(rows[0][key], rows[1][key]))
     yield from dict.fromkeys(found)
-    lists = [
-        [frozenset(one[key]["nodes"] if key in one else ()) for one in launches] for key in both
-    ]
+    used: list[dict[Key, set[str]]] = [defaultdict(set) for _ in pair]
+    for ran_on, tables in zip(used, pair, strict=True):
+        for row in tables["launches"]:
+            ran_on[_key(row)].update(rank["node"] for rank in row["ranks_used"])
+    lists = [[ran_on[key] for ran_on in used] for key in both]
     were, are = (sorted(set().union(*(pair[side] for pair in lists))) for side in (0, 1))
     moved = [pair for pair in lists if pair[0] != pair[1]]
     what = "nodes"
@@ -193,6 +178,10 @@ def _of_cases(
         were, are = map(sorted, moved[0])
     joined = (", ".join(nodes) or "none" for nodes in (were, are))
     yield from _differing([(what, *joined)], own=True)
+
+
+def _key(row: Row) -> Key:
+    return tuple(row[name] for name in KEY)
 
 
 def _of_extras(one: Row, other: Row) -> Differences:

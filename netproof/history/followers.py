@@ -17,28 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.history import changes as statistic
-from netproof.history.changes import (
-    AGO_NIGHTS,
-    ALARM,
-    ALIKE,
-    BACK,
-    BAD_NIGHT,
-    COLD_NIGHTS,
-    ESTIMATE,
-    FAR,
-    LEAST_DRIFT,
-    LONGEST,
-    MEMORY,
-    NOW_NIGHTS,
-    UNKNOWN,
-    Change,
-    ChangeKind,
-    Estimates,
-    Floats,
-    Followed,
-    OpenStep,
-    change_between,
-)
+from netproof.history.changes import Change, ChangeKind, Estimates, Floats, Followed, OpenStep
 
 Numbers = NDArray[np.int64]
 
@@ -46,18 +25,18 @@ NO_NIGHT = -1
 
 STATE = np.dtype(
     [
-        ("level_values", np.float64, MEMORY),
-        ("level_nights", np.int64, MEMORY),
-        ("known", ESTIMATE),
+        ("level_values", np.float64, statistic.MEMORY),
+        ("level_nights", np.int64, statistic.MEMORY),
+        ("known", statistic.ESTIMATE),
         ("since", np.int64),
         ("long_ago", np.float64, 2),
-        ("newest_before", ESTIMATE, LONGEST),
+        ("newest_before", statistic.ESTIMATE, statistic.LONGEST),
         ("aside_night", np.int64),
         ("aside_off", np.float64),
-        ("aside_known", ESTIMATE),
+        ("aside_known", statistic.ESTIMATE),
         *((name, np.float64) for name in ("old", "new", "odds", "prior", "previous")),
         ("begin", np.int64),
-        ("bad_nights", np.float64, len(FAR)),
+        ("bad_nights", np.float64, len(statistic.FAR)),
         ("p_value", np.float64),
     ]
 )
@@ -100,7 +79,7 @@ class Followers:
     """
 
     def __init__(
-        self, logs: Floats, accepted: Sequence[frozenset[int]] = (), alarm: float = ALARM
+        self, logs: Floats, accepted: Sequence[frozenset[int]] = (), alarm: float = statistic.ALARM
     ) -> None:
         self.logs, self.accepted, self.alarm = logs, tuple(accepted), alarm
         self.past = [SeriesPast() for _ in logs]
@@ -110,7 +89,7 @@ class Followers:
         for name in ("level_nights", "aside_night", "begin"):
             self.now[name] = NO_NIGHT
         for name in ("known", "newest_before", "aside_known"):
-            self.now[name] = UNKNOWN
+            self.now[name] = statistic.UNKNOWN
         self.now["p_value"] = 1.0
 
     def accept(self, number: int, night: int) -> None:
@@ -121,7 +100,7 @@ class Followers:
             past.over += [replace(change, accepted=True) for change in standing]
         elif now["known"]["count"]:
             before = float(now["known"]["level"])
-            begun = change_between(ChangeKind.STEP, night, night, before, math.nan, 1.0)
+            begun = statistic.change_between(ChangeKind.STEP, night, night, before, math.nan, 1.0)
             past.over.append(replace(begun, accepted=True))
         past.steps, past.drift = [], None
         if np.isfinite(now["known"]["noise"]):
@@ -134,11 +113,11 @@ class Followers:
         if not len(there):
             return
         self._sort_in(there, night)
-        now["bad_nights"][there] *= 1 - 1 / MEMORY
+        now["bad_nights"][there] *= 1 - 1 / statistic.MEMORY
         now["known"][there] = self._estimated(now["level_values"][there], there)
         taken = there[now["aside_night"][there] == NO_NIGHT]
         p_value, window = statistic.scan(
-            now["level_values"][taken, -LONGEST:], now["newest_before"][taken]
+            now["level_values"][taken, -statistic.LONGEST :], now["newest_before"][taken]
         )
         now["p_value"][taken] = p_value
         for number in self._gone_back(there, night):
@@ -175,8 +154,7 @@ class Followers:
         later = later[np.isfinite(later)]
         if not len(later):
             return None
-        after = float(np.exp(np.median(later[:COLD_NIGHTS])))
-        return replace(change, after=after, size=after / change.before - 1)
+        return replace(change, after=float(np.exp(np.median(later[: statistic.COLD_NIGHTS]))))
 
     def _sort_in(self, there: Numbers, night: int) -> None:
         """Add a night to the others, or set it aside if it is far off and unlike the one before."""
@@ -187,20 +165,20 @@ class Followers:
                 (values - known["level"]) / known["noise"]
                 for values in (value, now["previous"][there])
             )
-            far = np.abs(off) > BAD_NIGHT
-            near = np.abs(off - last) < ALIKE
-            near |= far & (np.abs(last) > BAD_NIGHT)
+            far = np.abs(off) > statistic.BAD_NIGHT
+            near = np.abs(off - last) < statistic.ALIKE
+            near |= far & (np.abs(last) > statistic.BAD_NIGHT)
             alike = (np.sign(off) == np.sign(last)) & near
         waiting = now["aside_night"][there] != NO_NIGHT
         released, bad = there[waiting & alike], there[waiting & ~alike]
         self._append(released, now["aside_night"][released], now["aside_known"][released])
-        now["bad_nights"][bad] += now["aside_off"][bad, np.newaxis] > FAR
+        now["bad_nights"][bad] += now["aside_off"][bad, np.newaxis] > statistic.FAR
         for past, number in ((self.past[one], one) for one in there.tolist()):
             if past.aside is not None and number in bad:
                 past.over.append(replace(past.aside, ended=night))
             past.aside = None
         now["aside_night"][there] = NO_NIGHT
-        set_aside = far & ~alike & (known["count"] >= COLD_NIGHTS)
+        set_aside = far & ~alike & (known["count"] >= statistic.COLD_NIGHTS)
         self._append(there[~set_aside], night, known[~set_aside])
         these = there[set_aside]
         now["aside_night"][these], now["aside_off"][these] = night, np.abs(off[set_aside])
@@ -223,7 +201,7 @@ class Followers:
             now[name][numbers, :-1] = now[name][numbers, 1:]
             now[name][numbers, -1] = new
         now["since"][numbers] += 1
-        begun = numbers[now["since"][numbers] == AGO_NIGHTS]
+        begun = numbers[now["since"][numbers] == statistic.AGO_NIGHTS]
         for place, name in enumerate(("level", "noise")):
             now["long_ago"][begun, place] = now["known"][name][begun]
 
@@ -249,18 +227,18 @@ class Followers:
         now["begin"] = np.where(quiet, night, now["begin"])
         step = (now["new"] - old) / known["noise"]
         off = (self.logs[these, night] - old) / known["noise"]
-        most = 0.55 * BACK
+        most = 0.55 * statistic.BACK
         now["odds"] = np.maximum(now["odds"] + np.clip(step * (step / 2 - off), -most, most), 0.0)
         self.now[these] = now
-        back: list[int] = these[now["odds"] > BACK].tolist()
+        back: list[int] = these[now["odds"] > statistic.BACK].tolist()
         return back
 
     def _alarm(self, number: int, window: int, night: int) -> None:
         """Handle a series that left its level: for a new one, or for an earlier one."""
         members, now = self._members(number), self.now[number]
         known = now["newest_before"][-window]
-        begin = statistic.first_night(self.logs[number], members[-3 * LONGEST :], known)
-        begin = max(begin, members[-LONGEST:][0])
+        begin = statistic.first_night(self.logs[number], members[-3 * statistic.LONGEST :], known)
+        begin = max(begin, members[-statistic.LONGEST :][0])
         after = np.median(self.logs[number, [n for n in members if n >= begin]])
         for place, step in enumerate(self.past[number].steps):
             if abs(after - step.known["level"]) < abs(after - now["known"]["level"]):
@@ -301,11 +279,13 @@ class Followers:
             if (drift := self.past[number].drift) is not None:
                 self._drift_on(number, drift, night)
         old = np.isfinite(self.now["long_ago"][there, 0])
-        these = there[old & (self.now["since"][there] >= NOW_NIGHTS + AGO_NIGHTS)]
+        these = there[
+            old & (self.now["since"][there] >= statistic.NOW_NIGHTS + statistic.AGO_NIGHTS)
+        ]
         level, noise = self.now["long_ago"][these].T
-        off = np.median(self.now["level_values"][these, -NOW_NIGHTS:], axis=1) - level
+        off = np.median(self.now["level_values"][these, -statistic.NOW_NIGHTS :], axis=1) - level
         p_values = _long_off(off / np.maximum(noise, self.now["known"]["noise"][these]))
-        found = (p_values <= self.alarm) & (np.abs(off) >= math.log1p(LEAST_DRIFT))
+        found = (p_values <= self.alarm) & (np.abs(off) >= math.log1p(statistic.LEAST_DRIFT))
         for number in these[found].tolist():
             if self.past[number].drift is None and not self._is_slope(number, night):
                 members, known = self._members(number), self.now["known"][number]
@@ -319,9 +299,9 @@ class Followers:
         if bend is None:
             return False
         if self.past[number].drift is None:
-            first = members[: max(bend, statistic.FEWEST)][-AGO_NIGHTS:]
+            first = members[: max(bend, statistic.FEWEST)][-statistic.AGO_NIGHTS :]
             before = float(np.median(self.logs[number, first]))
-            drift = change_between(
+            drift = statistic.change_between(
                 ChangeKind.DRIFT, members[bend], night, before, known["level"], 1.0
             )
             self._drift_on(number, drift, night)
@@ -334,13 +314,13 @@ class Followers:
         if past.steps and past.steps[-1].found > drift.found:
             return
         before = math.log(drift.before)
-        off = float(np.nanmedian(now["level_values"][-NOW_NIGHTS:])) - before
+        off = float(np.nanmedian(now["level_values"][-statistic.NOW_NIGHTS :])) - before
         if off * drift.size < 0 or abs(off) < abs(math.log1p(drift.size)) / 2:
             past.over.append(replace(drift, ended=night))
             past.drift = None
             return
         p_value = float(_long_off(np.array(off / now["known"]["noise"])))
-        past.drift = change_between(
+        past.drift = statistic.change_between(
             ChangeKind.DRIFT, drift.index, drift.found, before, before + off, p_value
         )
 
@@ -357,23 +337,23 @@ class Followers:
 
     def _known_of(self, number: int, *several: Sequence[int]) -> Estimates:
         """Return the estimates of a series as if each of ``several`` made its level."""
-        rows = np.full((len(several), MEMORY), np.nan)
+        rows = np.full((len(several), statistic.MEMORY), np.nan)
         for row, nights in zip(rows, several, strict=True):
-            memory = list(nights)[-MEMORY:]
+            memory = list(nights)[-statistic.MEMORY :]
             row[len(row) - len(memory) :] = self.logs[number, memory]
         return self._estimated(rows, np.full(len(several), number))
 
     def _go_on(self, number: int, nights: Sequence[int]) -> None:
         """Continue a series at the level of these nights, without any suspicion."""
-        now, memory = self.now[number], list(nights)[-MEMORY:]
+        now, memory = self.now[number], list(nights)[-statistic.MEMORY :]
         now["level_values"], now["level_nights"] = np.nan, NO_NIGHT
         if memory:
             now["level_values"][-len(memory) :] = self.logs[number, memory]
             now["level_nights"][-len(memory) :] = memory
-        first = max(len(memory) - LONGEST, 0)
+        first = max(len(memory) - statistic.LONGEST, 0)
         known = self._known_of(number, *(memory[:end] for end in range(first, len(memory) + 1)))
-        now["newest_before"] = UNKNOWN
-        now["newest_before"][LONGEST - (len(memory) - first) :] = known[:-1]
+        now["newest_before"] = statistic.UNKNOWN
+        now["newest_before"][statistic.LONGEST - (len(memory) - first) :] = known[:-1]
         steps = self.past[number].steps
         now["known"], now["new"] = known[-1], known[-1]["level"]
         now["old"] = steps[-1].known["level"] if steps else np.nan
@@ -386,15 +366,15 @@ class Followers:
 def _long_off(off: Floats) -> Floats:
     """Return p-values of standard deviations between the newest nights and long ago."""
     # The variance of a median is pi / 2 times that of a mean.
-    total = off / math.sqrt(math.pi / 2 / NOW_NIGHTS + 1 / AGO_NIGHTS)
-    p_values = statistic.two_sided(total, np.full(off.shape, float(AGO_NIGHTS)))
+    total = off / math.sqrt(math.pi / 2 / statistic.NOW_NIGHTS + 1 / statistic.AGO_NIGHTS)
+    p_values = statistic.two_sided(total, np.full(off.shape, float(statistic.AGO_NIGHTS)))
     return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
 
 
 def follow_all(
     series: Sequence[Sequence[float | None]],
     accepted: Sequence[Collection[int]] | None = None,
-    alarm: float = ALARM,
+    alarm: float = statistic.ALARM,
 ) -> list[Followed]:
     """Follow many series of the same nights from the first to the last, as ``follow_on`` does."""
     return follow_on(series, accepted, alarm=alarm).followed()
@@ -405,7 +385,7 @@ def follow_on(
     accepted: Sequence[Collection[int]] | None = None,
     known: Followers | None = None,
     places: Sequence[int] = (),
-    alarm: float = ALARM,
+    alarm: float = statistic.ALARM,
 ) -> Followers:
     """Follow many series of the same nights, continuing from a known state.
 
@@ -450,7 +430,7 @@ def read_past(values: Mapping[str, Any]) -> SeriesPast:
 
     steps = []
     for step in values["steps"]:
-        known = np.array(tuple(step["known"]), ESTIMATE)[()]
+        known = np.array(tuple(step["known"]), statistic.ESTIMATE)[()]
         steps.append(OpenStep(**{**step, "known": known, "long_ago": np.array(step["long_ago"])}))
     drift, aside = (values[name] and change(values[name]) for name in ("drift", "aside"))
     return SeriesPast([change(one) for one in values["over"]], steps, drift, aside)

@@ -535,7 +535,6 @@ def _drifting(
             changes[0],
             kind=ChangeKind.DRIFT,
             after=level,
-            size=level / changes[0].before - 1,
             p_value=min(change.p_value for change in changes),
         )
         drifting.append(Shift(one, whole, SeriesState.OPEN))

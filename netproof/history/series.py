@@ -272,6 +272,8 @@ def _series(
             other_sizes += _leave_other_sizes(line, alongside, codes, asked)
         with np.errstate(invalid="ignore"):
             has, shown = line > 0, alongside > 0
+        certain, aside = line.astype(object), alongside.astype(object)
+        certain[~has], aside[~shown] = None, None
         newest = nights - 1 - np.argmax((has | shown)[:, ::-1], axis=1)
         followed = asked & has.any(axis=1)
         recent = newest >= nights - STILL_MEASURED
@@ -280,8 +282,8 @@ def _series(
             Series(
                 (cases[one],),
                 quantity,
-                _line(line[one], has[one]),
-                _line(alongside[one], shown[one]),
+                tuple(certain[one].tolist()),
+                tuple(aside[one].tolist()),
             )
             for one in np.flatnonzero(followed & recent).tolist()
         ]
@@ -297,15 +299,6 @@ def _codes(texts: pa.ChunkedArray) -> NDArray[np.int64]:
     """Return a number for each text, the same for equal ones; -1 for null."""
     codes = pc.dictionary_encode(texts).combine_chunks().indices
     return np.asarray(pc.fill_null(codes.cast(pa.int64()), -1))
-
-
-def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    if there.all():
-        return tuple(values.tolist())
-    if not there.any():
-        return (None,) * len(values)
-    pairs = zip(values.tolist(), there.tolist(), strict=True)
-    return tuple(value if known else None for value, known in pairs)
 
 
 def _by_place(table: pa.Table, sessions: Sequence[str]) -> tuple[Counts, ...]:

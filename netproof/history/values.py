@@ -173,7 +173,7 @@ def _answer(
 
 HEAD = b"netproof-followed "
 
-FORMAT = 12
+FORMAT = 13
 """Raised when detection finds other changes in the same nights, or the file of states changes."""
 
 MOST_BYTES = 2_000_000_000

@@ -93,7 +93,7 @@ plot \\
 
 def _csv(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
     texts = {}
-    place = {"system": stored.system, "month": stored.month, "session": stored.name}
+    place = dict(part.split("=", 1) for part in stored.place.parts)
     for name, table in questions.tables(store, stored).items():
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
@@ -114,20 +114,19 @@ def expected_seconds(wanted: Iterable[PlannedJob], known: Past) -> dict[PlannedJ
 def _as_the_like(
     job: PlannedJob, typical_s: Mapping[PlannedJob, float], overhead_s: float
 ) -> Expected:
-    alike = {other: seconds for other, seconds in typical_s.items() if other.what() == job.what()}
-    nearer: tuple[Callable[[PlannedJob], bool], ...] = (
-        lambda other: other.partition == job.partition,
-        lambda other: other.environment == job.environment,
-        lambda other: True,
-    )
-    for near in nearer:
-        found = {other: seconds for other, seconds in alike.items() if near(other)}
-        if found:
-            named = ", ".join(f"{other.partition} {other.environment}" for other in sorted(found))
-            return Expected(
-                median(found.values()) + overhead_s, f"never measured whole: as others of {named}"
-            )
-    return Expected(None, "not known: nothing like it was ever measured")
+    alike = [other for other in typical_s if other.what() == job.what()]
+    if not alike:
+        return Expected(None, "not known: nothing like it was ever measured")
+
+    def distance(other: PlannedJob) -> int:
+        elsewhere = other.partition != job.partition
+        return elsewhere + (elsewhere and other.environment != job.environment)
+
+    least = min(map(distance, alike))
+    nearest = sorted(other for other in alike if distance(other) == least)
+    seconds = median(typical_s[other] for other in nearest) + overhead_s
+    named = ", ".join(f"{other.partition} {other.environment}" for other in nearest)
+    return Expected(seconds, f"never measured whole: as others of {named}")
 
 
 def session_seconds(expected: Mapping[PlannedJob, Expected], matrix: Matrix) -> float | None:

@@ -170,11 +170,6 @@ class StoredSession:
             )
 
     @property
-    def month(self) -> str:
-        """Return the month in which it began, ``2026-11``."""
-        return f"{self.name[:4]}-{self.name[4:6]}"
-
-    @property
     def start(self) -> datetime:
         """Return when it began, UTC, to the second."""
         return datetime.strptime(self.name[:15], "%Y%m%dT%H%M%S")
@@ -182,7 +177,8 @@ class StoredSession:
     @property
     def place(self) -> Path:
         """Return the path of its directory within the store."""
-        return Path(f"system={self.system}", f"month={self.month}", f"session={self.name}")
+        month = f"month={self.name[:4]}-{self.name[4:6]}"
+        return Path(f"system={self.system}", month, f"session={self.name}")
 
 
 @dataclass(frozen=True)
