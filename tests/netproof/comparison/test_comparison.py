@@ -27,7 +27,7 @@ def test_a_session_that_is_twice_as_fast_everywhere_has_that_ratio_at_every_size
     assert case.score.value == pytest.approx(2)
     assert list(case.ratios.values()) == pytest.approx([2] * len(case.ratios))
     assert min(case.ratios) == 4
-    assert case.outcome is Outcome.FASTER
+    assert (case.outcome, case.disturbed) == (Outcome.FASTER, ())
     assert compared.mean() == pytest.approx(2)
 
 
@@ -41,15 +41,16 @@ def test_the_same_measurements_differ_nowhere(healthy):
     assert compared.differences == ()
 
 
-def test_one_launch_has_no_interval_and_no_outcome(healthy):
-    compared = compare(*sides(healthy, first_launches(healthy, 1)))
-    case = of(compared, "NetPIPE mpi inter-node oneway")
-    assert case.outcome is Outcome.UNDECIDED
-    assert "no interval" in case.sentence()
-    for case in compared.cases:
-        latency = case.landmarks["latency_us"]
-        assert latency.ratio == pytest.approx(1, abs=0.5)
-        assert (latency.interval, latency.difference_interval) == (None, None)
+@pytest.mark.slow
+def test_one_launch_has_no_interval_and_no_outcome_and_two_are_not_enough_to_say_where(healthy):
+    slower = with_results(healthy, lambda one: with_times(one, lambda size: 3))
+    case = of(compare(*sides(healthy, first_launches(slower, 1))), "NetPIPE mpi inter-node oneway")
+    assert (case.outcome, "no interval" in case.sentence()) == (Outcome.UNDECIDED, True)
+    latency = case.landmarks["latency_us"]
+    assert latency.ratio == pytest.approx(1 / 3, rel=0.5)
+    assert (latency.interval, latency.difference_interval) == (None, None)
+    case = of(compare(*sides(healthy, first_launches(slower, 2))), "NetPIPE mpi inter-node oneway")
+    assert (case.outcome, case.ranges) == (Outcome.SLOWER, ())
 
 
 @pytest.mark.slow
@@ -76,12 +77,9 @@ def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
 def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is_told(healthy):
     compared = compare(*sides(healthy, partitions=("gige", "fast-ethernet")))
     assert (compared.first.name, compared.second.name) == ("gige", "fast-ethernet")
-    assert len(compared.cases) == 8
-    assert compared.uncompared == ()
+    assert (len(compared.cases), compared.uncompared) == (8, ())
     assert all(
-        (case.first.case.partition, case.second.case.partition) == ("gige", "fast-ethernet")
-        and case.first.case.environment == case.second.case.environment
-        for case in compared.cases
+        case.first.case.environment == case.second.case.environment for case in compared.cases
     )
     differences = {one.pop("what"): (*one.values(),) for one in compared.differences}
     assert differences["link_mbit_s"] == (1000, 100, 8)
@@ -150,8 +148,6 @@ def test_a_side_that_was_disturbed_is_told(healthy):
     assert all(
         case.sentence().endswith(f"; the machine was disturbed: {noise}") for case in compared.cases
     )
-    again = compare(*sides(healthy, with_results(healthy, lambda result: result, "same.json")))
-    assert {case.disturbed for case in again.cases} == {()}
 
 
 def with_cost(result, seconds):
@@ -166,11 +162,6 @@ def with_cost(result, seconds):
     return with_launches(result, launches, starts=[started])
 
 
-def head_of(compared) -> str:
-    text = printed(blocks([compared], {}))
-    return next(line for line in text.splitlines() if " ratio " in line)
-
-
 @pytest.mark.slow
 def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio_where_both_are_known(
     healthy,
@@ -180,12 +171,10 @@ def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio_where_b
     compared = compare(*sides(first, second))
     cost = of(compared, "NetPIPE mpi inter-node oneway").cpu_s_per_gb
     assert (cost.first, cost.ratio, cost.difference) == pytest.approx((20, 2, -10))
-    assert "CPU/GB" in head_of(compared)
     compared = compare(*sides(healthy, second))
     cost = of(compared, "NetPIPE mpi inter-node oneway").cpu_s_per_gb
     assert (cost.first, cost.ratio) == (None, None)
     assert cost.second == pytest.approx(10)
-    assert "CPU/GB" not in head_of(compared)
 
 
 @pytest.mark.parametrize(
@@ -272,14 +261,6 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
 
 
 @pytest.mark.slow
-def test_two_launches_are_not_enough_to_say_where(healthy):
-    slower = with_results(first_launches(healthy, 2), lambda one: with_times(one, lambda size: 3))
-    case = of(compare(*sides(healthy, slower)), "NetPIPE mpi inter-node oneway")
-    assert case.outcome is Outcome.SLOWER
-    assert case.ranges == ()
-
-
-@pytest.mark.slow
 def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
     slower = with_results(
         healthy, lambda result: with_times(result, lambda size: 10 if size < 64 else 1)
@@ -316,12 +297,12 @@ def test_an_envelope_has_the_least_time_at_each_size_and_whose_it_is(cases, judg
     matrix = judge("two-switches.json").matrix
     both = cases("tcp")
     found, links_differ = comparison.envelope_of_cases(both, matrix)
-    measured = {label: one.measured for label, one in both.items() if one.measured}
+    at = {
+        name: dict(zip(one.measured.curve.sizes, one.measured.curve.time_us, strict=True))
+        for name, one in both.items()
+        if one.measured
+    }
     for size, (time, label) in found.items():
-        at = {
-            name: dict(zip(one.curve.sizes, one.curve.time_us, strict=True))
-            for name, one in measured.items()
-        }
         assert time == at[label][size] == min(one[size] for one in at.values() if size in one)
     assert links_differ
     one_switch = {label: one for label, one in both.items() if label.startswith("gige")}

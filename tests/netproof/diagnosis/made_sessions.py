@@ -109,27 +109,21 @@ def rounds_that_lose() -> PairsVerdict:
 
 
 def _slowed(launch: Launch, slow: Mapping[str, float]) -> Launch:
-    pairs = tuple(
-        tuple(name.replace("fast-ethernet", "gige") for name in pair) for pair in launch.pairs
-    )
+    def here(name: str) -> str:
+        return name.replace("fast-ethernet", "gige")
 
-    def changed(names: tuple[str, ...], curve: Curve) -> Curve:
+    def slowed(names: tuple[str, ...], curve: Curve) -> Curve:
         factor = max((slow.get(name.replace("-", "_"), 1.0) for name in names), default=1.0)
         small, large = curve.time_us
         return dataclasses.replace(curve, time_us=(small, large * factor))
 
-    def here(several):
-        return tuple(
-            dataclasses.replace(one, node=one.node.replace("fast-ethernet", "gige"))
-            for one in several
-        )
-
+    pairs = tuple(tuple(map(here, names)) for names in launch.pairs)
     return dataclasses.replace(
         launch,
         pairs=pairs,
-        curves=tuple(map(changed, pairs, launch.curves)),
-        ranks=tuple(one.replace("fast-ethernet", "gige") for one in launch.ranks),
-        loads=here(launch.loads),
+        curves=tuple(map(slowed, pairs, launch.curves)),
+        ranks=tuple(map(here, launch.ranks)),
+        loads=tuple(dataclasses.replace(one, node=here(one.node)) for one in launch.loads),
     )
 
 
@@ -150,12 +144,8 @@ def accusing(
         node: NodeState(State.ACCUSED if node in out else State.CLEARED, (), "") for node in NODES
     }
     alone = () if recovery is None else (Alone((accused[0], NODES[3]), recovery, (effect,), ""),)
-    found = rounds(1)
-    return dataclasses.replace(
-        found,
-        judgement=Judgement(4, states, (accusation,), {}, (), ()),
-        alone=alone,
-    )
+    judgement = Judgement(4, states, (accusation,), {}, (), ())
+    return dataclasses.replace(rounds(1), judgement=judgement, alone=alone)
 
 
 def subject(
@@ -171,16 +161,18 @@ def subject(
     folder = DATA / "jobs" / f"counters-{job}"
     found = job_files.of_job(folder, case, site(), 1, mpi_over_tcp=True)
     to = dict(zip(NODES[:2], on, strict=True))
-    launches = []
-    for launch in found.launches:
-        own = counters or _moved(launch.counters, to)
-        ranks = tuple(to[node] for node in launch.ranks)
-        loads = tuple(dataclasses.replace(one, node=to[one.node]) for one in launch.loads)
-        launches.append(dataclasses.replace(launch, ranks=ranks, loads=loads, counters=own))
-    case = dataclasses.replace(case, environment=environment)
-    return Subject.of_extras(
-        dataclasses.replace(found, case=case, launches=tuple(launches)), extras(), {}
+    launches = tuple(
+        dataclasses.replace(
+            launch,
+            ranks=tuple(to[node] for node in launch.ranks),
+            loads=tuple(dataclasses.replace(one, node=to[one.node]) for one in launch.loads),
+            counters=counters or _moved(launch.counters, to),
+        )
+        for launch in found.launches
     )
+    case = dataclasses.replace(case, environment=environment)
+    moved = dataclasses.replace(found, case=case, launches=launches)
+    return Subject.of_extras(moved, extras(), {})
 
 
 def _moved(counters: Counters, to: Mapping[str, str]) -> Counters:
@@ -208,12 +200,12 @@ _OF_ETH1 = (
 )
 
 
-def judged_case(one: Subject, *red: str, measured: bool = True) -> CaseVerdict:
+def judged_case(one: Subject, *red: str) -> CaseVerdict:
     """A case with the findings on its counters, and red for these reasons."""
-    findings = engine.counted(one)
-    findings = list(confirmations.rule_all(one, findings, None))
-    for reason in red:
-        findings.append(Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0))
+    findings = [
+        *confirmations.rule_all(one, engine.counted(one), None),
+        *(Finding("jump", Level.FAIL, str(one), why, value=20.0, bound=10.0) for why in red),
+    ]
     done = dataclasses.replace(result(one.case), measured=one.measured)
     return CaseVerdict.of(one.case, done, (), "", tuple(findings))
 
@@ -225,20 +217,8 @@ def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> Cas
 
 
 def result(case: Case, on: Sequence[str] = ()) -> CheckResult:
-    return CheckResult(
-        "case",
-        "testbed",
-        "gige",
-        case.environment,
-        "pass",
-        "",
-        "",
-        1.0,
-        tuple(on),
-        "",
-        case,
-        None,
-    )
+    passed = ("pass", "", "", 1.0, tuple(on), "")
+    return CheckResult("case", "testbed", "gige", case.environment, *passed, case, None)
 
 
 def session_of(
@@ -284,34 +264,22 @@ def session_of(
     if requeued is not None:
         tries = {"partition": requeued[0], "requeued": requeued[1]}
         results += (dataclasses.replace(result(any_case), **tries),)
-    matrix = Matrix(
-        tuple(one.case for one in cases) or (any_case,),
-        (),
-        True,
-        {"gige": own},
-        {},
-        None,
-        frozenset(),
-        frozenset(not_over_tcp),
-    )
-    judged = JudgedSession(
-        Session(DATA / "sessions" / "passed.json", {}, results or (result(any_case),)),
-        matrix,
-        verdict,
-    )
+    expected = tuple(one.case for one in cases) or (any_case,)
+    without = frozenset(not_over_tcp)
+    matrix = Matrix(expected, (), True, {"gige": own}, {}, None, frozenset(), without)
+    report = DATA / "sessions" / "passed.json"
+    judged = JudgedSession(Session(report, {}, results or (result(any_case),)), matrix, verdict)
     vars(judged.session)["provenance"] = made
     return judged
 
 
 def with_waits(one: Measured, node: str, share: float) -> Measured:
     """Three such launches, in which the ranks of a node waited so long for a CPU."""
-    launches = []
-    for number in range(1, 4):
-        for launch in one.launches[:1]:
-            waited_s = tuple(
-                wall_s * (share if own == node else 0.01)
-                for own, wall_s in zip(launch.ranks, launch.used["wall_s"], strict=True)
-            )
-            used = {**launch.used, "waited_s": waited_s}
-            launches.append(dataclasses.replace(launch, number=number, used=used))
+    first = one.launches[0]
+    waited_s = tuple(
+        wall_s * (share if own == node else 0.01)
+        for own, wall_s in zip(first.ranks, first.used["wall_s"], strict=True)
+    )
+    used = {**first.used, "waited_s": waited_s}
+    launches = (dataclasses.replace(first, number=number, used=used) for number in (1, 2, 3))
     return dataclasses.replace(one, launches=tuple(launches))

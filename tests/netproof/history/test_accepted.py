@@ -43,16 +43,11 @@ def test_what_is_kept_is_what_is_read_once_and_another_alongside_it(nights):
     [
         ('"reason": "jumbo', '"reason": "jum\nbo', ""),
         ('"format": 1', '"format": 2', "format: found 2, expected 1, the only format known here"),
-        ('"reason"', '"because"', ""),
         ('"jumbo frames"', "5", "reason: found 5, expected text"),
         ('"jumbo frames"', '""', "an acceptance needs a reason"),
-        ('"gige"', '["gige"]', "covers.partition: found ['gige'], expected text"),
         ('"cases": []', '"cases": ["("]', ""),
-        ('"cases": []', '"cases": "gige"', ""),
-        ('"cases": []', '"cases": [3]', ""),
         ('"quantity": null', '"quantity": "speed"', "covers.quantity: found 'speed', expected"),
         ("testbed", "another", ""),
-        (' "partition": "gige",', "", ""),
         (' "partition": "gige"', ' "partition": null', "an acceptance says what it covers"),
         ('"at": ', '"by": 1, "at": ', ""),
         ("20260901T010000", "20260801T010000", ""),
@@ -67,13 +62,6 @@ def test_a_damaged_one_is_an_error_with_its_path_and_key(nights, old, new, reaso
     place, _, why = str(caught.value).partition(": no acceptance can be read from it: ")
     assert place == str(path)
     assert reason in why
-
-
-def test_a_foreign_file_among_them_is_an_error(nights):
-    path = series.accept(nights.store, acceptance(nights.add(0)))
-    (path.parent / "README").write_text("here be acceptances")
-    with pytest.raises(NetproofError, match="README: no acceptance can be read from it"):
-        series.acceptances(nights.store, "testbed")
 
 
 @pytest.mark.slow

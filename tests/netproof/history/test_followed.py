@@ -35,13 +35,16 @@ def from_the_first(nights: MadeNights) -> str:
 def asked(monkeypatch) -> list[str]:
     """The sessions whose values are read from here on."""
     found: list[str] = []
-    real = questions.nightly
 
-    def nightly(store, sessions, baseline):
-        found.extend(stored.name for stored in sessions)
-        return real(store, sessions, baseline)
+    def noted(real):
+        def ask(store, sessions, **others):
+            found.extend(stored.name for stored in sessions)
+            return real(store, sessions, **others)
 
-    monkeypatch.setattr(questions, "nightly", nightly)
+        return ask
+
+    for name in ("nightly", "crashes", "counted"):
+        monkeypatch.setattr(questions, name, noted(getattr(questions, name)))
     return found
 
 
@@ -88,68 +91,13 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
 
     monkeypatch.setattr(Followers, "add", counted)
     verdict = history_verdict.judge(nights.store)
-    assert read == [added.name]
+    assert read == [added.name] * 3
     single, pools = len(verdict.nights.series), len(verdict.nights.pools)
     assert (12, single + pools) in added_nights
     assert {count for night, count in added_nights if night == 0} == {pools}
     read.clear()
     history_verdict.judge(nights.store)
     assert read == []
-
-
-@pytest.mark.slow
-def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, monkeypatch):
-    known = 2 * series.POOL_STRIDE
-    nights.add_many(known)
-    said(nights)
-    pools = history_verdict.judge(nights.store).nights.pools
-    phases = [series.phase_of(*one.where, one.quantity) for one in pools]
-    from_night_0 = []
-    add = Followers.add
-
-    def counted(self, night, among):
-        from_night_0.extend([int(among.sum())] * (night == 0))
-        return add(self, night, among)
-
-    monkeypatch.setattr(Followers, "add", counted)
-    restarted = []
-    for night in range(known, known + 6):
-        nights.add(night)
-        from_night_0.clear()
-        by_night = said(nights)
-        due = sum((night + 1 + phase) % series.POOL_STRIDE == 0 for phase in phases)
-        assert from_night_0 == [due] * bool(due)
-        restarted.append(due)
-    assert 0 < sum(restarted) < len(pools)
-    assert from_the_first(nights) == by_night
-
-
-@pytest.mark.slow
-def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
-    tcp = {"kind": "tcp", "name": "", "read": 0, "layer": "", "interfaces": [], "absent": {}}
-    tcp |= {"counted": {"Tcp.OutSegs": 90, "Tcp.RetransSegs": 10}}
-    counters = {"sources": {"gige-1": [tcp]}, "absent": {"gige-1": {}}}
-    counters |= {"took_s": {"gige-1": 0.001}, "names": [[]]}
-
-    def change(rows):
-        rows["launches"][0] |= {"counters": counters}
-
-    for night in range(4):
-        nights.add(night, change=change)
-    said(nights)
-    added = nights.add(4, change=change)
-    read, real = [], questions.counted
-
-    def counted(store, sessions):
-        read.extend(stored.name for stored in sessions)
-        return real(store, sessions)
-
-    monkeypatch.setattr(questions, "counted", counted)
-    by_night = said(nights)
-    assert read == [added.name]
-    (one,) = json.loads(by_night)["counted"]
-    assert one["again"] == [10] * 5
-    assert from_the_first(nights) == by_night
 
 
 @pytest.mark.slow
@@ -184,11 +132,11 @@ def test_a_session_that_is_put_there_anew_or_came_late_is_read_alone(nights, mon
     read = asked(monkeypatch)
     os.utime(nights.store.path(nights.stored(2)) / "curves.parquet", ns=(1, 1))
     said(nights)
-    assert read == [nights.stored(2).name]
+    assert read == [nights.stored(2).name] * 3
     read.clear()
     nights.add(3)
     by_night = said(nights)
-    assert read == [nights.stored(3).name]
+    assert read == [nights.stored(3).name] * 3
     # Everything but the values begins anew.
     assert from_the_first(nights) == by_night
 

@@ -48,55 +48,47 @@ def test_the_pooled_ones_come_first_then_the_larger(nights):
 
 
 @pytest.mark.slow
-def test_what_else_changed_that_night_is_told(nights):
+@pytest.mark.parametrize(
+    ("first", "changed"),
+    [
+        (24, ["Changed since the session before, 2026-09-24 01:00: {}."]),
+        (
+            25,
+            [
+                "Nothing that is recorded changed since the session before, 2026-09-24 01:00.",
+                "Changed from 2026-09-25 01:00 to 2026-09-26 01:00: {}.",
+            ],
+        ),
+    ],
+    ids=["that night", "a night later"],
+)
+def test_what_else_changed_that_night_is_told_or_else_around_it(nights, first, changed):
     for night in range(30):
-        late = night >= 24
-        nights.add(night, SLOW if late else by(1), mtu if late else unchanged)
+        nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= first else unchanged)
     (event,) = judge(nights.store).events
-    everywhere = "gige-1, gige-2, gige-3, gige-4"
-    assert event.changed() == (
-        f"Changed since the session before, 2026-09-24 01:00: mtu: 1500 → 1400 ({everywhere}).",
+    difference = "mtu: 1500 → 1400 (gige-1, gige-2, gige-3, gige-4)"
+    assert [*event.changed()] == [
+        *(one.format(difference) for one in changed),
         "Not known: bus, coalescing, firmware, nic, 5 sysctls.",
-    )
-    assert everywhere in event.sentence()
-
-
-@pytest.mark.slow
-def test_where_nothing_of_the_configuration_changed_the_nights_around_are_looked_at(nights):
-    for night in range(30):
-        nights.add(night, SLOW if night >= 24 else by(1), mtu if night >= 25 else unchanged)
-    (event,) = judge(nights.store).events
-    changed = event.changed()
-    assert (
-        changed[0] == "Nothing that is recorded changed since the session before, 2026-09-24 01:00."
-    )
-    assert changed[1].startswith(
-        "Changed from 2026-09-25 01:00 to 2026-09-26 01:00: mtu: 1500 → 1400"
-    )
+    ]
+    assert difference in event.sentence()
 
 
 @pytest.mark.slow
 def test_it_alarms_every_night_until_it_is_accepted_and_what_is_lost_later_shows(nights):
-    nights.add_many(40, {20: SLOW})
+    nights.add_many(40, {20: SLOWER_ALL})
     for night in (24, 39):
         assert judge(nights.store, session=nights.stored(night).name).status == WORSE
+    accept(nights, nights.stored(20), Selection(environment="other"))
+    verdict = judge(nights.store)
+    assert (verdict.status, places(verdict)) == (WORSE, {("gige", "mpich")})
     accept(nights, nights.stored(20))
     verdict = judge(nights.store)
-    assert verdict.status == NOTHING_WORSE
-    assert verdict.events == ()
+    assert (verdict.status, verdict.events) == (NOTHING_WORSE, ())
     assert SeriesState.ACCEPTED in {shift.state for shift in verdict.shifts}
     for night in range(40, 46):
         nights.add(night, by(1.5, environment="mpich"))
     assert judge(nights.store).status == WORSE
-
-
-@pytest.mark.slow
-def test_accepting_one_configuration_leaves_the_other_open(nights):
-    nights.add_many(30, {24: SLOWER_ALL})
-    accept(nights, nights.stored(24), Selection(environment="other"))
-    verdict = judge(nights.store)
-    assert places(verdict) == {("gige", "mpich")}
-    assert verdict.status == WORSE
 
 
 @pytest.mark.slow

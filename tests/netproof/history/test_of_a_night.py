@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_nights import RECORDED, MadeNights, by
+from made_nights import MadeNights, by
+from made_reports import altered, another, cases_in
 
 from netproof import codec
 from netproof.commands import night as command
 from netproof.commands.night import Night, summary
 from netproof.session import session
 from netproof.session.measured import Measured
-from netproof.verdict import FAILED
+from netproof.verdict import FAILED, power
 
 ROOT = Path(__file__).resolve().parents[3]
 NIGHTS, SLOWER_FROM = 24, 16
@@ -27,31 +27,23 @@ def twice_as_long(values: dict[str, Any]) -> None:
     measured = codec.decode_part(Measured, values, "a case")
     launches = []
     for launch in measured.launches:
-        rates = launch.curve.bandwidth_mb_s
-        curve = replace(
-            launch.curve,
-            time_us=tuple(2 * time for time in launch.curve.time_us),
-            bandwidth_mb_s=None if rates is None else tuple(rate / 2 for rate in rates),
-        )
+        curve = power.with_times(launch.curve, [2 * time for time in launch.curve.time_us])
         launches.append(replace(launch, curves=(curve,)))
     values |= codec.encode(measured.with_launches(launches))
 
 
 def tonight(folder: Path, night: int, nights: MadeNights) -> Path:
     """The recorded session's report as that of a night, with times twice as long."""
-    document = json.loads(RECORDED.read_text())
-    start = nights.stored(night).start.replace(tzinfo=UTC).timestamp()
-    document["session_info"] |= {
-        "uuid": f"{night:08x}-0000-4000-8000-000000000000",
-        "time_start_unix": start,
-        "time_end_unix": start + 600,
-    }
-    for test in document["runs"][0]["testcases"]:
-        if test.get("netproof_measured"):
-            twice_as_long(test["netproof_measured"])
-    path = folder / "run-nightly-testbed.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    def made(document: dict[str, Any]) -> None:
+        another(document, night)
+        start = nights.stored(night).start.replace(tzinfo=UTC).timestamp()
+        document["session_info"] |= {"time_start_unix": start, "time_end_unix": start + 600}
+        for test in cases_in(document):
+            if test.get("netproof_measured"):
+                twice_as_long(test["netproof_measured"])
+
+    return altered(folder, made, "ranges", "run-nightly-testbed.json")
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from datetime import date
 
@@ -13,25 +12,18 @@ from hypothesis import strategies as st
 from made_nights import by, without
 from made_series import NOISE, follow, quiet, stepped, steps
 
-from netproof.criteria.score import SCORE, ScoredSide
-from netproof.criteria.score import score as score_of
 from netproof.errors import NetproofError
 from netproof.history import changes, series
 from netproof.history.changes import (
-    ESTIMATE,
     FALSE_SHARE,
     ChangeKind,
-    Estimate,
-    OpenStep,
     controlled,
     expected_false_alarms,
 )
 from netproof.history.followers import follow_all
 from netproof.history.selection import Quantity
-from netproof.history.series import POOL_STRIDE, phase_of, pooled
-from netproof.measurement.case import Curve, median_curve
+from netproof.history.series import POOL_STRIDE, pooled
 from netproof.site.partition import ScoreBaseline
-from netproof.store import questions
 
 
 def read(nights):
@@ -47,48 +39,6 @@ def one(found, quantity, function="Sendrecv", ranks=4, environment="mpich"):
         == (quantity, function, ranks, environment)
     ]
     return it
-
-
-def rows(nights, session, table, function="Sendrecv", ranks=4, environment="mpich"):
-    """The rows of one case in a table of a session."""
-    return [
-        row
-        for row in questions.tables(nights.store, session, [table])[table].to_pylist()
-        if (row["function"], row["ranks"], row["environment"]) == (function, ranks, environment)
-    ]
-
-
-def curves(nights, session, environment="mpich"):
-    """The curves of one case, a launch each."""
-    points = rows(nights, session, "curves", environment=environment)
-    return [
-        Curve(
-            tuple(one["size_bytes"] for one in points if one["launch"] == launch),
-            tuple(one["time_us"] for one in points if one["launch"] == launch),
-        )
-        for launch in sorted({one["launch"] for one in points})
-    ]
-
-
-@pytest.mark.slow
-def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
-    nights.add_many(2)
-    found = read(nights)
-    curve = median_curve(curves(nights, found.sessions[0]))
-    logs = [math.log(t) for size, t in zip(curve.sizes, curve.time_us, strict=True) if size >= 4]
-    expected = math.exp(sum(logs) / len(logs))
-    assert one(found, Quantity.MEAN).values[0] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.slow
-def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights):
-    nights.add_many(2, {0: by(1.5, environment="other")})
-    found = read(nights)
-    assert found.known.baseline == ScoreBaseline("gige", "mpich")
-    both = [curves(nights, found.sessions[0], name) for name in ("other", "mpich")]
-    expected = score_of(*(ScoredSide(each, "it", SCORE) for each in both))
-    score = one(found, Quantity.SCORE, environment="other")
-    assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -197,6 +147,7 @@ def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
     nights.add(1, change=disturbed(function="Sendrecv", environment="mpich"))
     nights.add(2)
     found = read(nights)
+    assert found.known.baseline == ScoreBaseline("gige", "mpich")
     score = one(found, Quantity.SCORE, environment="other")
     assert [value is None for value in score.values] == [False, True, False]
     assert None not in one(found, Quantity.LATENCY, environment="other").values
@@ -233,12 +184,6 @@ def test_the_values_of_earlier_nights_stay_until_the_weights_are_taken_anew(phas
         )
 
 
-def test_pools_take_their_weights_anew_on_nights_of_their_own():
-    names = [("gige", f"mpi{number}", what) for number in range(8) for what in ("mean", "score")]
-    assert len({phase_of(*name) for name in names}) > POOL_STRIDE // 3
-    assert {phase_of(*name) for name in names} <= set(range(POOL_STRIDE))
-
-
 def test_a_series_that_joins_late_is_weighed_by_all_of_its_nights():
     old = [quiet(seed) for seed in (30, 31)]
     late = [None] * (3 * POOL_STRIDE) + [1000.0 * value for value in quiet(32)[: POOL_STRIDE // 2]]
@@ -246,65 +191,16 @@ def test_a_series_that_joins_late_is_weighed_by_all_of_its_nights():
     assert all(0.8 < value < 1.25 for value in of_all)
 
 
-# The statistic of one night, ends of levels, bad nights, and which of many series stand out.
-
-SMALL_NOISE = 0.01
-
-
-def noisy(count: int, seed: int = 1) -> np.ndarray:
-    return SMALL_NOISE * np.random.default_rng(seed).standard_normal(count)
-
-
-def known(count: int) -> Estimate:
-    """A level at 0 of so many nights."""
-    return np.array((0.0, SMALL_NOISE, count, count, (0.003, 0.001, 0.0005)), ESTIMATE)[()]
-
-
-def opened(begin: int) -> OpenStep:
-    nights = list(range(begin))
-    return OpenStep(begin + 3, nights, known(begin), np.nan, begin, np.full(2, np.nan))
-
-
-def test_a_slope_has_a_bend_and_a_step_has_none():
-    nights = list(range(60))
-    slope, stepped = noisy(60), noisy(60)
-    slope[20:] += 0.001 * np.arange(40)
-    stepped[30:] += 0.03
-    assert changes.slope_begin(slope, nights, known(40)) == pytest.approx(20, abs=6)
-    assert changes.slope_begin(stepped, nights, known(40)) is None
-
-
 def test_a_step_that_a_single_night_had_made_was_a_bad_night():
-    series = noisy(40)
-    series[31] += 0.5
-    few = changes.ended_step(series, opened(30), [30, 31, 32], 33)
-    assert (few.kind, few.index, few.ended) == (ChangeKind.BAD_NIGHT, 31, 32)
-    series[30:36] += 0.2
-    several = changes.ended_step(series, opened(30), list(range(30, 36)), 36)
-    assert (several.kind, several.index, several.ended) == (ChangeKind.STEP, 30, 36)
+    nights = 0.01 * np.random.default_rng(1).standard_normal(40)
+    nights[31] += 0.5
+    known = np.array((0.0, 0.01, 30, 30, (0.003, 0.001, 0.0005)), changes.ESTIMATE)[()]
+    opened = changes.OpenStep(33, [*range(30)], known, np.nan, 30, np.full(2, np.nan))
+    few = changes.ended_step(nights, opened, [30, 31, 32], 33)
+    assert (few.kind, few.index, few.ended) == (BAD, 31, 32)
 
 
-def test_nights_that_are_far_off_are_bad_where_each_is_alone():
-    series = noisy(20)
-    series[[3, 8, 9, 19]] += 0.3
-    found = changes.lone_bad_nights(series, known(30), list(range(20)))
-    assert [(one.kind, one.index, one.ended) for one in found] == [
-        (ChangeKind.BAD_NIGHT, 3, 4),
-        (ChangeKind.BAD_NIGHT, 19, None),
-    ]
-
-
-def test_more_of_a_change_never_has_a_larger_p_value():
-    base = np.log(quiet(8, 63))
-    before = changes.estimated(base[np.newaxis, :60], np.full(1, np.nan), np.zeros((1, 3)))
-    known = np.full((1, changes.LONGEST), before)
-    p_values = [
-        changes.scan(np.full((1, changes.LONGEST), before["level"] + off * before["noise"]), known)[
-            0
-        ]
-        for off in np.arange(0, 3, 0.1)
-    ]
-    assert np.all(np.diff(np.ravel(p_values)) <= 0)
+# Which of many series stand out.
 
 
 @pytest.mark.slow
@@ -346,26 +242,6 @@ def test_a_series_that_never_changes_never_alarms(nights):
     assert followed.p_value == 1.0
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated():
-    missed = 0
-    for seed, size in itertools.product(range(150), (0.2, -0.2)):
-        # Chance makes another change now and then, some nights before or after.
-        changes = follow(stepped(seed, size)).changes
-        near = [c for c in changes if c.open and abs(c.index - 60) <= 1]
-        if not near:
-            missed += 1
-            continue
-        (change,) = near
-        assert change.kind is ChangeKind.STEP
-        assert change.found in (61, 62)
-        # A step by chance right before it changes what it is relative to.
-        assert change.after == pytest.approx(100 * (1 + size), rel=0.04)
-        assert change.p_value < 1e-3
-    assert missed <= 3
-
-
 @pytest.mark.slow
 @given(seeds, st.sampled_from([1e-3, 7.0, 1e9]))
 @settings(max_examples=15, deadline=None, phases=[Phase.generate])
@@ -398,34 +274,40 @@ def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up,
     assert not bad.open
 
 
+def changed(values: list[float], *changes: tuple[int, float]) -> list[float]:
+    """The series with all values from a night on so many times as large."""
+    for begin, factor in changes:
+        values = [v * factor if night >= begin else v for night, v in enumerate(values)]
+    return values
+
+
+STEP, DRIFT, BAD = ChangeKind.STEP, ChangeKind.DRIFT, ChangeKind.BAD_NIGHT
+
+
 @pytest.mark.slow
-def test_an_open_change_stays_open_until_the_series_is_back():
-    values = stepped(2, 0.1, nights=100)
-    for nights in range(64, 100, 7):
-        followed = follow(values[:nights])
-        assert any(change.open for change in followed.changes)
-        assert followed.p_value < 1e-3
-    back = [v / 1.1 if night >= 80 else v for night, v in enumerate(values)]
-    (change,) = steps(follow(back))
-    assert change.ended in (79, 80, 81)
-    assert follow(back).p_value > 1e-3
-    assert follow(back).level == pytest.approx(100, rel=0.02)
-
-
-def test_a_good_night_in_between_does_not_end_a_change():
-    values = stepped(3, 0.1, nights=80)
-    values[70] /= 1.1
-    (change,) = steps(follow(values))
-    assert change.open
-
-
-def test_a_second_bad_night_in_a_row_is_listed_too_and_a_third_is_a_step():
-    values = [v * 1.1 if night >= 60 else v for night, v in enumerate(quiet(9, 63))]
-    for nights in (61, 62):
-        (change,) = follow(values[:nights]).changes
-        assert (change.kind, change.index) == (ChangeKind.BAD_NIGHT, nights - 1)
-    (change,) = follow(values).changes
-    assert (change.kind, change.index) == (ChangeKind.STEP, 60)
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        # It stays open until the series is back, and a good night in between does not end it.
+        (changed(quiet(2, 70), (60, 1.1)), [(STEP, 60, None)]),
+        (changed(quiet(2, 100), (60, 1.1)), [(STEP, 60, None)]),
+        (changed(quiet(2, 100), (60, 1.1), (80, 1 / 1.1)), [(STEP, 60, 80)]),
+        (changed(quiet(3), (60, 1.1), (70, 1 / 1.1), (71, 1.1)), [(STEP, 60, None)]),
+        # A second bad night in a row is listed too, and a third is a step.
+        (changed(quiet(9, 61), (60, 1.1)), [(BAD, 60, None)]),
+        (changed(quiet(9, 62), (60, 1.1)), [(BAD, 61, None)]),
+        (changed(quiet(9, 63), (60, 1.1)), [(STEP, 60, None)]),
+        (changed(quiet(5, 120), (40, 1.1), (80, 1.1)), [(STEP, 40, None), (STEP, 80, None)]),
+        ([v * (1 + 0.1 * n / 160) for n, v in enumerate(quiet(6, 160))], [(DRIFT, 11, None)]),
+    ],
+)
+def test_what_changed_is_found_with_its_kind_its_begin_and_its_end(values, found):
+    followed = follow(values)
+    assert [(one.kind, one.index, one.ended) for one in followed.changes] == found
+    standing = [one for one in followed.changes if one.kind is not BAD and one.ended is None]
+    assert [one for one in followed.changes if one.open] == standing
+    assert followed.level == pytest.approx(standing[-1].after if standing else 100, rel=0.05)
+    assert (followed.p_value < 1e-3) is any(one.kind is STEP for one in standing)
 
 
 @pytest.mark.slow
@@ -440,24 +322,6 @@ def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
     again = [v / 1.1 if night >= 90 else v for night, v in enumerate(values)]
     later = [change for change in follow(again, accepted=[accepted]).changes if change.open]
     assert [change.index for change in later] == [90]
-
-
-@pytest.mark.slow
-def test_a_second_step_is_told_from_the_first():
-    values = [v * 1.1 if night >= 80 else v for night, v in enumerate(stepped(5, 0.1, 40, 120))]
-    first, second = steps(follow(values))
-    assert (first.index, second.index) == (40, 80)
-    assert first.open
-    assert second.open
-    assert second.before == pytest.approx(110, rel=0.02)
-
-
-@pytest.mark.slow
-def test_a_slow_drift_is_called_one():
-    values = [v * (1 + 0.1 * night / 160) for night, v in enumerate(quiet(6, 160))]
-    (change,) = [change for change in follow(values).changes if change.open]
-    assert change.kind is ChangeKind.DRIFT
-    assert change.size > 0.05
 
 
 @pytest.mark.slow

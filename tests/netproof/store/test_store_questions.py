@@ -8,11 +8,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from statistics import geometric_mean
 
-import duckdb
 import pytest
+from made_reports import altered, another, cases_in
 
 from netproof import codec
 from netproof.criteria import score
@@ -31,26 +32,22 @@ PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.jso
 BASELINE = ScoreBaseline("gige", "intelmpi")
 
 
-def report(tmp_path: Path, day: int, change: Callable[[dict], None] | None = None) -> Path:
+def report(folder: Path, day: int, change: Callable[[dict], None] = lambda document: None) -> Path:
     """The recorded session on another day: three launches, and a second, slower environment."""
-    document = json.loads(PASSED.read_text())
-    document["session_info"]["uuid"] = f"{day:08x}-0000-4000-8000-000000000000"
-    document["session_info"]["time_start_unix"] += 86400 * day
-    tests = document["runs"][0]["testcases"]
-    for test in list(tests):
-        if not test.get("netproof_measured"):
-            continue
-        launches_of(test, [1.0, 1.1 + day / 100, 0.9])
-        slower = copy.deepcopy(test)
-        slower["environ"] = slower["netproof_measured"]["case"]["environment"] = "slower"
-        launches_of(slower, [2.0, 1.8, 2.5])
-        tests.append(slower)
-    document["runs"][0]["num_cases"] = len(tests)
-    if change:
+
+    def made(document: dict) -> None:
+        another(document, day, 86400 * day)
+        tests = cases_in(document)
+        for test in [one for one in tests if one.get("netproof_measured")]:
+            launches_of(test, [1.0, 1.1 + day / 100, 0.9])
+            slower = copy.deepcopy(test)
+            slower["environ"] = slower["netproof_measured"]["case"]["environment"] = "slower"
+            launches_of(slower, [2.0, 1.8, 2.5])
+            tests.append(slower)
+        document["runs"][0]["num_cases"] = len(tests)
         change(document)
-    path = tmp_path / f"run-{day}.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    return altered(folder, made, file=f"run-{day}.json")
 
 
 def launches_of(test: dict, factors: list[float]) -> None:
@@ -99,27 +96,18 @@ def scores(store: Store, stored: StoredSession, baseline=BASELINE) -> list[dict]
 
 
 @pytest.mark.slow
-def test_landmarks_of_a_night_are_those_of_the_reports(store):
-    sessions = store.sessions()
-    table = questions.nightly(store, sessions, None)
-    rows = table.to_pylist()
-    assert [row["session"] for row in rows] == [one.name for one in sessions for _ in range(6)]
-    newest = store.newest()
-    for row in rows:
-        if row["session"] == newest.name:
-            case = measured(store, newest)[keyed(row)]
-            for name in questions.NIGHTLY:
-                assert row[name] == getattr(case.landmarks, name)
-
-
-@pytest.mark.slow
-def test_scores_are_those_of_the_criteria(store):
+def test_of_a_night_landmarks_are_those_of_the_report_and_scores_those_of_the_criteria(store):
     newest = store.newest()
     cases = measured(store, newest)
     rows = scores(store, newest)
     assert {keyed(row) for row in rows} == set(cases)
     for row in rows:
         key = keyed(row)
+        for name in questions.NIGHTLY:
+            assert row[name] == getattr(cases[key].landmarks, name)
+        curve = cases[key].curve
+        times = [t for size, t in zip(curve.sizes, curve.time_us, strict=True) if size >= 4]
+        assert row["mean_us"] == pytest.approx(geometric_mean(times), rel=1e-12)
         of_baseline = cases[(*key[:-2], BASELINE.partition, BASELINE.environment)]
         sides = (
             score.ScoredSide([launch.curve for launch in one.launches], "it", score.SCORE)
@@ -160,15 +148,6 @@ def test_a_question_about_one_session_opens_no_other(store):
     assert len(scores(store, newest)) == 6
     with pytest.raises(NetproofError, match="is damaged: "):
         scores(store, store.sessions()[0])
-
-
-@pytest.mark.slow
-def test_any_question_can_be_put_in_sql(store):
-    with questions.connect(store, store.sessions()[:2]) as connection:
-        found = connection.sql("select distinct session from curves order by session").fetchall()
-        assert [name for (name,) in found] == [stored.name for stored in store.sessions()[:2]]
-        with pytest.raises(duckdb.Error):
-            connection.sql("select * from nothing").fetchall()
 
 
 def test_a_store_without_sessions_says_so(tmp_path):
@@ -214,43 +193,36 @@ def expected(whole) -> Matrix:
 
 def a_night(folder: Path, day: int, change=lambda document: None) -> Path:
     """The recorded session as if it had been of another day, and of 700 s."""
-    document = json.loads(RECORDED.read_text())
-    start = datetime.fromisoformat(f"2026-11-{day:02d}T01:00:00+00:00").timestamp()
-    document["session_info"] |= {
-        "uuid": f"{day:08d}-0000-0000-0000-000000000000",
-        "time_start_unix": start,
-        "time_end_unix": start + 700,
-    }
-    change(document)
-    path = folder / f"run-{day}.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    def made(document: dict) -> None:
+        another(document, day)
+        start = datetime(2026, 11, day, 1, tzinfo=UTC).timestamp()
+        document["session_info"] |= {"time_start_unix": start, "time_end_unix": start + 700}
+        change(document)
+
+    return altered(folder, made, "two-switches", f"run-{day}.json")
 
 
-def launches_s(document: dict, environment: str, functions: tuple[str, ...]) -> float:
-    return sum(
-        launch["wall_s"]
-        for test in document["runs"][0]["testcases"]
-        if (test["partition"], test["environ"]) == ("gige", environment)
+def of_netpipe(document: dict, *functions: str) -> list[dict]:
+    """The tests of NetPIPE of gige mpich."""
+    return [
+        test
+        for test in cases_in(document)
+        if (test["partition"], test["environ"]) == ("gige", "mpich")
         and test["netproof_case"]["function"] in functions
-        for launch in test["netproof_measured"]["launches"]
-    )
+    ]
 
 
 def forget_netpipe(document: dict) -> None:
     """NetPIPE over MPI of gige mpich failed."""
-    for test in document["runs"][0]["testcases"]:
-        where = (test["partition"], test["environ"], test["netproof_case"]["function"])
-        if where == ("gige", "mpich", "mpi"):
-            test |= {"result": "fail", "netproof_measured": {}}
+    for test in of_netpipe(document, "mpi"):
+        test |= {"result": "fail", "netproof_measured": {}}
 
 
 def skip_netpipe(document: dict) -> None:
     """NetPIPE of gige mpich was left."""
-    for test in document["runs"][0]["testcases"]:
-        where = (test["partition"], test["environ"], test["netproof_case"]["benchmark"])
-        if where == ("gige", "mpich", "netpipe"):
-            test |= {"result": "skip", "netproof_measured": {}}
+    for test in of_netpipe(document, "mpi", "tcp"):
+        test |= {"result": "skip", "netproof_measured": {}}
 
 
 @pytest.fixture
@@ -265,7 +237,8 @@ def test_a_job_takes_the_median_of_its_launches_and_what_a_job_cost_beyond(
     for day in (1, 2, 3):
         ingest(empty, a_night(tmp_path, day))
     document = json.loads(RECORDED.read_text())
-    launches = launches_s(document, "mpich", ("mpi",))
+    several = [one["netproof_measured"] for one in of_netpipe(document, "mpi")]
+    launches = sum(launch["wall_s"] for one in several for launch in one["launches"])
     known = past(empty, expected)
     assert known.launches_s[NETPIPE] == pytest.approx([launches] * 3)
     times = expected_seconds(jobs(expected), known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from made_reports import altered, another
 from typer.testing import CliRunner
 
 from ci.evaluation import store_flips
@@ -30,7 +30,6 @@ from netproof.store.tables import TABLES
 from netproof.verdict import stored
 
 pytestmark = pytest.mark.slow
-PASSED_REPORT = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 SERVER = """
 import datetime, os, signal, sys
 from pathlib import Path
@@ -125,14 +124,14 @@ def writers() -> Iterator[Writers]:
 
 def reports(tmp_path: Path, count: int) -> list[Path]:
     """So many reports of sessions of their own."""
-    document = json.loads(PASSED_REPORT.read_text())
-    paths = []
-    for number in range(count):
-        document["session_info"]["uuid"] = f"{number:08x}-0000-4000-8000-000000000000"
-        document["session_info"]["time_start_unix"] += 86400
-        paths.append(tmp_path / f"run-{number}.json")
-        paths[-1].write_text(json.dumps(document))
-    return paths
+    return [
+        altered(
+            tmp_path,
+            lambda document, n=number: another(document, n, 86400 * (n + 1)),
+            file=f"run-{number}.json",
+        )
+        for number in range(count)
+    ]
 
 
 def sessions(store: Path) -> dict[str, dict[str, bytes]]:
@@ -356,25 +355,15 @@ def test_a_flipped_bit_in_any_file_is_named(stored_faulty, name):
 def test_every_question_verifies_what_it_reads(stored_faulty):
     store, session = stored_faulty
     asked = {
-        "cases.parquet": [
-            lambda: questions.passed(store, session),
-            lambda: questions.crashes(store, [session]),
-        ],
-        "curves.parquet": [
-            lambda: questions.nightly(store, [session], None),
-        ],
-        "sessions.parquet": [
-            lambda: questions.labels(store, [session]),
-            lambda: questions.with_label(store, "kernel=6.1"),
-            lambda: ingest(store, SICK),
-        ],
-        "launches.parquet": [lambda: questions.seconds(store, [session])],
+        "cases": lambda: questions.passed(store, session),
+        "curves": lambda: questions.nightly(store, [session], None),
+        "sessions": lambda: questions.with_label(store, "kernel=6.1"),
+        "launches": lambda: questions.seconds(store, [session]),
     }
-    for name, several in asked.items():
-        path = store.path(session) / name
-        whole = path.read_bytes()
-        flip(path, len(whole) // 3)
-        for ask in several:
-            with pytest.raises(NetproofError, match=rf"{name}: is damaged: the checksum"):
-                ask()
-        path.write_bytes(whole)
+    for name, ask in asked.items():
+        path = store.path(session) / f"{name}.parquet"
+        middle = path.stat().st_size // 3
+        flip(path, middle)
+        with pytest.raises(NetproofError, match=rf"{name}\.parquet: is damaged: the checksum"):
+            ask()
+        flip(path, middle)
