@@ -221,51 +221,37 @@ def _dates(culprits: Sequence[tuple[str, Culprit]], earlier: Iterable[Earlier]) 
     dates: dict[int, Since] = {}
     had: list[list[Earlier]] = [[] for _ in culprits]
     stopped, looked = "", False
-    for one, judged in _judged(earlier) if culprits else ():
-        looked = True
-        if one is None or isinstance(judged, str):
-            stopped = str(judged)
-            break
-        which = f"session {one[0]}"
-        measured = set(partitions_of(judged)) & {name for name, _ in culprits}
-        before = {name: _of(judged, name) for name in measured}
-        for place, (name, culprit) in enumerate(culprits):
-            if place in dates or name not in before:
-                continue
-            source = culprit.evidence[0].source
-            if any(culprit.same(other) for other in before[name].culprits):
-                had[place].append(one)
-            elif source not in before[name].asked:
-                why = f"{which} has nothing of its evidence ({source})"
-                dates[place] = _at_least(had[place], why)
-            elif had[place]:
-                since = _at_least(had[place], f"{which} did not have it")
-                dates[place] = replace(since, began=Began.EARLIER)
-            else:
-                dates[place] = Since(Began.THIS, f"{which} did not have it")
-        if len(dates) == len(culprits):
-            break
+    try:
+        for one in earlier if culprits else ():
+            looked, which = True, f"session {one[0]}"
+            stopped = f"{which} cannot be judged: "
+            judged = one[2]()
+            stopped = ""
+            measured = set(partitions_of(judged)) & {name for name, _ in culprits}
+            before = {name: _of(judged, name) for name in measured}
+            for place, (name, culprit) in enumerate(culprits):
+                if place in dates or name not in before:
+                    continue
+                source = culprit.evidence[0].source
+                if any(culprit.same(other) for other in before[name].culprits):
+                    had[place].append(one)
+                elif source not in before[name].asked:
+                    why = f"{which} has nothing of its evidence ({source})"
+                    dates[place] = _at_least(had[place], why)
+                elif had[place]:
+                    since = _at_least(had[place], f"{which} did not have it")
+                    dates[place] = replace(since, began=Began.EARLIER)
+                else:
+                    dates[place] = Since(Began.THIS, f"{which} did not have it")
+            if len(dates) == len(culprits):
+                break
+    except NetproofError as error:
+        looked, stopped = True, f"{stopped}{error}"
     for place, several in enumerate(had):
         none = "no earlier one was looked at"
         none = none if several else "no earlier session measured this partition"
         dates.setdefault(place, _at_least(several, stopped or none) if looked else NO_EARLIER)
     return [dates[place] for place in range(len(culprits))]
-
-
-def _judged(
-    earlier: Iterable[Earlier],
-) -> Iterator[tuple[Earlier | None, JudgedSession | str]]:
-    """Yield earlier sessions, or at the end why the next one cannot be read or judged."""
-    try:
-        for one in earlier:
-            try:
-                judged = one[2]()
-            except NetproofError as error:
-                yield one, f"session {one[0]} cannot be judged: {error}"
-                return
-            yield one, judged
-    except NetproofError as error:
-        yield None, str(error)
 
 
 def _at_least(had: Sequence[Earlier], why: str) -> Since:
@@ -289,19 +275,12 @@ def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
     from netproof.store import Store, questions
 
     store, system = Store(folder), judged.matrix.cases[0].system
-    began = _began(judged)
+    # To the second, as in a store's names; 0 where it is not known.
+    began = int(judged.session.began)
     for stored in reversed(store.sessions(system)):
-        if began is None or stored.start < began:
+        if not began or stored.start.replace(tzinfo=UTC).timestamp() < began:
             read = partial(questions.load, store, stored)
             yield stored.name, stored.start, partial(_judge, read, system)
-
-
-def _began(judged: JudgedSession) -> datetime | None:
-    """Return when a session began, UTC, to the second as in a store's names; None if unknown."""
-    seconds = judged.session.info.get("time_start_unix")
-    if not isinstance(seconds, int | float):
-        return None
-    return datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None)
 
 
 def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:

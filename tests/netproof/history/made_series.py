@@ -16,10 +16,11 @@ def quiet(seed: int, nights: int = 80, noise: float = NOISE) -> list[float]:
     return (100 * np.exp(noise * np.random.default_rng(seed).normal(size=nights))).tolist()
 
 
-def stepped(seed: int, size: float, at: int = 60, nights: int = 80) -> list[float]:
-    """The same, at a new level from a night on."""
-    values = quiet(seed, nights)
-    return [value * (1 + size) if night >= at else value for night, value in enumerate(values)]
+def changed(values: list[float], *changes: tuple[int, float]) -> list[float]:
+    """The series with all values from a night on so many times as large."""
+    for begin, factor in changes:
+        values = [v * factor if night >= begin else v for night, v in enumerate(values)]
+    return values
 
 
 def steps(followed: Followed) -> list[Change]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 from made_nights import by, without
-from made_series import NOISE, follow, quiet, stepped, steps
+from made_series import NOISE, changed, follow, quiet, steps
 
 from netproof.errors import NetproofError
 from netproof.history import changes, series
@@ -158,7 +158,7 @@ def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
 
 @pytest.mark.slow
 def test_a_pool_finds_what_no_series_of_it_shows_so_soon():
-    several = [stepped(seed, 0.025, 60, 64) for seed in range(20, 28)]
+    several = [changed(quiet(seed, 64), (60, 1.025)) for seed in range(20, 28)]
     assert sum(bool(steps(followed)) for followed in follow_all(several)) <= 2
     (change,) = steps(follow(pooled(several)))
     assert change.size == pytest.approx(0.025, abs=0.01)
@@ -243,19 +243,6 @@ def test_a_series_that_never_changes_never_alarms(nights):
 
 
 @pytest.mark.slow
-@given(seeds, st.sampled_from([1e-3, 7.0, 1e9]))
-@settings(max_examples=15, deadline=None, phases=[Phase.generate])
-def test_the_unit_of_the_values_does_not_matter(seed, factor):
-    one = follow(stepped(seed, 0.07))
-    other = follow([value * factor for value in stepped(seed, 0.07)])
-    assert [(c.kind, c.index, c.found, c.ended) for c in one.changes] == [
-        (c.kind, c.index, c.found, c.ended) for c in other.changes
-    ]
-    assert other.p_value == pytest.approx(one.p_value, rel=1e-6)
-    assert other.level == pytest.approx(one.level * factor)
-
-
-@pytest.mark.slow
 @given(seeds, st.floats(0.3, 1e6), st.booleans(), st.integers(30, 79))
 # Right after a step by chance, of whose own level too little is known.
 @example(4331, 206010.557, False, 74)
@@ -272,13 +259,6 @@ def test_a_bad_night_is_no_step_however_bad_and_is_said_to_be_bad(seed, off, up,
     bad = next(c for c in found.changes if c.kind is ChangeKind.BAD_NIGHT and c.index == at)
     assert (bad.found, bad.ended) == (at, at + 1 if at < 79 else None)
     assert not bad.open
-
-
-def changed(values: list[float], *changes: tuple[int, float]) -> list[float]:
-    """The series with all values from a night on so many times as large."""
-    for begin, factor in changes:
-        values = [v * factor if night >= begin else v for night, v in enumerate(values)]
-    return values
 
 
 STEP, DRIFT, BAD = ChangeKind.STEP, ChangeKind.DRIFT, ChangeKind.BAD_NIGHT
@@ -313,14 +293,14 @@ def test_what_changed_is_found_with_its_kind_its_begin_and_its_end(values, found
 @pytest.mark.slow
 @pytest.mark.parametrize("accepted", [60, 61, 66])
 def test_an_accepted_change_alarms_no_more_and_a_later_one_does(accepted):
-    values = stepped(4, 0.1, nights=110)
+    values = changed(quiet(4, 110), (60, 1.1))
     followed = follow(values, accepted=[accepted])
     assert not any(change.open for change in followed.changes)
     (change,) = steps(followed)
     assert change.accepted
     assert followed.p_value > 1e-3
-    again = [v / 1.1 if night >= 90 else v for night, v in enumerate(values)]
-    later = [change for change in follow(again, accepted=[accepted]).changes if change.open]
+    again = follow(changed(values, (90, 1 / 1.1)), accepted=[accepted])
+    later = [change for change in again.changes if change.open]
     assert [change.index for change in later] == [90]
 
 
