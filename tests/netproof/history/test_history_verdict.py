@@ -215,23 +215,3 @@ def test_confidence_has_the_digits_that_it_takes():
     assert confidence(0.001) == "99.9 %"
     assert confidence(0.00002) == "99.998 %"
     assert confidence(1e-30) == "above 99.9999 %"
-
-
-@pytest.mark.slow
-def test_what_is_inconclusive_never_makes_a_change(nights):
-    def disturbed(rows):
-        for row in rows["cases"]:
-            if row["environment"] == "mpich" and row["complete"]:
-                row["inconclusive"] = ["the machine was disturbed"]
-
-    nights.add_many(20)
-    for night in range(20, 25):
-        nights.add(night, SLOW, disturbed)
-    verdict = judge(nights.store)
-    assert verdict.status == NOTHING_WORSE
-    assert not [shift for shift in verdict.shifts if "mpich" in shift.of.where]
-    nights.add(25, SLOW)
-    nights.add(26, SLOW)
-    nights.add(27, SLOW)
-    (event,) = judge(nights.store).events
-    assert (event.environment, event.session) == ("mpich", nights.stored(25))

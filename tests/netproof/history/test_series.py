@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
-from made_nights import by, without
+from made_nights import by, unchanged, without
 from made_series import NOISE, changed, follow, quiet, steps
 
 from netproof.errors import NetproofError
@@ -42,24 +42,18 @@ def one(found, quantity, function="Sendrecv", ranks=4, environment="mpich"):
 
 
 @pytest.mark.slow
-def test_a_night_that_did_not_measure_a_case_has_no_value(nights):
-    nights.add(0)
-    nights.add(1, change=without(function="Sendrecv"))
-    nights.add(2)
-    values = one(read(nights), Quantity.LATENCY).values
-    assert [value is None for value in values] == [False, True, False]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value"), [("result", "fail"), ("inconclusive", None)])
-def test_a_case_that_failed_or_that_nobody_could_judge_counts(nights, key, value):
+def test_a_case_that_failed_or_that_nobody_could_judge_counts_and_one_not_measured_has_no_value(
+    nights, key, value
+):
     def change(rows):
         for row in rows["cases"]:
             row[key] = value
 
-    nights.add(0)
-    nights.add(1, change=change)
-    assert None not in one(read(nights), Quantity.LATENCY).values
+    for night, each in enumerate((unchanged, change, without(function="Sendrecv"))):
+        nights.add(night, change=each)
+    values = one(read(nights), Quantity.LATENCY).values
+    assert [value is None for value in values] == [False, False, True]
 
 
 @pytest.mark.slow
