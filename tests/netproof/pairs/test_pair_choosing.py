@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
-from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree, way
+from hypothesis import given
+from hypothesis import strategies as st
+from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, tree, way
 
 from netproof.errors import NetproofError
-from netproof.pairs.accusation import State, judge
+from netproof.pairs.accusation import Judgement, NodeState, State, judge
 from netproof.pairs.alone import Recovery, measured_alone
-from netproof.pairs.model import LEAST_NODES, Kind, PairObservation, Topology
+from netproof.pairs.model import LEAST_NODES, Kind, PairObservation, PairTable, Topology
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     Mode,
     both_ways_round,
     confirming_rounds,
-    evenly,
+    longest_paths,
     next_round,
+    random_round,
+    rounds_of_all,
+    shortest_paths,
     stream_rounds,
+    suspects_round,
+    tournament,
 )
 from netproof.session.pair_rounds import planned
 from netproof.site.partition import PairQuantity, PairSettings
@@ -30,27 +38,12 @@ def first(mode=Mode.QUICK, count=8, **given):
     return next_round(mode, names(count), (), judge((), names(count)), **given)
 
 
-def test_full_is_the_tournament():
-    cluster = Cluster(healthy)
-    judgement = cluster.run(names(6), mode=Mode.FULL, settings=PairSettings(rounds=5))
-    assert len({frozenset(seen.nodes) for seen in cluster.seen}) == 15
-    assert judgement.rounds == 5
-
-
 def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
     quiet, loud = Cluster(healthy, noise=0.01), Cluster(healthy, noise=0.5)
     assert quiet.run(names(64)).rounds == 2
     judgement = loud.run(names(16), settings=PairSettings(rounds=5))
     assert judgement.rounds == 5
     assert not judgement.decided
-
-
-@pytest.mark.parametrize("count", [4, 5, 6, 7, 8])
-def test_of_few_nodes_every_pair_meets_in_as_many_rounds_as_that_takes(count):
-    cluster = Cluster(healthy, noise=0.01)
-    judgement = cluster.run(names(count))
-    assert judgement.rounds == (count if count % 2 else count - 1)
-    assert len({frozenset(seen.nodes) for seen in cluster.seen}) == count * (count - 1) // 2
 
 
 def test_suspects_do_not_leave_a_pair_that_cannot_be_measured():
@@ -65,13 +58,6 @@ def test_suspects_do_not_leave_a_pair_that_cannot_be_measured():
         assert len(there) == 2 or step.why == "every pair once"
         cluster.measure(planned(there, ""))
     assert done > 3
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_one_pair_of_six_nodes_that_is_slow_is_named(seed):
-    """In its rounds one row of three is far, so that the mean of the round is far as well."""
-    cluster = Cluster(slow_pair(0.7, "n1", "n2"), noise=0.01, seed=seed)
-    assert [one.name for one in cluster.run(names(6)).accusations] == ["n1 – n2"]
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -100,42 +86,11 @@ def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
     assert LEAST_NODES == 4
 
 
-def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
-    (seen,) = Cluster(healthy).all([(("n0", "n1"),)])
-    states = {name: node.state for name, node in judge([seen], names(3)).nodes.items()}
-    assert states == {
-        "n0": State.NOT_COMPARED,
-        "n1": State.NOT_COMPARED,
-        "n2": State.UNDECIDED,
-    }
-
-
 def test_a_failed_launch_counts_as_done_and_paths_need_a_topology():
     assert first(done=15) is not None
     assert first(done=16) is None
     with pytest.raises(NetproofError, match="needs a topology"):
         first(Mode.PATHS)
-
-
-@pytest.mark.slow
-def test_a_suspected_pair_is_measured_again_until_it_is_known():
-    cluster = Cluster()
-    start = first(count=32)
-    cluster.slower = slow_pair(0.5, *start.pairs[0])
-    judgement = cluster.run(names(32))
-    assert [set(one.nodes) for one in judgement.accusations] == [set(start.pairs[0])]
-    assert judgement.rounds <= 6
-
-
-def test_paths_are_across_and_within_in_turn():
-    topology = tree(4, 4)
-    cluster = Cluster(healthy)
-    cluster.run(names(16), mode=Mode.PATHS, topology=topology)
-    lengths = {
-        number: {len(way(topology, *seen.nodes)) for seen in cluster.seen if seen.round == number}
-        for number in range(4)
-    }
-    assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
 
 
 def confirmed(slower_among_others, slower_alone, topology=None):
@@ -210,25 +165,6 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     assert {one.recovery for one in found} == {Recovery.RECOVERS}
 
 
-def test_a_node_that_is_slow_both_ways_is_left_to_the_other_rounds():
-    topology = tree(4, 4)
-    cluster = Cluster(healthy, noise=0.01)
-    cluster.run(names(16), topology=topology)
-    cluster.slower = slow_nodes(0.5, "n5")
-    both_ways(cluster, topology)
-    assert not judge(cluster.seen, names(16), topology).accusations
-
-
-@pytest.mark.slow
-def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
-    topology = tree(4, 4)
-    for seed in range(60):
-        cluster = Cluster(healthy, noise=0.03, seed=seed)
-        cluster.run(names(16), topology=topology)
-        both_ways(cluster, topology)
-        assert not judge(cluster.seen, names(16), topology).accusations
-
-
 def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     """One way at a time it is some slower too, and two rounds do not tell it from its leaf."""
     topology = tree(4, 4)
@@ -289,26 +225,6 @@ def test_uplinks_that_carry_half_are_none_of_them_slow_however_many_nodes_are_th
     assert one.name == "uplink of leaf2"
 
 
-def test_as_many_nodes_are_taken_of_each_leaf_and_leaves_of_each_side():
-    random = np.random.default_rng(1)
-    leaves = {
-        "a1": tuple(f"a1-{n}" for n in range(4)),
-        "a2": tuple(f"a2-{n}" for n in range(4)),
-        "a3": tuple(f"a3-{n}" for n in range(4)),
-        "b1": tuple(f"b1-{n}" for n in range(4)),
-        "b2": tuple(f"b2-{n}" for n in range(6)),
-        "b3": ("b3-0",),
-    }
-    above = {leaf: leaf[0] for leaf in leaves} | {"a": "top", "b": "top"}
-    nodes = [node for below in leaves.values() for node in below]
-    for _ in range(20):
-        taken = evenly(Topology(leaves, above), nodes, random)
-        counts = Counter(node.partition("-")[0] for node in taken)
-        assert set(counts.values()) == {4}
-        assert sorted(leaf[0] for leaf in counts) == ["a", "a", "b", "b"]
-    assert evenly(Topology({}), [], random) == []
-
-
 def test_disturbed_rounds_both_ways_are_made_again_up_to_a_limit():
     topology = tree(3, 4)
     seen: list[PairObservation] = []
@@ -328,3 +244,123 @@ def test_disturbed_rounds_both_ways_are_made_again_up_to_a_limit():
 )
 def test_where_no_uplinks_can_be_compared_none_is_made(topology):
     assert both_ways_round(names(8), (), topology, made=0) is None
+
+
+def met(rounds):
+    return Counter(frozenset(pair) for step in rounds for pair in step)
+
+
+def every_pair(nodes):
+    return [tournament(nodes, number) for number in range(rounds_of_all(len(nodes)))]
+
+
+def idle(step, nodes) -> list[str]:
+    inside = {node for pair in step for node in pair}
+    assert inside <= set(nodes)
+    return sorted(set(nodes) - inside)
+
+
+def assert_whole(step, nodes) -> None:
+    assert len(idle(step, nodes)) == len(nodes) - 2 * len(step)
+
+
+@given(st.integers(2, 33))
+def test_a_tournament_meets_every_pair_once(count):
+    nodes = names(count)
+    rounds = every_pair(nodes)
+    assert len(rounds) == (count if count % 2 else count - 1)
+    assert met(rounds) == Counter(map(frozenset, combinations(nodes, 2)))
+    for step in rounds:
+        assert_whole(step, nodes)
+
+
+@given(st.integers(2, 10), st.integers(0, 2**16))
+def test_random_rounds_repeat_no_pair_while_there_is_another(half, seed):
+    nodes, before = names(2 * half), []
+    for done in range(2 * half - 1):
+        step = random_round(nodes, before, seed=seed, done=done)
+        assert_whole(step, nodes)
+        before += step
+    assert max(Counter(map(frozenset, before)).values()) == 1
+
+
+def suspected(count, suspects=(), cleared=(), pairs=()) -> Judgement:
+    states = {name: State.CLEARED if name in cleared else State.UNDECIDED for name in names(count)}
+    nodes = {name: NodeState(state, (), "") for name, state in states.items()}
+    return Judgement(2, nodes, (), {}, tuple(suspects), tuple(pairs))
+
+
+def test_suspects_meet_cleared_nodes_that_they_have_not_met_and_suspected_pairs_each_other():
+    before = [("n0", "n4"), ("n0", "n5"), ("n1", "n4")]
+    judgement = suspected(8, ["n0", "n1"], {"n4", "n5", "n6"})
+    launch = suspects_round(names(8), judgement, before)
+    pairs = set(map(frozenset, launch.pairs))
+    assert {frozenset(("n0", "n6")), frozenset(("n1", "n5"))} <= pairs
+    assert_whole(launch.pairs, names(8))
+    assert "n0, n1" in launch.why
+    # Where nothing is cleared they meet others.
+    launch = suspects_round(names(4), suspected(4, ["n0", "n1"]), [])
+    assert frozenset(("n0", "n1")) not in set(map(frozenset, launch.pairs))
+    pair = ("n2", "n3")
+    launch = suspects_round(names(6), suspected(6, pairs=[pair]), [pair])
+    assert pair in launch.pairs
+    assert_whole(launch.pairs, names(6))
+
+
+def test_shortest_paths_stay_within_a_leaf_and_cover_it():
+    topology = tree(3, 4)
+    rounds = [shortest_paths(topology, names(12), number) for number in range(3)]
+    assert shortest_paths(topology, names(12), 3) == rounds[0]
+    assert all(len(way(topology, *pair)) == 1 for step in rounds for pair in step)
+    assert set(met(rounds).values()) == {1}
+    assert len(met(rounds)) == 3 * 6
+    for step in rounds:
+        assert_whole(step, names(12))
+
+
+def across(topology, nodes, count):
+    random, rounds = np.random.default_rng(1), []
+    for _ in range(count):
+        before = [pair for step in rounds for pair in step]
+        rounds.append(longest_paths(topology, nodes, before, random))
+    return rounds
+
+
+def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
+    nodes = names(16)
+    topology = Topology(
+        {f"leaf{n}": tuple(nodes[4 * n : 4 * n + 4]) for n in range(4)},
+        {"leaf0": "a", "leaf1": "a", "leaf2": "b", "leaf3": "b", "a": "spine", "b": "spine"},
+    )
+    rounds = across(topology, nodes, 3)
+    for step in rounds:
+        assert_whole(step, nodes)
+        assert not idle(step, nodes)
+        crossed = {name for pair in step for name in way(topology, *pair)}
+        assert {f"uplink of {name}" for name in ("leaf0", "leaf3", "a", "b")} <= crossed
+        assert all("spine" in way(topology, *pair) for pair in step)
+    assert set(met(rounds).values()) == {1}
+
+
+def test_things_on_the_way_are_switches_and_uplinks_that_some_pairs_cross():
+    nodes, ends = names(8), np.array([(0, 1), (0, 2), (2, 4), (4, 6), (6, 7)])
+    topology = Topology(
+        {f"leaf{n}": tuple(nodes[2 * n : 2 * n + 2]) for n in range(3)},
+        {"leaf0": "a", "leaf1": "a", "leaf2": "b", "a": "spine", "b": "spine"},
+    )
+    table = PairTable(tuple(nodes), np.zeros(5, int), *ends.T, np.zeros(5), topology)
+    found = {thing.name: thing.rows.tolist() for thing in table.groups}
+    ways = [way(topology, nodes[one], nodes[other]) for one, other in ends]
+    assert found == {name: [row for row in range(5) if name in ways[row]] for name in found}
+    assert {*found} == {
+        *topology.below,
+        *(f"uplink of {name}" for name in topology.below if name != "spine"),
+    }
+    assert topology.below["spine"] == tuple(nodes[:6])
+
+
+def test_a_topology_that_is_no_tree_is_refused():
+    with pytest.raises(NetproofError, match="above itself"):
+        Topology({"a": ("n0",)}, {"a": "b", "b": "a"})
+    with pytest.raises(NetproofError, match="n0 is on the leaves a and b"):
+        Topology({"a": ("n0",), "b": ("n0",)})
