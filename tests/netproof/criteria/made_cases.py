@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,29 @@ from netproof.criteria.settings import Settings
 from netproof.measurement.case import Curve
 
 Launches = Curve | Sequence[Curve]
+
+
+def curve(sizes: Sequence[int], time_us: Callable[[int], float], rates: bool = False) -> Curve:
+    """Return a curve of a function of the size, and the bandwidths of these times."""
+    times = tuple(map(time_us, sizes))
+    made = tuple(size / time for size, time in zip(sizes, times, strict=True)) if rates else None
+    return Curve(tuple(sizes), times, made)
+
+
+def noisy(
+    sizes: Sequence[int],
+    time_us: Callable[[int], float],
+    count: int = 1,
+    noise: float = 0.0,
+    seed: int = 1,
+    rates: bool = False,
+) -> list[Curve]:
+    """Return launches of a function of the size, each time with noise of its own."""
+    draw = random.Random(seed)
+    return [
+        curve(sizes, lambda size: time_us(size) * draw.lognormvariate(0, noise), rates)
+        for _ in range(count)
+    ]
 
 
 def case(launches: Launches, where: str = "it", **known: Any) -> CaseCurves:
@@ -76,13 +100,8 @@ TIMES = (10.0, 11.0, 20.0, 150.0)
 
 def launches(*factors: float, slow: dict[int, float] | None = None) -> list[Curve]:
     """Return launches that take so many times TIMES, at some sizes ``slow`` times more."""
+    table = dict(zip(SIZES, TIMES, strict=True))
     return [
-        Curve(
-            SIZES,
-            tuple(
-                factor * time * (slow or {}).get(size, 1)
-                for size, time in zip(SIZES, TIMES, strict=True)
-            ),
-        )
+        curve(SIZES, lambda size, factor=factor: factor * table[size] * (slow or {}).get(size, 1))
         for factor in factors
     ]

@@ -11,12 +11,6 @@ from netproof.criteria.settings import Settings, set_by_sites
 from netproof.errors import NetproofError
 
 
-def test_what_a_site_does_not_change_stays_at_its_default():
-    changed = Settings.of_site({"jump": {"warn": 3, "fail": 6.5}}, 0)
-    assert (changed.jump.warn, changed.jump.fail, changed.jump.least_size) == (3, 6.5, 4)
-    assert changed.inversion == Settings().inversion
-
-
 def test_bursts_of_an_emulated_link_are_left_out_of_the_loss_of_mpi():
     assert Settings.of_site({}, 131072).mpi_loss.least_size == 131072
     assert Settings.of_site({}, 131072).inversion.least_size == 4
@@ -64,6 +58,10 @@ def test_a_site_can_set_45_things_at_most():
         ({"curves": {"least_size": None}}, "least_size: found None, expected a whole number"),
         ({"curves": {"least_size": 4.5}}, "least_size: found 4.5, expected a whole number"),
         ({"jump": {"fail": 2}}, "warn=4.0, fail=2: they are numbers that increase"),
+        ({"dropout": {"fail": 0.9}}, "fail=0.9, warn=0.5: they are numbers that increase"),
+        ({"curves": {"least_size": 0}}, "1 byte or more"),
+        ({"line_rate": {"fail_below": 0.8, "warn_below": 0.5}}, "increase in this order"),
+        ({"refine": {"slopes": 0.0}}, "a number above 0, or None to refine nothing"),
         ({"counters": {"not_known": 2}}, "not_known: found 2, expected 0 or 1"),
         ({"confirm": {"most_launches": 1}}, "all launches, 3 or more"),
     ],

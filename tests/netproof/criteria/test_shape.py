@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import random
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from made_cases import along, only
+from made_cases import along, noisy, only
 
 from netproof.criteria import Level
-from netproof.criteria.findings import Below, Bounds, Finding, folded, ranges_in_words
+from netproof.criteria.findings import Below, Bounds, Finding, folded
 from netproof.measurement.case import Curve
 
-ROOT = Path(__file__).resolve().parents[3]
 POWERS = tuple(2**exponent for exponent in range(2, 21))
 NETPIPE = tuple(size + more for size in POWERS[2:] for more in (-3, 0, 3))
 
 
-def launches(
-    time: Callable[[int], float], sizes: tuple[int, ...] = POWERS, count: int = 3, noise=0.01
-) -> list[Curve]:
-    draw = random.Random(1)
-    return [
-        Curve(sizes, tuple(time(size) * draw.lognormvariate(0, noise) for size in sizes))
-        for _ in range(count)
-    ]
+def launches(time, sizes: tuple[int, ...] = POWERS, count: int = 3, noise=0.01) -> list[Curve]:
+    return noisy(sizes, time, count, noise)
 
 
 def link(size: int) -> float:
@@ -96,40 +84,17 @@ def test_what_launches_do_not_confirm_is_not_mentioned_and_a_reading_of_zero_is_
     assert finding.level is Level.UNDEFINED
 
 
-@pytest.mark.slow
-def test_no_recorded_case_of_a_healthy_switch_fails_and_a_planted_dip_does(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "criteria"))
-    replay = importlib.import_module("dips")
-    cases = replay.recorded().values()
-    several = [along("dip", case, settings=bounds) for case, bounds in cases]
-    assert len(several) == 43
-    assert {dip.level for found in several for dip in found} <= {Level.WARN}
-    case, bounds = next(one for one in cases if 131072 in one[0][0].sizes[:-1])
-    assert replay.level(case, bounds, 131072, 0.9) is Level.FAIL
-
-
 LARGE = tuple(2**exponent for exponent in range(2, 23))
 OF_FILES = {"settings": Bounds(1.25, 10.0), "of_files": 2**20}
 
 
-def declining(falls: float, from_bytes: int = 2**20, count: int = 1, noise: float = 0.0):
-    """Return declining at 1,000 MB/s and 10 µs, ``falls`` times slower for large messages."""
-    draw = random.Random(3)
-    times = [
-        [
-            10 + size / 1000 * (falls if size >= from_bytes else 1) * draw.lognormvariate(0, noise)
-            for size in LARGE
-        ]
-        for _ in range(count)
-    ]
-    return [
-        Curve(
-            LARGE,
-            tuple(one),
-            tuple(size / time for size, time in zip(LARGE, one, strict=True)),
-        )
-        for one in times
-    ]
+def declining(falls: float, count: int = 1, noise: float = 0.0) -> list[Curve]:
+    """Return launches at 1,000 MB/s and 10 µs, ``falls`` times slower for large messages."""
+
+    def time_us(size: int) -> float:
+        return 10 + size / 1000 * (falls if size >= 2**20 else 1)
+
+    return noisy(LARGE, time_us, count, noise, seed=3, rates=True)
 
 
 def declines(*args, case=OF_FILES, line_rate_mb_s=None, **kwargs):
@@ -203,8 +168,7 @@ def test_fast_memory_and_links_are_sound(latency_us, rate_mb_s):
 
 
 def of_factor(factor: float, noise: float, seed: int) -> Curve:
-    draw = random.Random(seed)
-    return Curve(TO_4_MIB, tuple(factor * draw.lognormvariate(0, noise) for _ in TO_4_MIB))
+    return noisy(TO_4_MIB, lambda size: factor, 1, noise, seed)[0]
 
 
 def test_steady_launches_that_lie_apart_are_named():
@@ -222,20 +186,6 @@ def test_noise_and_small_distances_are_not(factors, noise):
     assert along("apart", launches, settings=Bounds(1.25)) == ()
 
 
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
-        ([64], "64 bytes"),
-        ([64, 128], "64 and 128 bytes"),
-        ([64, 128, 256], "64 to 256 bytes"),
-        ([8192, 32768, 131072], "8192, 32768 and 131072 bytes"),
-        ([4, 8, 16, 64], "4 to 16 and 64 bytes"),
-    ],
-)
-def test_neighbours_are_a_range(sizes, words):
-    assert ranges_in_words(sizes, TO_4_MIB) == words
-
-
 SIZES = (1, 64, 4096)
 launch_spread = partial(only, "launch spread")
 
@@ -249,15 +199,6 @@ def test_the_size_that_lies_furthest_apart_is_named_with_both_times():
     assert (found.level, found.size) == (Level.WARN, 64)
     assert found.value == pytest.approx(13)
     assert "at 64 bytes 2 launches took 10 to 130 µs, 13 times apart" in found.why
-
-
-@given(st.lists(st.floats(1, 1e6), min_size=2, max_size=8), st.floats(0.1, 10))
-def test_the_order_of_launches_and_the_unit_do_not_count(times, factor):
-    several = [launch(time, time, time) for time in times]
-    scaled = [launch(*(factor * time for _ in SIZES)) for time in reversed(times)]
-    one, other = (launch_spread(those, where="x").value for those in (several, scaled))
-    assert one == pytest.approx(other)
-    assert one >= 1
 
 
 def test_one_launch_has_none_and_what_cannot_be_judged_says_why():
