@@ -10,20 +10,18 @@ import dataclasses
 import itertools
 import math
 from bisect import bisect_right
-from pathlib import Path
 
 import pytest
+from made_measured import result_in, slowed, slower
 
 from netproof.criteria import Level
 from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import session
 from netproof.session.measured import Launch
+from netproof.session.session import CheckResult
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
-from netproof.verdict.power import with_times
 
-SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 ON = {"slopes": 0.5}
 
 
@@ -45,12 +43,6 @@ def healthy(size: float) -> float:
     return 1.0
 
 
-def slower(curve: Curve, how) -> Curve:
-    return with_times(
-        curve, [time * how(at) for at, time in zip(curve.sizes, curve.time_us, strict=True)]
-    )
-
-
 def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:
     """The curve at other sizes, on straight lines of its logarithms."""
     times = []
@@ -67,13 +59,10 @@ def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:
 
 def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
     measured = result.measured
-    launches = [
-        dataclasses.replace(one, curves=(slower(one.curve, how),)) for one in measured.launches
-    ]
     extras = {**result.extras["partition_extras"], "criteria": {}}
     if refine:
         extras["criteria"]["refine"] = refine
-    return Subject.of_extras(measured.with_launches(launches), extras, {"known": known or {}})
+    return Subject.of_extras(slower(measured, how), extras, {"known": known or {}})
 
 
 def again_of(
@@ -82,26 +71,18 @@ def again_of(
     """The recorded launches at closer sizes, ``how`` much slower there."""
     sizes = tuple(sorted({*itertools.chain(*confirmations.closer_sizes(subject))}))
     recorded = [one.curve for one in result.measured.launches]
-    launches = [slower(between(one, sizes), how) for one in (recorded * count)[:count]]
-    several = itertools.zip_longest(launches, loads, fillvalue=())
+    curves = [between(one, sizes) for one in (recorded * count)[:count]]
+    several = itertools.zip_longest(curves, loads, fillvalue=())
     return (
-        *(Launch(1, 0, 0.0, 0.0, (), (curve,), load) for curve, load in several),
+        *(slowed(Launch(1, 0, 0.0, 0.0, (), (curve,), load), how) for curve, load in several),
         *(Launch(1, 0, 0.0, 0.0, (), (), said=fault) for fault in faults),
     )
 
 
-def cases(name: str) -> list:
-    return [r for r in session.load(SESSIONS / name).results if r.measured]
-
-
 @pytest.fixture(scope="module")
-def result():
+def result() -> CheckResult:
     """PingPong of Intel MPI between two nodes of a healthy switch, three launches."""
-    return next(
-        one
-        for one in cases("healthy.json")
-        if (one.case.function, one.case.environment) == ("PingPong", "intelmpi")
-    )
+    return result_in("healthy", "PingPong", "intelmpi")
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +104,6 @@ def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     assert confirmations.failed(spiked, (), again, 9)
 
 
-def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
-    subject = subject_of(result)
-    assert confirmations.places(subject)
-    again = again_of(subject, result)
-    assert confirmations.closer_findings(subject, again) == ()
-    assert confirmations.closer_settled(subject, again, 9)
-    assert not confirmations.failed(subject, (), again, 9)
-
-
 def test_places_near_a_flagged_size_are_not_looked_at_as_they_are_measured_closer_anyway(result):
     sizes = result.measured.curve.sizes
     subject = subject_of(result, lambda size: 40.0 if size == 8192 else 3.0 if size == 256 else 1.0)
@@ -142,18 +114,11 @@ def test_places_near_a_flagged_size_are_not_looked_at_as_they_are_measured_close
     near = {size for size in sizes for at in flagged if at / 2 <= size <= 2 * at}
     assert found
     assert near.isdisjoint(found)
-
-
-def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
-    subject = subject_of(result, spike)
-    least = {
-        name: dataclasses.replace(getattr(subject.settings, name), least_size=65536)
-        for name in ("inversion", "jump", "dropout")
-    }
-    far = dataclasses.replace(subject, settings=dataclasses.replace(subject.settings, **least))
-    assert all(place.below >= 65536 for place in confirmations.places(far))
+    # Nor where no criterion judges.
+    names = ("inversion", "jump", "dropout")
     nothing = {
-        name: dataclasses.replace(held, warn=None, fail=None) for name, held in least.items()
+        name: dataclasses.replace(getattr(subject.settings, name), warn=None, fail=None)
+        for name in names
     }
     settings = dataclasses.replace(subject.settings, **nothing)
     assert confirmations.places(dataclasses.replace(subject, settings=settings)) == ()
@@ -181,9 +146,6 @@ def test_launches_that_are_not_complete_leave_it_open(spiked, result):
         assert not confirmations.failed(spiked, (), again, 3)
     assert not confirmations.closer_settled(spiked, few, 9)
     assert confirmations.closer_settled(spiked, few, 3)
-
-
-def test_as_many_launches_as_confirming_takes_are_enough(spiked, result):
     assert not confirmations.closer_settled(spiked, again_of(spiked, result, spike, count=2), 9)
     assert confirmations.closer_settled(spiked, again_of(spiked, result, spike), 9)
 
@@ -201,11 +163,3 @@ def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
     (finding,) = confirmations.closer_findings(spiked, quiet)
     assert finding.level is Level.FAIL
     assert "3 of 3 launches" in finding.why
-
-
-def test_the_launch_that_was_disturbed_is_the_one_that_is_named(spiked, result):
-    """A launch of some ticks may have a larger share of others, and not be disturbed by it."""
-    short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
-    again = again_of(spiked, result, spike, loads=((short,), (BUSY,), ()))
-    (finding,) = confirmations.closer_findings(spiked, again)
-    assert "The machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why

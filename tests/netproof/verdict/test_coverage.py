@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import made_measured
 import pytest
 from made_rounds import recorded
 
-from netproof.pairs.verdict import rounds_of
 from netproof.present.verdict import outcome
-from netproof.session import session
 from netproof.session.provenance import Provenance
 from netproof.session.session import Session
 from netproof.site import site
@@ -19,13 +18,12 @@ from netproof.verdict import INCONCLUSIVE, coverage
 from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
-SESSIONS = ROOT / "tests" / "data" / "sessions"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def passed() -> Session:
     """A session that measured on gige-1 and gige-2."""
-    return session.load(SESSIONS / "passed.json")
+    return made_measured.recorded("passed")
 
 
 GIGE = matrix(site.gather(ROOT / "site-config"), "testbed").partitions["gige"]
@@ -109,11 +107,6 @@ def test_where_slurm_is_not_known_what_the_site_states_counts(passed):
     assert covered(passed, dict.fromkeys(STATES, "down"), coverage_percent=1).failed
 
 
-def test_sessions_without_what_slurm_said_do_not_fail(passed):
-    without = covered(passed, None, coverage_percent=100)
-    assert (without.failed, without.known, without.asked) == (False, False, False)
-
-
 def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
     known = coverage.links([], coverage.launches_between(passed.results))
     assert {("gige-1", "gige-2"), ("gige-2", "gige-1")} <= known
@@ -172,16 +165,6 @@ def test_nodes_that_were_waited_for_are_named_and_make_no_failure(passed):
     assert str(enough).endswith("deferred gige-[3-4], not free in 600 s")
 
 
-def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
-    left = "Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)"
-    found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
-    assert (found.failed, found.short) == (False, True)
-    assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
-    planned = covered(in_pairs(passed, left, planned=True), STATES, coverage_percent=100)
-    assert planned.failed
-    assert not planned.no_rounds
-
-
 def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(passed):
     session = in_pairs(passed, deferred=("gige-3", "gige-4"), waited_s=600.0)
     found = covered(session, STATES, coverage_percent=100)
@@ -191,13 +174,3 @@ def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(pas
     assert outcome(verdict).endswith("2 nodes deferred")
     enough = dataclasses.replace(found, needed_percent=50)
     assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()
-
-
-def test_each_job_of_a_partition_whose_pairs_take_turns_counts(passed):
-    first = in_pairs(passed)
-    (pairs_of,) = first.with_pairs
-    turns = [dataclasses.replace(pairs_of, name=f"Pairs %turn={n}") for n in (1, 2, 2)]
-    several = dataclasses.replace(passed, results=(*passed.results, *turns))
-    assert len(rounds_of(first)) == 1
-    # The test that ReFrame ran again stands as it ended.
-    assert [one for one, _ in rounds_of(several)] == [turns[0].rounds, turns[2].rounds]

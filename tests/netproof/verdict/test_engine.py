@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import replace
-from pathlib import Path
 
+import made_measured
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import Finding, Level, consistency
+from netproof.criteria import Finding, Level
 from netproof.criteria.findings import Below
 from netproof.criteria.settings import Settings
-from netproof.criteria.shape import JUMP
 from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Link, Transport
-from netproof.session import session
-from netproof.session.measured import Launch
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import NOT_TOGETHER, InterleavedLaunch, Subject, paired
 
-SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 TESTBED = Settings.of_site(
     {"curves": {"least_size": 4096}, "dropout": {"least_size": 4096}}, 131072
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def sick() -> dict[str, Subject]:
     """NetPIPE between two nodes of a switch with a small buffer, by environment and protocol."""
-    stored = session.load(SESSIONS / "sick.json")
-    cases = [result.measured for result in stored.results if result.measured]
+    cases = [one.measured for one in made_measured.recorded("sick").results if one.measured]
     return {
-        f"{measured.case.environment} {measured.case.function}": Subject(
-            measured, "gige", TESTBED, {}
-        )
-        for measured in cases
+        f"{one.case.environment} {one.case.function}": Subject(one, "gige", TESTBED, {})
+        for one in cases
     }
-
-
-@pytest.fixture(scope="module")
-def measured_again() -> dict[tuple, tuple[Launch, ...]]:
-    """Return their repeats at single sizes in the same run."""
-    stored = session.load(SESSIONS / "sick.json")
-    return {one.case.key(): one.measured.again for one in stored.results if one.measured}
 
 
 def floors(subjects) -> dict:
@@ -66,20 +50,9 @@ def found(findings: tuple[Finding, ...], criterion: str) -> Finding:
 
 def slower(subject: Subject, factor: float, environment: str) -> Subject:
     """The case as another environment would have it that takes ``factor`` times as long."""
-
-    def stretched(curve):
-        return dataclasses.replace(curve, time_us=tuple(factor * t for t in curve.time_us))
-
-    measured = subject.measured
-    changed = dataclasses.replace(
-        measured,
-        case=dataclasses.replace(measured.case, environment=environment),
-        launches=tuple(
-            dataclasses.replace(launch, curves=(stretched(launch.curve),))
-            for launch in measured.launches
-        ),
-    )
-    return dataclasses.replace(subject, measured=changed)
+    measured = made_measured.slower(subject.measured, factor)
+    case = dataclasses.replace(measured.case, environment=environment)
+    return dataclasses.replace(subject, measured=dataclasses.replace(measured, case=case))
 
 
 def test_without_tcp_the_loss_of_mpi_is_undefined_and_fails_unless_there_is_none_to_compare(sick):
@@ -92,10 +65,10 @@ def test_without_tcp_the_loss_of_mpi_is_undefined_and_fails_unless_there_is_none
 
 
 class TestRule:
-    def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick, measured_again):
+    def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick):
         subject = sick["mpich tcp"]
         jump = found(engine.along(subject), "jump")
-        measured = measured_again[subject.case.key()]
+        measured = made_measured.result_in("sick", "tcp", "mpich").measured.again
         hung = [
             dataclasses.replace(one, curves=(), said=f"launch {number} hung")
             for number, one in enumerate(measured[1:3], 2)
@@ -105,16 +78,6 @@ class TestRule:
         assert finding.level is Level.FAIL
         assert "not judged, which takes 3" in finding.why
         assert finding.why.endswith(". Launch 2 hung. Launch 3 hung")
-
-    def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
-        subject = with_settings(sick["mpich tcp"], jump=replace(JUMP, warn=4, fail=100))
-        jump = found(engine.along(subject), "jump")
-        assert jump.level is Level.WARN
-        strict = dataclasses.replace(
-            confirmations.confirmation(subject, jump, measured_again[subject.case.key()]),
-            level=Level.FAIL,
-        )
-        assert engine.rule(subject, jump, strict).level is Level.WARN
 
     def test_a_known_flaw_is_shown_with_its_reason(self, sick):
         known = dataclasses.replace(
@@ -134,13 +97,6 @@ class TestRule:
 
 
 class TestAcross:
-    def test_of_one_case_it_says_what_it_says_of_it_among_all(self, sick):
-        members = [sick["mpich mpi"], slower(sick["mpich mpi"], 25, "openmpi4")]
-        whole = [*engine.compared(members, None)]
-        for one in members:
-            alone = [*engine.compared(members, None, only=one)]
-            assert alone == [found for found in whole if found[0] is one]
-
     def test_a_slower_link_is_compared_with_what_it_explains(self, sick):
         fast = dataclasses.replace(sick["intelmpi mpi"], link=Link(10_000, 1500))
         slow = dataclasses.replace(slower(fast, 15, "openmpi4"), link=Link(100, 1500))
@@ -161,7 +117,7 @@ class TestAcross:
         assert sick["mpich tcp"].data.crossing is None
 
     def test_mpi_that_does_not_go_over_tcp_crosses_the_link_of_what_carries_it(self):
-        stored = session.load(SESSIONS / "sick.json")
+        stored = made_measured.recorded("sick")
         results = [one for one in stored.results if one.measured and one.case.path == "inter-node"]
         links = {}
         for one in results:
@@ -173,15 +129,6 @@ class TestAcross:
         # NPtcp goes over TCP in any case.
         assert links["tcp"] == Link(1000, 1500)
 
-    def test_of_a_collective_as_many_messages_cross_as_its_algorithms_may_send(self, sick):
-        case = dataclasses.replace(
-            sick["mpich tcp"].case, benchmark="imb", function="Bcast", ranks=64, ranks_per_node=2
-        )
-        measured = dataclasses.replace(sick["mpich tcp"].measured, case=case)
-        link = Link(1000, 1500)
-        subject = dataclasses.replace(sick["mpich tcp"], measured=measured, link=link)
-        assert subject.data.crossing == replace(link, least=1, most=62)
-
     @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
     def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
         shown = engine.across([sick["mpich mpi"]], baseline)[sick["mpich mpi"].case.key()][-1]
@@ -190,16 +137,6 @@ class TestAcross:
         failed = engine.across([asserted], baseline)[asserted.case.key()][-1]
         assert failed.level is Level.FAIL
         assert "the baseline" in failed.why
-
-    def test_tcp_that_one_environment_measured_is_the_baseline_of_its_partition(self, sick):
-        (*_, score) = engine.across([sick["mpich tcp"]], ScoreBaseline("gige", "openmpi5"))[
-            sick["mpich tcp"].case.key()
-        ]
-        assert score.value == pytest.approx(1)
-        (*_, score) = engine.across([sick["mpich tcp"]], ScoreBaseline("other", "mpich"))[
-            sick["mpich tcp"].case.key()
-        ]
-        assert score.value is None
 
 
 class TestFloors:
@@ -217,15 +154,6 @@ class TestFloors:
         for other in (moved, linked, rdma, earlier):
             assert floors([fast, other]) == {}
 
-    def test_inside_a_node_it_is_shown(self, sick):
-        inside = []
-        for one in (sick["mpich mpi"], slower(sick["mpich mpi"], 5, "openmpi4")):
-            case = dataclasses.replace(one.case, path="intra-node")
-            measured = dataclasses.replace(one.measured, case=case)
-            inside.append(dataclasses.replace(one, measured=measured))
-        findings = floors(inside)
-        assert {finding.level for finding in findings.values()} == {Level.SHOWN}
-
     def test_disturbed_launches_of_either_side_fail_nothing(self, sick):
         busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
         fast, bad = sick["mpich mpi"], slower(sick["mpich mpi"], 100, "openmpi4")
@@ -235,62 +163,6 @@ class TestFloors:
         finding = floors([noisy, bad])[bad]
         assert finding.level is Level.INCONCLUSIVE
         assert "The machine was disturbed: gige-1: others used 40 %" in finding.why
-
-    def test_another_whose_launches_show_nothing_hides_no_failure(self, sick):
-        busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
-        fast, bad = sick["mpich mpi"], slower(sick["mpich mpi"], 100, "openmpi4")
-        faster = slower(fast, 0.5, "openmpi5")
-        launches = [dataclasses.replace(it, loads=(busy,)) for it in faster.measured.launches]
-        noisy = dataclasses.replace(faster, measured=faster.measured.with_launches(launches))
-        assert floors([noisy, bad])[bad].level is Level.INCONCLUSIVE
-        finding = floors([noisy, fast, bad])[bad]
-        assert (finding.level, finding.against) == (Level.FAIL, str(fast))
-
-
-def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
-    """The curve as one of Alltoall on so many ranks, which takes ``factor`` times as long."""
-    taken = slower(subject, factor, subject.case.environment)
-    case = dataclasses.replace(
-        taken.case, benchmark="imb", function="Alltoall", ranks=ranks, ranks_per_node=2
-    )
-    return dataclasses.replace(taken, measured=dataclasses.replace(taken.measured, case=case))
-
-
-def over_ranks(subjects, criterion: str) -> dict:
-    found = engine.compared(subjects, None)
-    return {one: finding for one, finding in found if finding.criterion == criterion}
-
-
-class TestGrowth:
-    def test_each_is_compared_with_the_next_fewer_ranks(self, sick):
-        mpi = sick["mpich mpi"]
-        four, eight, sixteen = (
-            on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 1), (8, 3), (16, 500))
-        )
-        growths = over_ranks([sixteen, four, eight], "growth")
-        assert set(growths) == {eight, sixteen}
-        assert growths[eight].against == str(four)
-        assert growths[sixteen].against == str(eight)
-        # Two a node, 4 ranks have 8 messages on a link at most, 8 ranks 24: more than 7 to 3.
-        assert growths[eight].value == pytest.approx(3 / 3)
-        assert growths[sixteen].value > 10
-
-    def test_what_takes_longer_on_fewer_ranks_is_reported_for_them(self, sick):
-        mpi = sick["mpich mpi"]
-        few, many, more = (
-            on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 300), (8, 1), (16, 2))
-        )
-        found = over_ranks([many, more, few], "monotony")
-        assert {one: finding.against for one, finding in found.items()} == {
-            few: str(many),
-            many: str(more),
-        }
-        assert found[few].value > 10
-        assert found[many].value == pytest.approx(0.5)
-        findings = engine.across([few, many], None)[few.case.key()]
-        (shrunk,) = (one for one in findings if one.criterion == "monotony")
-        enough = len(few.measured.launches) >= consistency.LAUNCHES
-        assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
 
 # Which launches of two configurations are compared with each other.
@@ -339,30 +211,3 @@ def test_without_distances_only_launches_of_one_round_had_one_pace():
 
 distances = st.sampled_from([NEAR, FAR, (25.0, 150.0), ()])
 noise = st.sampled_from([(), (), ("busy",)])
-
-
-@given(st.lists(st.tuples(distances, distances, noise), max_size=12))
-def test_each_launch_is_in_one_pair_and_what_counts_is_alike(drawn):
-    rounds = [
-        (one(100 + number, own, *loads), one(200 + number, other, *loads))
-        for number, (own, other, loads) in enumerate(drawn)
-    ]
-    pairs = paired(rounds, MOST)
-    assert sorted(own.time_us[0] for own, _, _ in pairs) == [100 + n for n in range(len(drawn))]
-    assert sorted(other.time_us[0] for _, other, _ in pairs) == [200 + n for n in range(len(drawn))]
-    for own, other in times(rounds):
-        mine, theirs = (drawn[int(own) - 100], drawn[int(other) - 200])
-        assert not mine[2]
-        assert not theirs[2]
-        assert own + 100 == other or mine[0] == theirs[1] in (NEAR, FAR)
-    # Nothing that counts is left over: as many as either side has of each distance.
-    for distance in (NEAR, FAR):
-        mine = sum(own == distance and not loads for own, _, loads in drawn)
-        theirs = sum(other == distance and not loads for _, other, loads in drawn)
-        found = [
-            own
-            for own, other in times(rounds)
-            if drawn[int(own) - 100][0] == distance == drawn[int(other) - 200][1]
-        ]
-        with_nobody = sum(() in (own, other) and not loads for own, other, loads in drawn)
-        assert min(mine, theirs) - with_nobody <= len(found) <= min(mine, theirs)

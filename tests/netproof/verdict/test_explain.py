@@ -8,29 +8,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from made_starts import with_starts
+from made_measured import matrix_of, recorded, result_in
 from made_text import printed as shown
 
 from netproof.criteria import Finding, Level
-from netproof.diagnosis.diagnosis import ingest
 from netproof.measurement.case import Case
-from netproof.measurement.disturbance import NO_STARTS
 from netproof.present.verdict import repeat_blocks, sentences
 from netproof.session import session
 from netproof.session.session import Session
-from netproof.site.matrix import Matrix
-from netproof.store import Store, questions
 from netproof.verdict import session_verdict
 from netproof.verdict.judge import judge
 from netproof.verdict.session_verdict import NOTHING
 from netproof.verdict.verdict import (
     CaseVerdict,
-    CpuRow,
-    CpuRows,
     Crossover,
     Verdict,
     breakdown,
-    cpu_rows,
     crossovers,
     failures,
     red_cases,
@@ -42,8 +35,7 @@ REFUSED = "sbatch: error: Batch job submission failed: Requested node configurat
 
 def whole(stored: Session) -> Verdict:
     """The verdict where what is there was expected, and nothing else."""
-    expected = tuple(dict.fromkeys(r.case for r in stored.results if r.case is not None))
-    return judge(Matrix(expected, (), True, {}, {}, None, frozenset()), stored)
+    return judge(matrix_of(stored), stored)
 
 
 def printed(verdict: Verdict) -> list[str]:
@@ -79,36 +71,17 @@ def test_cases_that_did_not_run_for_a_failed_job_are_one_line_with_it(failed_job
     assert all(len(one.faults) == 1 for one in verdict.cases)
 
 
-@pytest.mark.slow
-def test_so_they_are_once_the_session_is_in_a_store(failed_job, tmp_path):
-    store = Store.create(tmp_path / "store")
-    stored = ingest(store, failed_job).stored
-    (failure,) = failures(whole(questions.load(store, stored)))
-    assert len(failure.waiting) == 8
-
-
-def test_a_report_that_does_not_tell_which_job_still_has_one_line_for_its_cases(failed_job):
-    document = json.loads(failed_job.read_text())
-    for test in document["runs"][0]["testcases"]:
-        test["dependencies_actual"] = []
-    failed_job.write_text(json.dumps(document))
-    of_cases, of_job = failures(whole(session.load(failed_job)))
-    assert (len(of_cases.cases), of_job.waiting) == (8, ())
-    assert str(of_cases).endswith(": did not run, since the job that measures for it failed")
-
-
 def test_jobs_that_failed_for_one_reason_are_one_line(failed_job):
     stored = session.load(failed_job)
     elsewhere = [
         dataclasses.replace(
-            result,
+            one,
             environment="intelmpi",
-            case=result.case and dataclasses.replace(result.case, environment="intelmpi"),
+            case=one.case and dataclasses.replace(one.case, environment="intelmpi"),
         )
-        for result in stored.results
+        for one in stored.results
     ]
-    both = dataclasses.replace(stored, results=(*stored.results, *elsewhere))
-    (failure,) = failures(whole(both))
+    (failure,) = failures(whole(dataclasses.replace(stored, results=(*stored.results, *elsewhere))))
     assert str(failure) == (
         "2 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige intelmpi ImbJob %ranks=2): fail"
         f" in run: {REFUSED}; 16 cases did not run for them (8 of gige mpich, 8 of gige intelmpi)"
@@ -140,8 +113,6 @@ def test_one_reason_of_several_cases_is_one_line_with_a_count():
     )
     (one,) = failures(Verdict((*cases, missing("intelmpi", "Bcast")), (), (), ()))
     assert str(one) == "5 cases (4 of gige mpich, 1 of gige intelmpi): did not run"
-    (one,) = failures(Verdict(cases[:1], (), (), ()))
-    assert str(one) == "testbed:gige mpich IMB Bcast 2 ranks: did not run"
 
 
 class TestOrder:
@@ -153,7 +124,7 @@ class TestOrder:
         where = f"{case} (switch gige)"
         why = f"{value} against {bound}"
         finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
-        result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
+        result = result_in("passed", "PingPong")
         result = dataclasses.replace(result, case=case, measured=None)
         return CaseVerdict.of(case, result, (), findings=(finding,))
 
@@ -197,9 +168,7 @@ class TestOrder:
 
 
 def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
-    flagged = [one for one in whole(session.load(SESSIONS / "sick.json")).cases if one.flags()]
-    assert len(flagged) == 4
-    for one in flagged:
+    for one in whole(recorded("sick")).cases:
         _, title, head, *_ = shown(repeat_blocks(one), 400).splitlines()
         assert title.startswith(f"{one.case}: measured again in job ")
         assert head.split()[:3] == ["bytes", "first,", "µs"]
@@ -207,15 +176,10 @@ def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("project")]
 
-ROOT = Path(__file__).resolve().parents[3]
-RECORDED = ROOT / "tests" / "data" / "sessions"
-
 
 @pytest.fixture
 def verdict() -> Verdict:
-    return session_verdict.judge_session(
-        session.load(RECORDED / "two-switches.json"), system="testbed"
-    ).verdict
+    return session_verdict.judge_session(recorded("two-switches"), system="testbed").verdict
 
 
 def of(verdict: Verdict, function: str) -> Crossover:
@@ -252,19 +216,12 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
             "red at 4 ranks, 32768 to 131072 bytes by envelope; not at 2",
         ),
         (
-            (ruled(two, 1024, 65536, by="jump"), ruled(four, 1024, 65536)),
-            2,
-            "red at 2 ranks, 1024 and 65536 bytes by jump; at 4 ranks, 1024 and 65536 bytes by"
-            " envelope",
-        ),
-        (
             (dataclasses.replace(two, findings=tuple(several)),),
             2,
             "red at 2 ranks, 1024 bytes by jump, dropout and score",
         ),
         ((two, faulty), 4, "red at 4 ranks, not measured whole; not at 2"),
         ((two, second), None, "not red up to 2 ranks; inconclusive at 4 ranks"),
-        ((first, four), None, "inconclusive at 2 ranks"),
         (
             (first, ruled(four, 1024)),
             4,
@@ -274,29 +231,3 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
         red = red_cases(cases)
         assert red[0].case.ranks == least if red else least is None
         assert breakdown(cases) == sentence
-
-
-def judged(path: Path) -> Verdict:
-    return session_verdict.judge_session(session.load(path), system="testbed:gige").verdict
-
-
-def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
-    where = (environment, function)
-    return next(it for it in rows[0] if (it[0].environment, it[0].function) == where)
-
-
-@pytest.mark.slow
-def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
-    rows = cpu_rows(judged(with_starts("sick", tmp_path)))
-    assert rows[1] == {}
-    tcp, mpi = (of_cpu_rows(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))
-    assert tcp[2] is None
-    assert mpi[2] == pytest.approx(mpi[1].s_per_gb / tcp[1].s_per_gb)
-
-
-@pytest.mark.slow
-def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
-    rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
-    assert {case.function for case, *_ in rows[0]} == {"mpi"}
-    assert {of_tcp for *_, of_tcp in rows[0]} == {None}, "that of TCP is not known"
-    assert list(rows[1]) == [NO_STARTS]

@@ -3,57 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import types
 from pathlib import Path
 from statistics import geometric_mean
 
 import pytest
-from made_measured import with_figures
-from reframe.utility.sanity import reference_bounds
+from made_measured import recorded, result_in, slowed, with_figures
 
-from netproof import codec
-from netproof.criteria import Finding, Level
-from netproof.errors import NetproofError
+from netproof.criteria import Level
 from netproof.measurement import twin
 from netproof.measurement.case import Case, Curve
-from netproof.session import job_files, session
+from netproof.session import job_files
 from netproof.session.measured import Measured
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits, not_defined
-from netproof.verdict.power import with_times
-from netproof.verdict.references import XFAIL, entries_of
+from netproof.verdict.references import entries_of
 
 ROOT = Path(__file__).resolve().parents[3]
-SESSIONS = ROOT / "tests" / "data" / "sessions"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def pingpong() -> Measured:
     """PingPong between two nodes of a healthy switch, three launches."""
-    stored = session.load(SESSIONS / "healthy.json")
-    return next(
-        result.measured
-        for result in stored.results
-        if result.measured and result.case.function == "PingPong"
-    )
+    return result_in("healthy", "PingPong").measured
 
 
 def stretched(measured: Measured, *factors: float) -> Measured:
     """The case of launches that take these times as long as its first one."""
-    first = measured.launches[0]
-    return measured.with_launches(
-        [
-            dataclasses.replace(
-                first,
-                curves=(with_times(first.curve, [by * one for one in first.curve.time_us]),),
-            )
-            for by in factors
-        ]
-    )
+    return measured.with_launches([slowed(measured.launches[0], by) for by in factors])
 
 
 def level(measured: Measured, low: float, high: float) -> Level:
@@ -81,24 +61,6 @@ def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpo
     assert "no bandwidth" in finding.why
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [(25, None, 0.4, "us"), (112, -0.1, None, "MB/s"), (0, None, None, "B"), (-5, -0.1, 0.2, "B")],
-)
-def test_limits_are_reckoned_as_reframe_does(entry):
-    found = Limits.of_entry(entry)
-    assert (found.low, found.high) == pytest.approx(reference_bounds(*entry[:3]))
-
-
-def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
-    entries = {
-        "latency_us": [0, None, None, "us"],
-        "peak_mb_s": [XFAIL, "ticket 4711", [112, -0.1, None, "MB/s"]],
-        "line_rate_share": [100, -0.2, 0.02, "%"],
-    }
-    assert limits.of_references(entries) == {"line_rate_share": Limits(80, 102)}
-
-
 def test_a_case_has_the_limits_of_its_file(pingpong):
     references = entries_of(ROOT / "reference-values", "testbed")
     case = dataclasses.replace(
@@ -111,22 +73,6 @@ def test_a_case_has_the_limits_of_its_file(pingpong):
     assert limits.of_case(references, pingpong.case)["paired_share"] == Limits(50, 125)
     four = dataclasses.replace(pingpong.case, function="Alltoall", ranks=4)
     assert limits.of_case(references, four)["paired_share"] == Limits(2, math.inf)
-
-
-def test_a_finding_comes_back_from_a_report(pingpong):
-    for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values():
-        # An interval may have no upper end, and JSON has no infinite number.
-        for one in (finding, dataclasses.replace(finding, interval=(1.0, math.inf))):
-            text = json.dumps(codec.encode(one), allow_nan=False)
-            assert codec.decode(Finding, json.loads(text), "it") == one
-
-
-@pytest.mark.parametrize("spoilt", [{"level": "good"}, {"value": "1"}, {"interval": [1.0]}])
-def test_what_is_no_finding_is_refused(pingpong, spoilt):
-    (finding,) = limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values()
-    values = codec.encode(finding) | spoilt
-    with pytest.raises(NetproofError, match="what a reference says cannot be read"):
-        codec.decode(Finding, values, "what a reference says cannot be read")
 
 
 def test_what_nobody_can_ask_for_has_no_finding(pingpong):
@@ -192,8 +138,7 @@ def test_a_link_that_carries_enough_itself_is_sound_however_slow_its_twin_was(pi
 @pytest.fixture
 def unlike_a_line():
     """A case over a link whose largest messages are on no line, as it was measured."""
-    stored = session.load(SESSIONS / "sick.json")
-    whole = next(r.measured for r in stored.results if r.measured)
+    whole = next(one.measured for one in recorded("sick").results if one.measured)
     why = "times lie on no line"
     found = dataclasses.replace(
         whole.landmarks,
@@ -226,25 +171,6 @@ def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unl
     assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("latency_us", "us over messages of 1 to 48 bytes ("),
-        ("peak_mb_s", "MB/s at {peak} bytes ("),
-        ("rate_64_kib_mb_s", "MB/s ("),
-        ("asymptotic_mb_s", "MB/s over messages of {eighth} to {last} bytes ("),
-        ("paired_share", "% over messages of {half} to {last} bytes ("),
-        ("paired_peak", "% at {peak} bytes ("),
-    ],
-)
-def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said):
-    last = with_whole_twin.curve.sizes[-1]
-    sizes = {"peak": with_whole_twin.landmarks.peak_size, "last": last}
-    sizes |= {"half": last // 2, "eighth": last // 8}
-    found = limits.judge(with_whole_twin, {name: Limits(0, 1)}, "it")[name]
-    assert said.format(**sizes) in found.why
-
-
 @pytest.fixture(scope="module")
 def with_whole_twin() -> Measured:
     """NetPIPE over TCP, two launches with the healthy twin's next to each."""
@@ -254,6 +180,22 @@ def with_whole_twin() -> Measured:
     folder = ROOT / "tests" / "data" / "jobs" / "netpipe-twin"
     partition = Partition.model_validate(extras)
     return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("latency_us", "us over messages of 1 to 48 bytes ("),
+        ("peak_mb_s", "MB/s at {peak} bytes ("),
+        ("rate_64_kib_mb_s", "MB/s ("),
+        ("asymptotic_mb_s", "MB/s over messages of {eighth} to {last} bytes ("),
+    ],
+)
+def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said):
+    last = with_whole_twin.curve.sizes[-1]
+    sizes = {"peak": with_whole_twin.landmarks.peak_size, "last": last, "eighth": last // 8}
+    found = limits.judge(with_whole_twin, {name: Limits(0, 1)}, "it")[name]
+    assert said.format(**sizes) in found.why
 
 
 def test_landmarks_are_compared_with_the_twin_launch_by_launch(with_whole_twin):
@@ -272,34 +214,3 @@ def test_landmarks_are_compared_with_the_twin_launch_by_launch(with_whole_twin):
     assert finding.level is Level.FAIL
     assert "paired_latency is" in finding.why
     assert "relative to the healthy twin of this link" in finding.why
-
-
-def test_rates_beyond_the_line_rate_are_a_buckets_and_count_up_to_it(with_whole_twin):
-    """The twin's few short messages pass at once, and a thousand in a row take the link's time."""
-    first, *_ = with_whole_twin.launches
-    rates = dict(zip(first.curve.sizes, first.curve.bandwidth_mb_s, strict=True))
-    alongside = dict(zip(first.twin.sizes, first.twin.bandwidth_mb_s, strict=True))
-    below, above = 0.9 * min(rates[4096], alongside[4096]), 1.1 * alongside[4096]
-    of_slow_link = dataclasses.replace(with_whole_twin, line_rate_mb_s=below)
-    assert of_slow_link.of_twin["paired_rate_4_kib"][0] == 1
-    as_they_are = dataclasses.replace(with_whole_twin, line_rate_mb_s=max(above, rates[4096]))
-    ratio = rates[4096] / alongside[4096]
-    assert as_they_are.of_twin["paired_rate_4_kib"][0] == pytest.approx(ratio)
-    unknown = dataclasses.replace(with_whole_twin, line_rate_mb_s=None)
-    assert unknown.of_twin["paired_rate_4_kib"][0] == pytest.approx(ratio)
-
-
-def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_twin):
-    launches = [
-        dataclasses.replace(one, twin=Curve(*(column[-3:] for column in columns(one.twin))))
-        for one in with_whole_twin.launches
-    ]
-    large = with_whole_twin.with_launches(launches)
-    assert large.of_twin == {}
-    assert "paired_latency" not in limits.variables(large)
-    assert limits.judge(large, {"paired_latency": Limits(0, 1)}, "here") == {}
-    assert large.landmarks.paired_share == with_whole_twin.landmarks.paired_share
-
-
-def columns(curve: Curve) -> tuple:
-    return curve.sizes, curve.time_us, curve.bandwidth_mb_s

@@ -7,17 +7,15 @@ import itertools
 from statistics import fmean, median
 
 import pytest
-from made_few import among
+from made_few import among, slowed
 from made_rounds import BUSY, NODES, PARTITION, RECORDED, recorded
 
-from netproof.measurement.case import Curve
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.measurement.links import Link
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import State
 from netproof.present.documents import plain
 from netproof.session import pair_rounds
-from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
 
 SETTINGS = PARTITION.pair_settings()
@@ -40,15 +38,6 @@ def of_few(
     return pairs.judge(rounds, SETTINGS.model_copy(update=settings), BUSY, PARTITION.link())
 
 
-def slowed(one: Launch, node: str, factor: float) -> Launch:
-    def changed(nodes: tuple[str, str], curve: Curve) -> Curve:
-        *small, large = curve.time_us
-        times = (*small, large * factor)
-        return dataclasses.replace(curve, time_us=times) if node in nodes else curve
-
-    return dataclasses.replace(one, curves=tuple(map(changed, one.pairs, one.curves)))
-
-
 def test_rounds_alongside_other_work_decide_nothing_and_say_so():
     judged = pairs.judge(recorded(), SETTINGS, PARTITION.settings().disturbance)
     assert {one.state for one in judged.judgement.nodes.values()} == {State.UNDECIDED}
@@ -58,45 +47,10 @@ def test_rounds_alongside_other_work_decide_nothing_and_say_so():
     assert "4 undecided" in str(judged)
 
 
-def test_nodes_that_were_disturbed_to_a_different_degree_have_one_sentence():
-    rounds = recorded()
-    launches = []
-    for one in rounds.launches:
-        loads = [
-            dataclasses.replace(
-                load, others_cpu_s=1.0, others_share=0.3 + 0.1 * NODES.index(load.node)
-            )
-            for load in one.loads
-        ]
-        launches.append(dataclasses.replace(one, loads=tuple(loads)))
-    rounds = dataclasses.replace(rounds, launches=tuple(launches))
-    judged = pairs.judge(rounds, SETTINGS, PARTITION.settings().disturbance)
-    (sentence,) = judged.undecided()
-    assert "-[1-4] undecided: in each of its launches something else ran alongside" in sentence
-    assert sentence.endswith("with up to 30 to 60 % of the CPUs, by node")
-
-
-def test_a_round_that_is_not_complete_is_a_fault():
-    rounds = dataclasses.replace(recorded(), faults=("pairs.4 did not run",))
-    judged = pairs.judge(rounds, SETTINGS, BUSY)
-    assert judged.faults() == ("fast-ethernet mpich: rounds of pairs: pairs.4 did not run",)
-
-
 def with_latency(rounds: PairRounds, node: str, factor: float) -> PairRounds:
     """The rounds with small messages of a node so many times slower."""
-
-    def slower(nodes: tuple[str, str], curve: Curve) -> Curve:
-        first, *rest = curve.time_us
-        times = (factor * first, *rest)
-        return dataclasses.replace(curve, time_us=times) if node in nodes else curve
-
-    return dataclasses.replace(
-        rounds,
-        launches=tuple(
-            dataclasses.replace(one, curves=tuple(map(slower, one.pairs, one.curves)))
-            for one in rounds.launches
-        ),
-    )
+    launches = tuple(slowed(one, node, 1.0, factor) for one in rounds.launches)
+    return dataclasses.replace(rounds, launches=launches)
 
 
 def test_a_latency_accuses_from_a_doubling_on_where_nodes_are_cleared_by_the_rate_alone():
@@ -122,14 +76,6 @@ def test_pairs_that_never_met_are_named():
     assert pairs.judge(more, SETTINGS, BUSY).never_met() == "22 of 28 pairs of nodes never met"
 
 
-def test_of_too_few_nodes_those_that_were_not_measured_are_undecided():
-    nothing = dataclasses.replace(of_few(2).rounds, launches=())
-    judged = pairs.judge(nothing, SETTINGS, BUSY, PARTITION.link())
-    assert judged.undecided_nodes() == NODES[:2]
-    rounds = dataclasses.replace(recorded(), mode="full")
-    assert pairs.settings_of(rounds, SETTINGS)[1].rounds == 3
-
-
 LEAVES = {"leaf1": NODES[:2], "leaf2": NODES[2:]}
 
 
@@ -146,39 +92,9 @@ def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
     share = pairs.judge(rounds, SETTINGS, BUSY, infiniband).bisection.share
     assert share == pytest.approx(found.share * line / (PARTITION.link_mbit_s / 8 * 4096 / 4122))
     assert found.interval[0] <= found.share <= found.interval[1]
+    assert f"; pairs below one leaf {found.within:.1%}, across leaves" in str(found)
     assert 0.5 < found.within < 1.1
     assert 0.5 < found.across < 1.1
-
-
-def test_uplinks_that_too_few_nodes_load_are_named():
-    three = {**LEAVES, "leaf3": ("fast-ethernet-5",)}
-    plain = dataclasses.replace(recorded(), leaves=three)
-    across = next(
-        dataclasses.replace(one, both_ways=True)
-        for one in plain.launches
-        if any(len({node in LEAVES["leaf1"] for node in pair}) == 2 for pair in one.pairs)
-    )
-    loaded = dataclasses.replace(plain, launches=(*plain.launches, across))
-    assert "too few nodes to be loaded: leaf3" in str(pairs.judge(loaded, SETTINGS, BUSY))
-    assert "to be loaded" not in str(pairs.judge(plain, SETTINGS, BUSY))
-
-
-def test_slow_pairs_across_leaves_are_told_apart_from_those_below_one():
-    def slow(one: Launch) -> Launch:
-        def changed(pair: tuple[str, str], curve: Curve) -> Curve:
-            if any(set(pair) <= set(nodes) for nodes in LEAVES.values()):
-                return curve
-            small, large = curve.time_us
-            return dataclasses.replace(curve, time_us=(small, large * 4))
-
-        return dataclasses.replace(one, curves=tuple(map(changed, one.pairs, one.curves)))
-
-    rounds = dataclasses.replace(recorded(), leaves=LEAVES)
-    rounds = dataclasses.replace(rounds, launches=tuple(map(slow, rounds.launches)))
-    found = pairs.judge(rounds, SETTINGS, BUSY, PARTITION.link()).bisection
-    assert found.across < 0.3
-    assert found.within > 0.8
-    assert "across leaves" in str(found)
 
 
 def test_a_share_that_a_site_asks_for_fails_or_stays_open_by_its_interval():

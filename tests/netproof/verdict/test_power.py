@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from made_measured import matrix_of, recorded
 
 from netproof.measurement.case import Curve
-from netproof.session import session
-from netproof.site.matrix import Matrix
 from netproof.verdict import power
 from netproof.verdict.power import FACTORS, Degradation, Examined
-
-SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 
 def no_references(case):
@@ -20,10 +15,7 @@ def no_references(case):
 
 
 def examined(name: str, references=no_references) -> Examined:
-    stored = session.load(SESSIONS / f"{name}.json")
-    cases = tuple(one.case for one in stored.results if one.case is not None)
-    matrix = Matrix(cases, (), True, {}, {}, None, frozenset())
-    return Examined(stored, matrix, references)
+    return Examined(recorded(name), matrix_of(recorded(name)), references)
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +51,6 @@ def test_the_stated_change_fails_and_the_next_milder_one_passes(repeated):
 
 
 @pytest.mark.slow
-def test_how_sure_it_is_takes_several_launches(repeated):
-    _, launches, smallest = repeated.power(one_way(repeated))
-    assert launches > 1
-    assert all(one.sure >= one.factor for one in smallest if one.factor is not None)
-    single = examined("passed")
-    assert all(one.sure is None for one in single.power(one_way(single))[2])
-
-
-@pytest.mark.slow
 def test_a_reference_on_the_latency_makes_a_longer_one_fail(repeated):
     case = one_way(repeated)
     found = {one.change: one for one in repeated.power(case)[2]}
@@ -93,3 +76,12 @@ def test_times_and_rates_change_together():
     curve = Curve((1, 2), (1.0, 2.0), (1.0, 1.0), (0.5, 1.0), (0.8, 1.6))
     slower = power.with_times(curve, (2.0, 2.0))
     assert slower == Curve((1, 2), (2.0, 2.0), (0.5, 1.0), (1.0, 1.0), (1.6, 1.6))
+
+
+@pytest.mark.slow
+def test_how_sure_it_is_takes_several_launches(repeated):
+    _, launches, smallest = repeated.power(one_way(repeated))
+    assert launches > 1
+    assert all(one.sure >= one.factor for one in smallest if one.factor is not None)
+    single = examined("passed")
+    assert all(one.sure is None for one in single.power(one_way(single))[2])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_few import among
+from made_few import slowed
+from made_reports import altered, another, cases_in
 from made_rounds import BUSY, EXTRAS, NODES, recorded
 from made_text import printed as shown
 from typer.testing import CliRunner
@@ -22,7 +23,6 @@ from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.diagnosis.diagnosis import ingest
 from netproof.errors import NetproofError
-from netproof.measurement.case import Curve
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource
 from netproof.present import documents
 from netproof.present.session import traffic_blocks
@@ -143,14 +143,7 @@ NOT_DISTURBED = {"disturbance": codec.encode(BUSY)}
 
 def halved(launch: Launch) -> Launch:
     """A launch in which the third node has half the rate."""
-
-    def changed(nodes: tuple[str, str], curve: Curve) -> Curve:
-        small, large = curve.time_us
-        factor = 2.0 if NODES[2] in nodes else 1.0
-        return dataclasses.replace(curve, time_us=(small, large * factor))
-
-    curves = tuple(map(changed, launch.pairs, launch.curves))
-    return dataclasses.replace(launch, curves=curves)
+    return slowed(launch, NODES[2], 2.0)
 
 
 def flapping() -> Counters:
@@ -167,30 +160,26 @@ def with_pairs(
     folder: Path,
     change: Callable[[Launch], Launch] = lambda one: one,
     faults: tuple[str, ...] = (),
-    nodes: Sequence[str] = NODES,
 ) -> Path:
     """The report of a session that also made rounds of pairs, and asked for its transport."""
-    document = json.loads((SESSIONS / "two-switches.json").read_text())
-    tests = document["runs"][0]["testcases"]
     several = [change(one) for one in recorded(3).launches]
-    assert several
-    if len(nodes) < len(NODES):
-        several = list(among(several, nodes))
-    rounds = recorded(nodes=tuple(nodes), launches=tuple(several), faults=faults)
-    first = next(test for test in tests if test["partition"] == rounds.partition)
-    plain = {key: value for key, value in first.items() if not key.startswith("netproof_")}
-    plain |= {"environ": rounds.environment, "dependencies_actual": []}
+    rounds = recorded(launches=tuple(several), faults=faults)
     job = {"display_name": "PairLaunches", "unique_name": "PairLaunches"}
     check = {"display_name": "PairCheck", "unique_name": "PairCheck", "netproof_kind": "pairs"}
-    of_pairs = {**codec.encode(rounds), "partition_extras": EXTRAS}
-    tests += [
-        {**plain, **job, "netproof_transport": SAID},
-        {**plain, **check, "netproof_pairs": of_pairs},
-    ]
-    document["runs"][0]["num_cases"] += 2
-    path = folder / "run-7.json"
-    path.write_text(json.dumps(document))
-    return path
+
+    def measured(document: dict[str, Any]) -> None:
+        tests = cases_in(document)
+        first = next(test for test in tests if test["partition"] == rounds.partition)
+        plain = {key: value for key, value in first.items() if not key.startswith("netproof_")}
+        plain |= {"environ": rounds.environment, "dependencies_actual": []}
+        of_pairs = {**codec.encode(rounds), "partition_extras": EXTRAS}
+        tests += [
+            {**plain, **job, "netproof_transport": SAID},
+            {**plain, **check, "netproof_pairs": of_pairs},
+        ]
+        document["runs"][0]["num_cases"] += 2
+
+    return altered(folder, measured, "two-switches", "run-7.json")
 
 
 def lenient(monkeypatch) -> None:
@@ -201,10 +190,7 @@ def lenient(monkeypatch) -> None:
         configuration = real(folder)
         for system in configuration["systems"]:
             for partition in system["partitions"]:
-                partition["extras"]["criteria"] = {
-                    **partition["extras"]["criteria"],
-                    **NOT_DISTURBED,
-                }
+                partition["extras"]["criteria"] |= NOT_DISTURBED
         return configuration
 
     monkeypatch.setattr(matrix, "gather", gather)
@@ -276,13 +262,6 @@ def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, mo
         session_verdict.judge_session(report)
 
 
-def test_another_report_of_the_session_is_judged_for_itself(store, site):
-    stored(store)
-    copy = site / "run-1.json"
-    copy.write_text((SESSIONS / "healthy.json").read_text() + "\n")
-    assert session_verdict.judge_session(session.load(copy), store=store.folder).stored is None
-
-
 def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
     read = questions.load(store, stored(store, system="testbed:gige"))
     own = session_verdict.judge_session(read)
@@ -291,16 +270,6 @@ def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
     assert session_verdict.judge_session(read, system="testbed:gige").stored
     for asked in ({"system": "testbed"}, {"system": "testbed:gige", "full": True}):
         assert session_verdict.judge_session(read, **asked).stored is None
-
-
-def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
-    read = questions.load(store, stored(store, "passed"))
-    before = session_verdict.judge_session(read)
-    bound_the_latency(site)
-    after = session_verdict.judge_session(read)
-    assert after.differs[0].startswith("the references of ")
-    assert [one.level for one in after.verdict.cases] == [one.level for one in before.verdict.cases]
-    assert after.verdict.notes == (*before.verdict.notes, after.outdated)
 
 
 def bound_the_latency(site: Path) -> None:
@@ -348,55 +317,43 @@ def test_again_tells_case_by_case_what_differs(store, site):
     assert {one["now"] for one in document["changed"]["cases"]} == {"fail"}
 
 
-def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monkeypatch):
-    monkeypatch.delenv("RFM_CONFIG_PATH")
-    done = ingest(store, SESSIONS / "healthy.json")
+def test_a_session_that_could_not_be_judged_is_stored_and_judged_when_it_is_opened(
+    store, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.delenv("RFM_CONFIG_PATH")
+        done = ingest(store, SESSIONS / "healthy.json")
     assert "RFM_CONFIG_PATH" in done.not_judged
     assert not store.has_verdict(done.stored)
     assert not faults(store, done.stored)
-
-
-def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened(store):
-    place = stored(store)
-    folder = store.path(place)
-    (folder / VERDICT).unlink()
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    del files[store_folder.CHECKSUMS]
-    (folder / store_folder.CHECKSUMS).write_bytes(store_folder._checksums(files))
-    judged = session_verdict.judge_session(questions.load(store, place))
+    judged = session_verdict.judge_session(questions.load(store, done.stored))
     assert judged.stored is None
     assert judged.verdict.cases
-    assert not faults(store, place)
 
 
-def test_a_damaged_verdict_is_named_and_never_used(store):
+def test_a_verdict_that_was_changed_is_gone_or_is_very_large_is_named_and_never_used(
+    store, monkeypatch
+):
     place = stored(store)
     path = store.path(place) / VERDICT
     whole = path.read_bytes()
-    report = session.load(SESSIONS / "healthy.json")
-    for at in (0.1, 0.5, 0.95):
-        content = bytearray(whole)
-        content[int(at * len(content))] ^= 4
-        path.write_bytes(content)
-        with pytest.raises(NetproofError, match=f"^{path}: is damaged: "):
+
+    def refused(why: str) -> None:
+        with pytest.raises(NetproofError, match=why):
             session_verdict.judge_session(questions.load(store, place))
-        assert any(one.startswith(f"{path}: is damaged") for one in faults(store, place))
-    judged = session_verdict.judge_session(report, store=store.folder)
+
+    path.write_bytes(whole[:100] + bytes([whole[100] ^ 4]) + whole[101:])
+    refused(f"^{path}: is damaged: ")
+    judged = session_verdict.judge_session(
+        session.load(SESSIONS / "healthy.json"), store=store.folder
+    )
     assert judged.stored is None
     assert str(path) in judged.verdict.notes[-1]
-
-
-def test_a_verdict_that_is_gone_or_came_from_elsewhere_is_damage(store):
-    place = stored(store)
-    path = store.path(place) / VERDICT
-    content = path.read_bytes()
     path.unlink()
-    with pytest.raises(NetproofError, match="is damaged"):
-        session_verdict.judge_session(questions.load(store, place))
-    path.write_bytes(content)
-    (path.parent / store_folder.CHECKSUMS).unlink()
-    with pytest.raises(NetproofError, match="is damaged"):
-        session_verdict.judge_session(questions.load(store, place))
+    refused("is damaged")
+    path.write_bytes(whole)
+    monkeypatch.setattr(stored_verdicts, "MOST_BYTES", 1000)
+    refused("more than 1000 bytes")
 
 
 def _ruled(document: dict[str, Any]) -> dict[str, Any]:
@@ -438,23 +395,11 @@ def test_a_verdict_that_lacks_a_part_or_contradicts_its_session_is_an_error_with
             kept.write_bytes(content)
 
 
-def test_what_unpacks_to_very_much_is_refused(store, monkeypatch):
-    place = stored(store)
-    monkeypatch.setattr(stored_verdicts, "MOST_BYTES", 1000)
-    with pytest.raises(NetproofError, match="more than 1000 bytes"):
-        stored_verdicts.read(store, place)
-
-
 def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site, monkeypatch):
-    text = (SESSIONS / "sick.json").read_text()
-    info = json.loads(text)["session_info"]
     places = []
     for number in range(4):
-        uuid = f"{number:08x}{info['uuid'][8:]}"
-        report = site / f"run-{number}.json"
-        document = json.loads(text.replace(info["uuid"], uuid))
-        document["session_info"]["time_start_unix"] += number * 86400
-        report.write_text(json.dumps(document))
+        change = partial(another, number=number, later_s=number * 86400)
+        report = altered(site, change, "sick", f"run-{number}.json")
         places.append(ingest(store, report).stored)
     read = questions.load(store, places[-1])
     now = session_verdict.judge_session(read, again=True)
@@ -466,21 +411,12 @@ def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site,
 
 
 def test_a_session_dated_in_the_future_is_warned_of_where_it_is_stored_and_judged(store, tmp_path):
-    document = json.loads((SESSIONS / "healthy.json").read_text())
-    document["session_info"]["time_start_unix"] = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
-    report = tmp_path / "run-2099.json"
-    report.write_text(json.dumps(document))
-    done = ingest(store, report)
-    read = questions.LazySession(store, done.stored)
-    for path, warning in (
-        (store.path(done.stored), done.ahead),
-        (report, session.load(report).ahead),
-        (read.path, read.ahead),
-    ):
-        assert warning.startswith(f"{path} is of 2099-01-01, and this machine's clock says 20")
-        assert warning.endswith("set the clock, or remove that session")
+    later = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
+    report = altered(
+        tmp_path, lambda it: it["session_info"].update(time_start_unix=later), "healthy"
+    )
+    assert ingest(store, report).ahead.endswith("set the clock, or remove that session")
     judged = session_verdict.judge_session(session.load(report))
     assert f"note: {report} is of 2099-01-01" in printed(judged).replace("\n", " ")
     assert f"note: {judged.session.ahead}" in shown(brief(judged), 500)
     assert not session.load(SESSIONS / "healthy.json").ahead
-    assert not session.dated_ahead(report, time.time() + session.AHEAD_S - 60)
