@@ -86,15 +86,6 @@ def grown(own):
     return on_ranks("growth", "Alltoall", FEW, own, 8)
 
 
-def test_what_grows_by_far_more_than_its_work_fails_at_the_size_where_it_does():
-    found = grown(launches(2.4, 2.5, 2.6, slow={1024: 20}))
-    assert (found.level, found.size) == (Level.FAIL, 1024)
-    assert found.value == pytest.approx(20)
-    assert found.interval[0] > 10
-    assert "50 times the 20 µs of Alltoall 4 ranks" in found.why
-    assert "its ranks explain 2.5 times" in found.why
-
-
 @pytest.mark.parametrize(
     ("factors", "level"),
     [

@@ -62,15 +62,6 @@ def test_a_pair_that_was_slow_once_is_suspected_and_not_accused():
     assert not judgement.decided
 
 
-def test_an_uplink_is_accused_and_its_nodes_are_fine_among_themselves():
-    topology = tree(4, 8)
-    slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
-    judgement = Cluster(slower).run(names(32), topology=topology)
-    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf2")]
-    assert judgement.accusations[0].nodes == topology.leaves["leaf2"]
-    assert all(node.state is State.CLEARED for node in judgement.nodes.values())
-
-
 @pytest.mark.slow
 def test_a_slow_leaf_is_told_from_its_uplink():
     topology = tree(4, 8)

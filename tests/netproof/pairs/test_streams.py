@@ -176,15 +176,6 @@ def test_of_all_pairs_of_four_nodes_the_lossy_port_has_all_of_it():
     assert found["d"].count == sum(one.count for one in several)
 
 
-def test_two_nodes_that_only_send_to_each_other_share_it_alike():
-    several = launch(1, ("a", "b"), {"a": 0.01}) + launch(2, ("c", "d"), {})
-    found = shares(several)
-    assert found["a"] == pytest.approx(found["b"]) == pytest.approx(0.005)
-    assert found["c"] == found["d"] == 0
-    either = {one.node: one.or_of for one in port_losses(several)}
-    assert (either["a"], either["b"]) == (("b",), ("a",))
-
-
 def test_what_a_switch_drops_under_many_senders_counts_only_where_nothing_else_tells():
     crowded = [Resent(9, name, ("a", "b", "c"), 900 * (name == "a"), SEGMENTS) for name in "abc"]
     pairs = [
@@ -195,15 +186,6 @@ def test_what_a_switch_drops_under_many_senders_counts_only_where_nothing_else_t
     assert set(shares([*crowded, *pairs]).values()) == {0}
     assert shares(crowded)["a"] > 0.01
     assert shares([*crowded, *pairs[:2]])["a"] > 0.01
-
-
-def test_of_one_burst_nobody_says_that_it_persists():
-    quiet = [one for number in range(9) for one in launch(number, ("a", "b", "c"), {})]
-    burst = launch(9, ("a", "b", "c"), {"a": 0.05})
-    (found, *_) = port_losses([*quiet, *burst])
-    assert found.node == "a"
-    assert found.share > 0.001
-    assert (found.seen, found.launches, found.persists) == (1, 10, False)
 
 
 def test_without_three_nodes_or_without_segments_nothing_is_said():

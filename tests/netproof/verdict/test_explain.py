@@ -158,14 +158,6 @@ class TestOrder:
         titles = [line for line in lines if line and line not in marked]
         assert titles == ["What failed or did not run", "What is inconclusive", "Warnings", "Notes"]
 
-    @pytest.mark.parametrize(
-        ("value", "bound", "times"),
-        [(20, 10, 2), (0.05, 0.1, 2), (0, 0.1, float("inf")), (None, 1, 1), (3, None, 1)],
-    )
-    def test_how_far_beyond_its_bound_counts_on_either_side(self, value, bound, times):
-        finding = Finding("jump", Level.FAIL, "there", "why", value=value, bound=bound)
-        assert finding.excess == pytest.approx(times)
-
 
 def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
     for one in whole(recorded("sick")).cases:

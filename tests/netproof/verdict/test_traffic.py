@@ -75,18 +75,6 @@ def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):
     assert not found["gige-1", "eth0"].rail
 
 
-def test_a_node_that_loses_more_than_the_others_stands_out(extras):
-    one = subject(extras, "healthy")
-    among_all = [with_counters(one, lossy(a=600, b=210, c=190, d=200))] * 3
-    (found,) = standing_out(of_cases(among_all))
-    assert (found.node, found.interface) == ("a", "eth1")
-    assert (
-        "its port loses 0.59 % of segments, and those of the other nodes next to nothing"
-        in found.why
-    )
-    assert "; 3 of 3 launches show it: look at this node's port" in found.why
-
-
 def test_what_all_lose_and_what_nobody_does_stands_not_out(extras):
     one = subject(extras, "healthy")
 
