@@ -161,6 +161,12 @@ class TestEnvelopeIntervals:
 
 
 class TestScore:
+    def test_is_the_geometric_mean_of_baseline_over_case_without_interval_of_one_launch(self):
+        found = score([times(1, 4)], [times(4, 4)] * 3, where=WHERE, of="extreme")
+        assert found.value == pytest.approx(2)
+        assert (found.level, found.interval) == (Level.SHOWN, None)
+        assert "no interval" in found.why
+
     def test_without_a_reading_or_common_size_it_is_undefined(self):
         case = [times(1, 2)]
         for launches, baseline, reason in (
