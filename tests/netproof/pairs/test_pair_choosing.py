@@ -93,6 +93,17 @@ def test_a_failed_launch_counts_as_done_and_paths_need_a_topology():
         first(Mode.PATHS)
 
 
+def test_paths_are_across_and_within_in_turn():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy)
+    cluster.run(names(16), mode=Mode.PATHS, topology=topology)
+    lengths = {
+        number: {len(way(topology, *seen.nodes)) for seen in cluster.seen if seen.round == number}
+        for number in range(4)
+    }
+    assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
+
+
 def confirmed(slower_among_others, slower_alone, topology=None):
     cluster = Cluster(slower_among_others)
     nodes = names(16)

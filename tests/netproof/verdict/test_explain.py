@@ -13,6 +13,7 @@ from made_text import printed as shown
 
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
+from netproof.measurement.disturbance import NO_STARTS, NodeCost
 from netproof.present.verdict import repeat_blocks, sentences
 from netproof.session import session
 from netproof.session.session import Session
@@ -24,6 +25,7 @@ from netproof.verdict.verdict import (
     Crossover,
     Verdict,
     breakdown,
+    cpu_rows,
     crossovers,
     failures,
     red_cases,
@@ -223,3 +225,16 @@ def test_a_function_is_red_from_a_rank_count_on_at_sizes_and_by_criteria(verdict
         red = red_cases(cases)
         assert red[0].case.ranks == least if red else least is None
         assert breakdown(cases) == sentence
+
+
+def test_cpu_seconds_of_mpi_are_relative_to_tcp_and_what_is_not_known_is_counted_by_its_reason():
+    def judged(function: str, per_gb: float | None) -> SimpleNamespace:
+        case = Case("testbed", "gige", "mpich", "netpipe", function, 2, 1, "inter-node", "oneway")
+        absent = {} if per_gb else {"cpu_s": NO_STARTS}
+        cost = NodeCost("n", 1, 1, cpu_s=per_gb, cores=0.5, s_per_gb=per_gb, absent=absent)
+        return SimpleNamespace(case=case, measured=SimpleNamespace(cpu_costs=[cost]))
+
+    rows, unknown = cpu_rows(SimpleNamespace(cases=[judged("tcp", 2.0), judged("mpi", 3.0)]))
+    assert ([of_tcp for *_, of_tcp in rows], unknown) == ([None, 1.5], {})
+    rows, unknown = cpu_rows(SimpleNamespace(cases=[judged("tcp", None), judged("mpi", 3.0)]))
+    assert ([of_tcp for *_, of_tcp in rows], unknown) == ([None], {NO_STARTS: 1})
