@@ -179,6 +179,12 @@ def test_what_nobody_counted_went_through_memory():
     assert "no interface counted what was sent: it went through memory" in finding.why
 
 
+def test_rails_carry_it_together():
+    node = (interface("eth1", tx_bytes=5 * 10**7), interface("eth2", tx_bytes=6 * 10**7))
+    assert path(launch(node, payload=10**8), rails=("eth1", "eth2")).level is Level.PASS
+    assert path(launch(node, payload=10**8), rails=("eth1",)).level is Level.FAIL
+
+
 def rails_of(*nodes: tuple[int, int], sizes=(4, 1 << 20), **known) -> list[Finding]:
     """Return the findings on nodes that sent so many bytes over two rails."""
     counted = launch(
@@ -316,6 +322,12 @@ def test_a_way_that_loses_more_only_warns_from_where_the_site_lets_retransmissio
     finding = both_ways(launch(way(*one), way(*other)), **bounds)
     assert finding.level is level
     assert ("Look at" in finding.why) is (level is Level.WARN)
+
+
+def test_disturbed_launches_do_not_count_alongside_others():
+    noisy = launch(way(8_000, 4_000), way(8_000, 0), undisturbed=False)
+    assert both_ways(noisy).level is Level.WARN
+    assert both_ways(noisy, launch(way(8_000, 1), way(8_000, 0))).level is Level.PASS
 
 
 def test_a_node_that_only_acknowledges_tells_nothing_of_its_way():

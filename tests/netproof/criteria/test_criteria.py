@@ -348,6 +348,10 @@ class TestMpiLoss:
         with pytest.raises(NetproofError, match="bandwidths are above 0"):
             loss(1, -1)
 
+    def test_without_a_common_size_the_peaks_still_compare(self):
+        peak, at_size = mpi_loss(rates(90, sizes=(8,)), rates(100, sizes=(16,)))
+        assert (peak.level, at_size.level) == (Level.PASS, Level.UNDEFINED)
+
 
 @pytest.mark.parametrize("criterion", [inversion, jump, roughness])
 class TestAlongACurve:

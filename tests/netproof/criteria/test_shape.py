@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 from made_cases import along, noisy, only
@@ -12,6 +14,7 @@ from netproof.criteria import Level
 from netproof.criteria.findings import Below, Bounds, Finding, folded
 from netproof.measurement.case import Curve
 
+ROOT = Path(__file__).resolve().parents[3]
 POWERS = tuple(2**exponent for exponent in range(2, 21))
 NETPIPE = tuple(size + more for size in POWERS[2:] for more in (-3, 0, 3))
 
@@ -82,6 +85,18 @@ def test_what_launches_do_not_confirm_is_not_mentioned_and_a_reading_of_zero_is_
     assert along("dip", one_of_three) == ()
     (finding,) = along("dip", [Curve((4, 8), (0.0, 1.0))] * 2)
     assert finding.level is Level.UNDEFINED
+
+
+@pytest.mark.slow
+def test_no_recorded_case_of_a_healthy_switch_fails_and_a_planted_dip_does(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "criteria"))
+    replay = importlib.import_module("dips")
+    cases = replay.recorded().values()
+    several = [along("dip", case, settings=bounds) for case, bounds in cases]
+    assert len(several) == 43
+    assert {dip.level for found in several for dip in found} <= {Level.WARN}
+    case, bounds = next(one for one in cases if 131072 in one[0][0].sizes[:-1])
+    assert replay.level(case, bounds, 131072, 0.9) is Level.FAIL
 
 
 LARGE = tuple(2**exponent for exponent in range(2, 23))

@@ -165,3 +165,14 @@ def test_several_slow_nodes_are_accused_each_even_where_they_meet(bad):
     rounds = (tournament(names(16), number) for number in range(15))
     judgement = judge(Cluster(slow_nodes(0.5, *names(bad))).all(rounds), names(16))
     assert sorted(told(judgement)) == [(Kind.NODE, name) for name in names(bad)]
+
+
+@pytest.mark.slow
+def test_nodes_that_differ_by_nature_are_not_accused_for_it():
+    own = dict(zip(names(64), np.random.default_rng(3).normal(0, 0.03, 64), strict=True))
+
+    def differ(one, other, _):
+        return math.exp(min(own[one], own[other]))
+
+    judgement = judge(Cluster(differ, noise=0.003).all(random_rounds(64, 16)), names(64))
+    assert judgement.accusations == ()

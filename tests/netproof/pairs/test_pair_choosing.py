@@ -176,6 +176,16 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     assert {one.recovery for one in found} == {Recovery.RECOVERS}
 
 
+@pytest.mark.slow
+def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
+    topology = tree(4, 4)
+    for seed in range(60):
+        cluster = Cluster(healthy, noise=0.03, seed=seed)
+        cluster.run(names(16), topology=topology)
+        both_ways(cluster, topology)
+        assert not judge(cluster.seen, names(16), topology).accusations
+
+
 def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     """One way at a time it is some slower too, and two rounds do not tell it from its leaf."""
     topology = tree(4, 4)

@@ -59,6 +59,14 @@ def test_of_a_port_that_is_slow_both_ways_no_direction_is_named(sends, receives)
     assert told(sends, receives) == {}
 
 
+@pytest.mark.slow
+def test_noise_names_hardly_ever_the_wrong_direction():
+    found = [told(0.6, 1.0, noise=0.05, seed=seed) for seed in range(40)]
+    ways = [next(iter(ways)) for several in found for ways in several.values()]
+    assert Way.RECEIVES not in ways
+    assert len(ways) >= 36
+
+
 def test_without_two_undisturbed_streams_of_each_kind_nothing_is_said():
     # Three kinds in turn: between cleared nodes, from n3, and to n3.
     assert told(0.5, 1.0, disturbed=(1,)) != {}

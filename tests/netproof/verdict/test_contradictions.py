@@ -75,6 +75,12 @@ def test_a_report_that_contradicts_itself_is_refused_with_its_test(tmp_path, cha
     assert str(refused.value).startswith(f"{report}: ImbSendrecv")
 
 
+@pytest.mark.slow
+def test_a_line_rate_is_that_of_the_link_whatever_the_report_says(tmp_path):
+    read = session.load(altered(tmp_path, lambda m: m.update(line_rate_mb_s=1e9, peak_from=1)))
+    assert read.results == session.load(BOTH).results
+
+
 def another(good: StoredSession) -> StoredSession:
     """A place for a session like another one."""
     return StoredSession(good.name[:-1] + ("0" if good.name[-1] != "0" else "1"), good.system)
@@ -164,6 +170,22 @@ def test_a_known_fault_stays_expected_and_one_that_is_mended_fails(references):
     _, case = judged()
     assert case.failed
     assert "was expected to fail: ticket 4711; the entry has to go" in case.faults[0]
+
+
+@pytest.mark.slow
+def test_a_case_that_failed_by_references_of_then_can_pass_now(references, tmp_path):
+    reason = "performance error: failed to meet reference(s): latency_us=5 us, expected 1"
+
+    def failed(document):
+        for test in cases_in(document):
+            if test["display_name"].startswith("ImbSendrecv") and test["partition"] == "gige":
+                test.update(result="fail", fail_phase="performance", fail_reason=reason)
+
+    report = made_reports.altered(tmp_path, failed, "two-switches")
+    references("[0, null, null, us]")
+    verdict, case = judged(report=report)
+    assert not case.failed
+    assert any(" now passed, and failed by those" in note for note in verdict.notes)
 
 
 @pytest.mark.slow

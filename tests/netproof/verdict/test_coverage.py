@@ -165,6 +165,16 @@ def test_nodes_that_were_waited_for_are_named_and_make_no_failure(passed):
     assert str(enough).endswith("deferred gige-[3-4], not free in 600 s")
 
 
+def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
+    left = "Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)"
+    found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
+    assert (found.failed, found.short) == (False, True)
+    assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
+    planned = covered(in_pairs(passed, left, planned=True), STATES, coverage_percent=100)
+    assert planned.failed
+    assert not planned.no_rounds
+
+
 def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(passed):
     session = in_pairs(passed, deferred=("gige-3", "gige-4"), waited_s=600.0)
     found = covered(session, STATES, coverage_percent=100)

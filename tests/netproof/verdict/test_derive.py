@@ -183,6 +183,18 @@ class TestCommand:
         assert {place: found(file, *place) for place in before} == before
         assert found(file, check="NetpipeTcp")["peak_mb_s"] == [114.13, -0.1, 0.1, "MB/s"]
 
+    @pytest.mark.slow
+    def test_options_say_how_wide_bounds_are_which_there_are_and_of_which_partition(self, here):
+        options = ("--floor", "0.3", "--spread-limit", "0.24", "--per-size", "testbed:gige")
+        _, out, _ = baseline(*RECORDED, *options)
+        assert "peak_mb_s: [115.13, -0.3, " in out
+        assert "time_us_65536: [" in out
+        assert "fast-ethernet" not in out
+        assert (
+            "spread by 23.5 % (30.55, 37.11, 25.7 us), and the limit is 10 %"
+            in (baseline(*RECORDED)[2])
+        )
+
 
 class TestBoundsThatStand:
     @pytest.fixture
@@ -199,6 +211,15 @@ class TestBoundsThatStand:
             return file
 
         return put
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("stands", [115, 200])
+    def test_it_gets_looser_and_a_median_outside_is_taken_only_if_allowed(self, standing, stands):
+        file = standing(f"[{stands}, -0.05, null, MB/s]")
+        assert baseline(*RECORDED, "--write", "testbed:gige", "--allow-looser")[0] == 0
+        value, lower, _, _ = found(file)["peak_mb_s"]
+        assert value == 115.13
+        assert lower < -0.1
 
     @pytest.mark.slow
     def test_a_median_outside_leaves_it_and_ends_with_3(self, standing):
@@ -248,6 +269,16 @@ class TestCasesThatMakeNone:
         )
         assert found(here / "testbed.yaml")["peak_mb_s"] == [0, None, None, "MB/s"]
         assert found(here / "testbed.yaml", "fast-ethernet")["peak_mb_s"][0] == 11.645
+
+    @pytest.mark.slow
+    def test_a_case_that_one_session_does_not_have(self, here):
+        def lose(document):
+            tests = cases_in(document)
+            tests[:] = [one for one in tests if not one["display_name"].startswith(PINGPONG)]
+            document["runs"][0]["num_cases"] = len(tests)
+
+        *_, err = baseline(*RECORDED[:2], altered(here, lose, "repeated-3", "run-3.json"))
+        assert "IMB PingPong 2 ranks: no references: run-3.json does not have it" in err
 
     @pytest.mark.slow
     def test_a_case_that_was_measured_in_another_configuration(self, here):

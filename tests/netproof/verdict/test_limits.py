@@ -10,6 +10,7 @@ from statistics import geometric_mean
 
 import pytest
 from made_measured import recorded, result_in, slowed, with_figures
+from reframe.utility.sanity import reference_bounds
 
 from netproof.criteria import Level
 from netproof.measurement import twin
@@ -59,6 +60,15 @@ def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpo
     (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here").values()
     assert finding.level is Level.UNDEFINED
     assert "no bandwidth" in finding.why
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [(25, None, 0.4, "us"), (112, -0.1, None, "MB/s"), (0, None, None, "B"), (-5, -0.1, 0.2, "B")],
+)
+def test_limits_are_reckoned_as_reframe_does(entry):
+    found = Limits.of_entry(entry)
+    assert (found.low, found.high) == pytest.approx(reference_bounds(*entry[:3]))
 
 
 def test_a_case_has_the_limits_of_its_file(pingpong):

@@ -262,6 +262,13 @@ def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, mo
         session_verdict.judge_session(report)
 
 
+def test_another_report_of_the_session_is_judged_for_itself(store, site):
+    stored(store)
+    copy = site / "run-1.json"
+    copy.write_text((SESSIONS / "healthy.json").read_text() + "\n")
+    assert session_verdict.judge_session(session.load(copy), store=store.folder).stored is None
+
+
 def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
     read = questions.load(store, stored(store, system="testbed:gige"))
     own = session_verdict.judge_session(read)

@@ -256,6 +256,17 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_no_session_has_is_said(tmp_path):
+    store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, only("mpich")))
+    result = judged(report(tmp_path, "new", "fast-ethernet", 0, only("mpich")), store)
+    assert any(
+        "cases of other configurations are in no session of" in note
+        for note in result.verdict.notes
+    )
+    assert {case.environment for case in result.verdict.compared_with.not_found} >= {"openmpi4"}
+
+
+@pytest.mark.slow
 def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     store = store_of(
         tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)

@@ -75,6 +75,22 @@ def test_each_interface_has_its_sums_and_the_one_under_test_is_marked(extras):
     assert not found["gige-1", "eth0"].rail
 
 
+def test_what_one_launch_does_not_know_the_sum_does_not(extras):
+    one = subject(extras, "healthy")
+    counters = one.measured.launches[0].counters
+    sources = tuple(
+        dataclasses.replace(source, counted={}, read=2, absent={"tx_bytes": "went back"})
+        if source.name == "eth1"
+        else source
+        for source in counters.sources["gige-1"]
+    )
+    both = {**counters.sources, "gige-1": sources}
+    blind = with_counters(one, dataclasses.replace(counters, sources=both))
+    found = {(t.node, t.interface): t for t in totals(of_cases([one, blind]))}
+    assert found["gige-1", "eth1"].counted["tx_bytes"] is None
+    assert {*found["gige-1", "eth1"].faults} != {0}
+
+
 def test_what_all_lose_and_what_nobody_does_stands_not_out(extras):
     one = subject(extras, "healthy")
 
