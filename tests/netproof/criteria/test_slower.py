@@ -142,6 +142,12 @@ def test_a_single_size_counts_only_if_it_differs_much():
     assert one.sizes() == (64,)
 
 
+def test_of_two_that_are_alike_a_finding_says_so():
+    (only,) = compared("slower", {"a": side(), "b": side()}, WARNS)
+    assert (only.level, only.where, only.against, only.value) == (Level.PASS, "a", "b", 0)
+    assert "no slower or faster than b over 16 common sizes" in only.reason
+
+
 def test_the_slower_one_is_judged_by_its_own_bounds():
     """Of a baseline it is only shown where it is slower."""
     nothing = replace(Settings(), slower=Above())

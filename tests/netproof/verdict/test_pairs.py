@@ -97,6 +97,19 @@ def test_rounds_of_all_nodes_at_once_tell_the_bisection_bandwidth():
     assert 0.5 < found.across < 1.1
 
 
+def test_uplinks_that_too_few_nodes_load_are_named():
+    three = {**LEAVES, "leaf3": ("fast-ethernet-5",)}
+    plain = dataclasses.replace(recorded(), leaves=three)
+    across = next(
+        dataclasses.replace(one, both_ways=True)
+        for one in plain.launches
+        if any(len({node in LEAVES["leaf1"] for node in pair}) == 2 for pair in one.pairs)
+    )
+    loaded = dataclasses.replace(plain, launches=(*plain.launches, across))
+    assert "too few nodes to be loaded: leaf3" in str(pairs.judge(loaded, SETTINGS, BUSY))
+    assert "to be loaded" not in str(pairs.judge(plain, SETTINGS, BUSY))
+
+
 def test_a_share_that_a_site_asks_for_fails_or_stays_open_by_its_interval():
     def judged(least: float) -> pairs.PairsVerdict:
         settings = SETTINGS.model_copy(update={"bisection": least})
