@@ -892,3 +892,5 @@ def test_since_when_is_the_first_of_the_latest_sessions_that_have_it(
     assert (since.began, since.session, since.sessions) == (began, first, count)
     assert len(looked) == asked
     assert str(since)
+    damaged = "session s0 cannot be judged: its file is damaged"
+    assert (since.why == damaged) is (before == ["damaged"])
